@@ -99,6 +99,7 @@ class AnySession(RuleBasedStateMachine):
         with pytest.MonkeyPatch.context() as patch:
             if kept:
                 patch.setattr(resumption, "MIN_CALLS", 1)
+                patch.setattr(resumption, "MIN_MEMBERS", 1)
             self.host.restart()
 
     @rule(per_turn=st.integers(1, 6), turns=st.integers(1, 4), layout=LAYOUTS)

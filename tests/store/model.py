@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import strategies as st
@@ -27,7 +27,17 @@ from hypothesis.stateful import (
 from foredeck.errors import Conflict, Missing
 from foredeck.model.canonical import encode_text, sha256_hex
 from foredeck.model.documents import Document
-from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Store, Token, order_of
+from foredeck.store.protocol import (
+    Batch,
+    Change,
+    Head,
+    LocalStore,
+    Origin,
+    Scalar,
+    Store,
+    Token,
+    order_of,
+)
 
 from .documents import file, note
 
@@ -228,6 +238,10 @@ class StoreComparison(RuleBasedStateMachine):
 
     def _check_query(self, type: str, name: str, value: Scalar | None) -> None:
         heads = self.store.query(type, {name: value})
+        if name == "session" and isinstance(value, str) and hasattr(self.store, "origins"):
+            origins = cast("LocalStore", self.store).origins(type, value)
+            expected_origins = {head.id: Origin(head.token, head.time_ms) for head in heads}
+            assert list(origins.items()) == list(expected_origins.items())
         expected = {
             id
             for id in self.model.ids()

@@ -35,10 +35,14 @@ def _run(args: Namespace) -> int:
 def _page(args: Namespace, store: Store) -> WorkingMemory:
     from foredeck.engine.working import project_page, session_page
     from foredeck.model.documents import Provenance, session_object_id
+    from foredeck.sources.opening import open_filesystems
+    from foredeck.sources.projects import project_of
 
     config, by = resolve_config(args).config, Provenance(origin="foredeck", generator="human")
     if args.session is None:
-        return project_page(config, store, str(Path.cwd()), by)
+        here = str(Path.cwd())
+        project = project_of(here, open_filesystems(config, here))
+        return project_page(config, store, project, by)
     if store.head(session_object_id(args.session)) is None:
         raise NotFound(f"no session {args.session!r} is stored; `foredeck sessions` lists them")
     return session_page(config, store, args.session, by)

@@ -15,10 +15,9 @@ from foredeck.context.state.session import Session
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.memory import caps_of, user_of
+from foredeck.engine.session_project import session_project
 from foredeck.hosts.asking import CompleteParams
 from foredeck.model.documents import session_object_id
-from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import project_of
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
@@ -120,7 +119,7 @@ def extraction(config: Config, session: Session) -> Extraction | None:
 
         return Extracted(session.store, user, caps_of(config), by=session.id)
 
-    project = project_of(session.cwd, open_filesystems(config, session.cwd))
+    project = session_project(config, session)
     return Extraction(session, make_memory, config.memory.accept, project.id)
 
 

@@ -6,6 +6,7 @@ import logging
 
 from foredeck.config import Config, user_rules_file
 from foredeck.context.state.session import Session
+from foredeck.engine.session_project import session_project
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.memory.ground import GroundReader
@@ -16,7 +17,6 @@ from foredeck.memory.session import Inheritance, SessionMemory
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import User, load_user
 from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import project_of
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def memory_of(config: Config, session: Session) -> SessionMemory | None:
     if session.memory is None and session.is_live and (user := user_of(config)) is not None:
         filesystems = open_filesystems(config, session.cwd)
         memory = Memory(session.store, user, caps_of(config), by=session.id)
-        project = project_of(session.cwd, filesystems)
+        project = session_project(config, session)
         ground = GroundReader(session.store, filesystems)
         inheritance = _inheritance(session, memory)
         session.memory = SessionMemory(session.id, project.id, memory, ground, inheritance)

@@ -8,6 +8,7 @@ from typing import cast, get_args
 from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine.memory import caps_of, memory_of, user_of
+from foredeck.engine.session_project import session_project
 from foredeck.engine.switches import Switches
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
@@ -21,8 +22,6 @@ from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.user_acts import Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import Category
-from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import project_of
 
 VERBS = (
     "list, inbox, findings, show, add, accept, replace, edit, refuse, pin, demote, scope, confirm, "
@@ -211,8 +210,7 @@ class MemoryCommands:
         return self._memory.find(name), text.strip()
 
     def _project(self) -> str:
-        cwd = self._session.cwd
-        return project_of(cwd, open_filesystems(self._config, cwd)).id
+        return session_project(self._config, self._session).id
 
 
 def memory_commands(

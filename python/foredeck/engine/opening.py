@@ -21,11 +21,19 @@ from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.memory import begun_by
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.project_notes import take_in_notes
-from foredeck.engine.resumption import keep_calls, keep_uses, recall_calls, recall_uses
+from foredeck.engine.resumption import (
+    keep_calls,
+    keep_members,
+    keep_uses,
+    recall_calls,
+    recall_members,
+    recall_uses,
+)
+from foredeck.engine.session_project import session_project
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
-from foredeck.engine.worklog import follow_work, recall_work
+from foredeck.engine.worklog import FOLLOWING_S, follow_work, recall_work
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import unreadable_lines
@@ -34,7 +42,7 @@ from foredeck.model.messages import text_in
 from foredeck.notes.live import live_graph
 from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
-from foredeck.sources.projects import Project, project_of
+from foredeck.sources.projects import Project
 from foredeck.store.protocol import Notify, Store
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
@@ -134,7 +142,9 @@ class OpenedSession:
         home, session = self._config.home, self.session
         try:
             keep_calls(home, session, ends=ends)
+            keep_members(home, session, ends=ends)
             if keep_uses(home, session.id, self._assembler.uses, ends=ends) or ends:
+                session.layers_wait = Patience(FOLLOWING_S)
                 self._follow_sections()
                 if session.is_live:
                     follow_work(self._config, session)
@@ -213,7 +223,7 @@ class SessionOpener:
         session = self._load(store, params, filesystems)
         if not session.log.newest and (lost := unreadable_lines(params.file or "")):
             session.pending.user_messages.append(damage_report(lost))
-        session.opening_wait = Patience(self._config.opening_s)
+        session.layers_wait = Patience(self._config.opening_s)
         session.chat_text = partial(render_chat, store)
         session.open_graph = partial(live_graph, store, self._config.home)
         session.notify = partial(self._notify, "info")
@@ -221,17 +231,17 @@ class SessionOpener:
         recall_work(self._config, session, filesystems)
         guard, keeper = self._guard(session, filesystems), None
         watch = self._watch(session, filesystems, reconcile, guard)
-        switches = self._switches(store, filesystems)
+        switches = self._switches(store, session)
         if self._config.rewind and session.is_live:
             keeper = ChangeKeeper(session, filesystems)
         return OpenedSession(
             self._config, session, watch, self._make_facilities, switches, guard, keeper
         )
 
-    def _switches(self, store: Store, filesystems: FilesystemMap) -> Switches | None:
+    def _switches(self, store: Store, session: Session) -> Switches | None:
         if self._recorded is not None:
             return None
-        project = project_of(filesystems.cwd, filesystems)
+        project = session_project(self._config, session)
         tools = self._config.tools
         return Switches(self._config.home, project.root, tools, lambda: _has_tasks(store, project))
 
@@ -255,6 +265,7 @@ class SessionOpener:
             begun_by=None if self._recorded is not None else begun_by(self._config, params),
             private=params.private,
             checkpoint=recall_calls(self._config.home, params.session),
+            members=recall_members(self._config.home, params.session),
         )
 
     def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | NoGuard:

@@ -14,13 +14,14 @@ from foredeck.context.head.lines import pool_line, pool_rest
 from foredeck.context.quoting import on_one_line
 from foredeck.context.state.graph import name_of_node
 from foredeck.context.state.session import Session
+from foredeck.engine.session_project import session_project
 from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import SessionDocument
 from foredeck.model.sources import filesystem_source
 from foredeck.notes.kinds import NoteRule
 from foredeck.notes.live import live_graph
 from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import checkout_of, project_of
+from foredeck.sources.projects import checkout_of
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class PoolSection:
         session = self._session
         try:
             with (
-                session.opening_wait.spent() as left_s,
+                session.layers_wait.spent() as left_s,
                 live_graph(session.store, self._config.home, left_s, chats=False),
             ):
                 pass
@@ -198,7 +199,7 @@ class PoolSection:
         cwd = self._session.cwd
         if not self._session.is_live:
             return [cwd]
-        root = project_of(cwd, open_filesystems(self._config, cwd)).root
+        root = session_project(self._config, self._session).root
         return list(dict.fromkeys((cwd, root)))
 
     def _named(self, head: Head, node: Node, tags: Sequence[str]) -> PoolObject:

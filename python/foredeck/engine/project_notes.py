@@ -113,7 +113,7 @@ def _known(config: Config, session: Session, folders: list[_FolderOfNotes]) -> s
     still being read: then no note is taken for deleted at this opening."""
     try:
         with (
-            session.opening_wait.spent() as left_s,
+            session.layers_wait.spent() as left_s,
             live_graph(session.store, config.home, left_s, chats=False) as graph,
         ):
             markdown = graph.markdown()

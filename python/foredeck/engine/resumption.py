@@ -11,6 +11,7 @@ from pathlib import Path
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.checkpoint import LogCheckpoint
+from foredeck.context.state.members import KeptMembers, read_members
 from foredeck.context.state.session import Session
 from foredeck.store.session_cache import read_cached, write_cached
 
@@ -19,6 +20,9 @@ MIN_MESSAGES = 200
 
 MIN_CALLS = 100
 """So does reading fewer call records."""
+
+MIN_MEMBERS = 100
+"""And fewer members of the index."""
 
 SHARE = 20
 """While a session goes on it is kept again after a twentieth more: writing all of it each time
@@ -60,6 +64,23 @@ def keep_calls(home: Path, session: Session, *, ends: bool) -> None:
     if checkpoint is not None:
         with suppress(OSError):
             write_cached(home, session.id, "calls", checkpoint.to_bytes())
+
+
+def recall_members(home: Path, session: str) -> KeptMembers | None:
+    """What was kept of the session's index."""
+    data = read_cached(home, session, "index")
+    return None if data is None else KeptMembers.from_bytes(data)
+
+
+def keep_members(home: Path, session: Session, *, ends: bool) -> None:
+    """Keep what the session's index is made of, as `keep_uses` does."""
+    before = session.index.kept
+    if len(session.index) - before < _least(MIN_MEMBERS, before, ends=ends):
+        return
+    kept = KeptMembers(read_members(session.store, session.id, recall_members(home, session.id)))
+    session.index.kept = len(kept.members)
+    with suppress(OSError):
+        write_cached(home, session.id, "index", kept.to_bytes())
 
 
 def _least(least: int, held: int, *, ends: bool) -> int:

@@ -9,10 +9,9 @@ from foredeck.config import Config
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.session import Session
 from foredeck.context.tools.memory_search import memory_search
+from foredeck.engine.session_project import session_project
 from foredeck.engine.working import update_context
 from foredeck.model.tasks import TaskLink
-from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import project_of
 from foredeck.store.protocol import LocalStore
 
 if TYPE_CHECKING:  # imported with the first session that has tasks
@@ -29,11 +28,10 @@ def tasks_of(config: Config, session: Session) -> SessionTasks | None:
     if session.tasks is None:
         from foredeck.tasks.tools import session_tasks
 
-        project = project_of(session.cwd, open_filesystems(config, session.cwd))
         updates = update_context(config, session)
         session.tasks = session_tasks(
             cast("LocalStore", session.store),  # all of engines are
-            project.id,
+            session_project(config, session).id,
             session.id,
             resolve_link=partial(resolve_link, session),
             update_context=None if updates is None else updates.update,

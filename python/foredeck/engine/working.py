@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
+from foredeck.engine.session_project import session_project
 from foredeck.model.documents import Provenance
 from foredeck.model.working import by_an_agent
-from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import project_of
+from foredeck.sources.projects import Project
 from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:  # imported with the first session that is opened
@@ -30,11 +30,10 @@ def page_form(config: Config) -> PageForm:
     return MarkdownForm(config.working.template or TEMPLATE)
 
 
-def project_page(config: Config, store: Store, folder: str, by: Provenance) -> WorkingMemory:
-    """The page of the project that a folder is in."""
+def project_page(config: Config, store: Store, project: Project, by: Provenance) -> WorkingMemory:
+    """The page of a project."""
     from foredeck.working.memory import WorkingMemory
 
-    project = project_of(folder, open_filesystems(config, folder))
     form, most = page_form(config), config.working.max_chars
     return WorkingMemory(store, "resource", project.id, form, most, by)
 
@@ -75,6 +74,6 @@ def update_context(config: Config, session: Session) -> ContextUpdates | None:
 def _pages(config: Config, session: Session) -> tuple[WorkingMemory, WorkingMemory]:
     by = by_an_agent(session.id)
     return (
-        project_page(config, session.store, session.cwd, by),
+        project_page(config, session.store, session_project(config, session), by),
         session_page(config, session.store, session.id, by),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
@@ -13,9 +12,10 @@ from foredeck.context.state.session import Session
 from foredeck.derived.file import LayerBusy, reported
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
+from foredeck.engine.session_project import session_project
 from foredeck.errors import StoreError
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.projects import folders_of_project, project_of
+from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Advance, LocalStore
 
@@ -49,7 +49,7 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
     if not hasattr(session.store, "lineage"):
         return  # a replay on XTDB itself: only a local store can be followed
     try:
-        found = _read(config.home, session, filesystems)
+        found = _read(config, session, filesystems)
     except StoreError as error:
         log.warning("the work log cannot be read: %s", error)
         return
@@ -84,20 +84,22 @@ def make_work_log(config: Config, session: Session) -> WorkLog | None:
     return WorkLog(earlier.done, session.cwd)
 
 
-def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWork:
+def _read(config: Config, session: Session, filesystems: FilesystemMap) -> EarlierWork:
     store = cast("LocalStore", session.store)  # all of engines are
     layer = load_layer("worklog")
     with (
-        session.opening_wait.spent() as left_s,
-        Follower(store, layer, home, batch=BATCH, patience_s=left_s) as follower,
+        session.layers_wait.spent() as left_s,
+        Follower(store, layer, config.home, batch=BATCH, patience_s=left_s) as follower,
     ):
         # What is left is taken in at the next opening; until then the session knows what was read.
         with suppress(_TimeIsUpError, LayerBusy):
             follower.catch_up(_until(time.monotonic() + left_s))
-        return _of_project(follower, session, filesystems)
+        return _of_project(follower, config, session, filesystems)
 
 
-def _of_project(follower: Follower, session: Session, filesystems: FilesystemMap) -> EarlierWork:
+def _of_project(
+    follower: Follower, config: Config, session: Session, filesystems: FilesystemMap
+) -> EarlierWork:
     from foredeck.worklog.earlier import EarlierWork
     from foredeck.worklog.reading import done_by, folders, lessons_of
 
@@ -105,7 +107,7 @@ def _of_project(follower: Follower, session: Session, filesystems: FilesystemMap
         known = folders(follower.db)
         wanted, project = {session.cwd}, None
         if session.is_live:  # a replay must not look at the disk
-            project = project_of(session.cwd, filesystems).id
+            project = session_project(config, session).id
             wanted.update(folders_of_project(session.cwd, sorted({*known.values()}), filesystems))
         hidden = {session.id, *private_sessions(session.store)}
         others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id not in hidden]

@@ -15,7 +15,6 @@ import marshal
 import re
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from foredeck.model.canonical import (
@@ -188,7 +187,8 @@ def fingerprint(message: dict[str, Any]) -> str:
     The same message may have several, by the order of its keys and the version of Python; two
     messages never have the same.
     """
-    return blake2b(marshal.dumps(message, 2), digest_size=16).hexdigest()
+    # SHA-256 is the fastest of the sound ones: processors have instructions for it.
+    return sha256_hex(marshal.dumps(message, 2))[:32]
 
 
 def load_message(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import hashlib
 import re
 import secrets
 import sys
+from functools import cache
 from pathlib import Path
 
 MACHINE_ID_FILES = ("/etc/machine-id", "/var/lib/dbus/machine-id")
@@ -104,7 +105,9 @@ def _read(name: str) -> str:
         return ""
 
 
+@cache
 def _mac_platform_uuid() -> str | None:
+    # Asked once: it takes a program, and a process stays on its machine.
     import subprocess
 
     try:

@@ -17,8 +17,8 @@ from pathlib import Path
 from foredeck import __version__
 
 FOLDER = "derived"
-MAX_FILES = 100
-"""How many are kept, two of a session: those written last."""
+MAX_FILES = 150
+"""How many are kept, three of a session: those written last."""
 
 MAX_BYTES = 256 * 1024 * 1024
 """A file that unpacks to more is not read."""

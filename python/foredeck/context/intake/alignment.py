@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foredeck.context.messages.items import Item, JoinedItems
+from foredeck.context.messages.items import Item, JoinedItems, tips_of
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import shared_length
@@ -67,8 +67,9 @@ def align(session: Session, request: Request) -> Alignment:
         if outcome.kind == "aborted" and outcome.call is not None:
             session.log.unsend(call_id(session.id, outcome.call))
     keys = [item.key for item in items]
+    tips = tips_of(keys)
     base, without_us = _unrecorded(session, without_us, keys)
-    matched_id, matched, state = _match(session, base, keys)
+    matched_id, matched, state = _match(session, base, keys, tips)
     before = _before(session, matched_id, matched, state)
     again = _held_again(before, items[matched:])
     # The host has changed its list (a compaction, an extension), not its branch: what was active
@@ -76,7 +77,9 @@ def align(session: Session, request: Request) -> Alignment:
     if again or (matched == 0 and session.log.newest > 0):
         state.sets.become(before.sets)
     applied = (item.call_id for item in again)
-    session.branch = Branch.restore(state, items[:matched], matched_id, session.store, applied)
+    session.branch = Branch.restore(
+        state, items[:matched], matched_id, session.store, applied, tips=tips[:matched]
+    )
     replaced = matched == 0 and session.log.newest > 0 and not without_us
     return Alignment(items, matched, False, replaced, without_us)
 
@@ -111,18 +114,18 @@ def _unrecorded(
 
 
 def _match(
-    session: Session, base: str | None, keys: list[MessageKey]
+    session: Session, base: str | None, keys: list[MessageKey], tips: list[str]
 ) -> tuple[str | None, int, BranchState]:
     """The call that `keys` go on from, how many of its messages they share, and its state.
 
-    `base`: the call that it must be, if it has a record.
+    `base`: the call that it must be, if it has a record. `tips`: the rolling hashes of `keys`.
     """
     log, named = session.log, base
     if log.record(named) is not None:
         state = log.replay(named, session.load_record)
         matched = _common(state, keys)
     else:
-        named, matched = log.longest_match(keys)
+        named, matched = log.longest_match(keys, tips)
         state = log.replay(named, session.load_record)
     while named is not None and state.is_cut(matched):
         # What stands for messages covers some that are not in this list: go back to before it did.

@@ -86,11 +86,12 @@ class Conversation:
     def __len__(self) -> int:
         return len(self.items)
 
-    def append(self, item: Item, part: Part | None = None) -> None:
+    def append(self, item: Item, part: Part | None = None, tip: str = "") -> None:
         """Add a message; its part is the host's own until `render` says otherwise. `part`: as the
-        call records have it, where the branch is restored from them."""
+        call records have it, where the branch is restored from them. `tip`: that of the list with
+        the message, where it is known."""
         self._place(item)
-        self.tips.append(next_tip(self.tip, item.key))
+        self.tips.append(tip or next_tip(self.tip, item.key))
         self.items.append(item)
         if item.has_image:
             self._pictured.append(len(self.items) - 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple, overload
 
 from foredeck.model.messages import MessageKey
@@ -186,3 +187,8 @@ def next_tip(tip: str, key: MessageKey) -> str:
     is through restarts, forks and `/tree`.
     """
     return hashlib.sha256(f"{tip}\0{key.address}".encode()).hexdigest()[:32]
+
+
+def tips_of(keys: Iterable[MessageKey]) -> list[str]:
+    """The rolling hashes of a list: after its first message, after its second, and so on."""
+    return list(accumulate(keys, next_tip, initial=ROOT_TIP))[1:]

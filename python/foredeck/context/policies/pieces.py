@@ -6,7 +6,7 @@ tool call whose arguments carry the marker, since models imitate what they see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -133,15 +133,17 @@ class _ArgumentFolder:
         return folded_argument(self._ordinal, len(text))
 
 
-def _long_strings(arguments: Any) -> list[tuple[str, str]]:
+def _long_strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Long strings in a call's arguments with the names they stand under, in `_map`'s order."""
-    found: list[tuple[str, str]] = []
-
-    def note(key: str, text: str) -> None:
-        found.append((key, text))
-
-    _map(arguments, "", note)
-    return found
+    if isinstance(value, str):
+        if len(value) > FOLDABLE_ARGUMENT_CHARS:
+            yield key, value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _long_strings(item, key)
+    elif isinstance(value, dict):
+        for name in sorted(value):
+            yield from _long_strings(value[name], name)
 
 
 def _map(value: Any, key: str, visit: Callable[[str, str], str | None]) -> Any:

@@ -74,6 +74,8 @@ class Uses:
     """By identifier, the numbers of the first pieces that hold it: one more than may tell
     anything."""
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
+    _paths: dict[str, str] = field(default_factory=dict)
+    """Absolute paths by the arguments that name them: a session names the same files all along."""
     _packed: KeptHolders | None = None
     """What `_holders` is made of when it is first needed, and not while a user waits for the call
     with which a session is resumed."""
@@ -229,11 +231,11 @@ class Uses:
     def _add_pieces(self, index: int, item: Item) -> None:
         pieces = pieces_of(item)
         self._note_foldable(index, pieces)
-        paths = {call.id: self._path(call.arguments) for call in item.calls}
-        for piece in pieces:
-            if piece.kind != "thinking":
-                ref, path = PieceRef(index, piece.slot), paths.get(piece.call_id, "")
-                self._hold(ref, piece.text, path, partial(identifiers, piece.text))
+        held = [piece for piece in pieces if piece.kind != "thinking"]
+        paths = {call.id: self._path(call.arguments) for call in item.calls} if held else {}
+        for piece in held:
+            ref, path = PieceRef(index, piece.slot), paths.get(piece.call_id, "")
+            self._hold(ref, piece.text, path, partial(identifiers, piece.text))
 
     def _note_foldable(self, index: int, pieces: list[Piece]) -> None:
         """Know which of a message's pieces can fold, as it is rendered now."""
@@ -278,7 +280,11 @@ class Uses:
 
     def _path(self, arguments: dict[str, object]) -> str:
         path = path_argument(arguments)
-        return posixpath.normpath(posixpath.join(self.cwd, path)) if path else ""
+        if not path:
+            return ""
+        if (found := self._paths.get(path)) is None:
+            found = self._paths[path] = posixpath.normpath(posixpath.join(self.cwd, path))
+        return found
 
 
 def _words(item: Item) -> Iterable[str]:

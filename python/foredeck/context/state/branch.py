@@ -9,7 +9,7 @@ from typing import Any
 from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.cache.economics import Ledger
 from foredeck.context.messages.conversation import Conversation
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import Item, tips_of
 from foredeck.context.messages.parts import SHOWING, Part
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.list_edits import ListEdits
@@ -59,12 +59,16 @@ class Branch:
         call: str | None,
         store: Store,
         applied: Iterable[str] = (),
+        *,
+        tips: Sequence[str] | None = None,
     ) -> Branch:
-        """The branch as the call records have it. `items`: the messages that are still there."""
+        """The branch as the call records have it. `items`: the messages that are still there;
+        `tips`: the rolling hashes of this list, where they are known."""
         rows = state.rows
+        tips = tips_of(item.key for item in items) if tips is None else tips
         blob = _blobs_of([*(row.packed for row in rows.values()), state.inserts], store)
         return cls(
-            _restored_conversation(state, rows, items, blob),
+            _restored_conversation(state, rows, items, tips, blob),
             state.sets,
             call,
             len(items),
@@ -131,12 +135,13 @@ def _restored_conversation(
     state: BranchState,
     rows: Mapping[int, PartRow],
     items: Sequence[Item],
+    tips: Sequence[str],
     blob: Callable[[str], bytes],
 ) -> Conversation:
     conversation = Conversation()
-    for index, item in enumerate(items):
+    for index, (item, tip) in enumerate(zip(items, tips, strict=True)):
         row = rows.get(index)
-        conversation.append(item, None if row is None else Part.from_row(row, blob))
+        conversation.append(item, None if row is None else Part.from_row(row, blob), tip)
     # `Conversation.take_expired` counts on this: records name only what is not wanted.
     for index, part in enumerate(conversation.parts):
         if part.carries and part.subject is not None and index not in state.expired:

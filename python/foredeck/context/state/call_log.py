@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from foredeck.context.messages.items import ROOT_TIP, next_tip
 from foredeck.context.state.branch_state import BranchState, SentState
 from foredeck.context.state.checkpoint import LogCheckpoint, lineage
 from foredeck.model.call_values import REWRITTEN
@@ -208,17 +207,15 @@ class CallLog:
             state.apply(record)
         return state
 
-    def longest_match(self, keys: list[MessageKey]) -> tuple[str | None, int]:
-        """The record whose message list shares the longest beginning with `keys`.
+    def longest_match(self, keys: list[MessageKey], tips: list[str]) -> tuple[str | None, int]:
+        """The record whose message list shares the longest beginning with `keys`; `tips`: the
+        rolling hashes of these.
 
         Of several the one that ends there, the newest of those, else the oldest. Returns its id
         and the number of messages shared, `(None, 0)` without a match.
         """
-        tip, best, length = ROOT_TIP, None, 0
-        for count, key in enumerate(keys, start=1):
-            tip = next_tip(tip, key)
-            if tip in self.by_tip:
-                best, length = self.by_tip[tip], count
+        length = next((n for n in range(len(tips), 0, -1) if tips[n - 1] in self.by_tip), 0)
+        best = self.by_tip[tips[length - 1]] if length else None
         # A tip is found only where a record's whole list begins `keys`. One that differs later on
         # may share more, so every record is looked at, unless there is no more to share: as when
         # a session is resumed with a message that no call has held.

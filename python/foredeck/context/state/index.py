@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from foredeck.context.state.members import Member
 from foredeck.model.documents import Document
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, member_id
-from foredeck.store.protocol import Head
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +59,24 @@ class SessionIndex:
     entries: dict[int, Entry] = field(default_factory=dict)
     by_object: dict[str, int] = field(default_factory=dict)
     by_label: dict[str, int] = field(default_factory=dict)
+    kept: int = 0
+    """How many entries are kept for the next process."""
 
     @classmethod
-    def load(cls, session: str, heads: Iterable[Head]) -> SessionIndex:
-        """The index as the session's `member` documents have it."""
+    def load(cls, session: str, members: Iterable[Member]) -> SessionIndex:
+        """The index that these make up."""
         index = cls(session)
-        for head in heads:
-            fields = head.fields
-            stored = fields["pin"]
-            # Written before its transaction had a token, which is that of this very document.
-            own = stored["token"] == SAME_TRANSACTION
-            # Read back as it was written: validating it takes longer than all the rest.
-            token = head.token if own else stored["token"]
-            ref = VersionRef.model_construct(**{**stored, "token": token})
-            index._add(
-                Entry(
-                    fields["ordinal"],
-                    fields["object"],
-                    fields["object_type"],
-                    fields.get("label") or "",
-                    ref,
-                )
+        for member in members:
+            # As it was written: validating it takes longer than all the rest.
+            ref = VersionRef.model_construct(
+                object=member.object,
+                version=member.version,
+                token=member.pin,
+                content_hash=member.content_hash,
+                text_hash=member.text_hash,
+                metadata_view_hash=member.metadata_view_hash,
             )
+            index._add(Entry(member.ordinal, member.object, member.type, member.label, ref))
         return index
 
     def __len__(self) -> int:

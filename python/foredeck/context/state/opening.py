@@ -7,6 +7,7 @@ from dataclasses import replace
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.checkpoint import LogCheckpoint
 from foredeck.context.state.index import SessionIndex
+from foredeck.context.state.members import KeptMembers, read_members
 from foredeck.context.state.pending import KnownTexts, PendingNotices, PendingWork
 from foredeck.context.state.session import PromptFrame, Recall, Session
 from foredeck.context.state.workspace import Workspace
@@ -55,12 +56,14 @@ def open_session(
     begun_by: str | None = None,
     private: bool = False,
     checkpoint: LogCheckpoint | None = None,
+    members: KeptMembers | None = None,
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
     `parent`: the session that a new one is a fork of; a stored one knows its own. `begun_by` and
     `private` are for a new one, too (`SessionDocument`); a fork of a private one is private.
-    `checkpoint`: of an earlier process; without it every call record is read.
+    `checkpoint` and `members`: of an earlier process; without them every call record and every
+    member is read.
     """
     chat, wrapper = store.head(chat_id(session)), None
     if chat is not None:
@@ -78,7 +81,7 @@ def open_session(
         source=source,
         recall=recall or names_only(source),
         workspace=Workspace(store),
-        index=SessionIndex.load(session, store.query("member", {"session": session})),
+        index=SessionIndex.load(session, read_members(store, session, members).values()),
         log=log,
         ancestors=ancestors,
         is_live=recall is None,
@@ -86,6 +89,7 @@ def open_session(
         turns=0 if chat is None else chat.fields.get("turn_count") or 0,
         compactions=_compactions(store, [session, *sorted(ancestors)]),
     )
+    opened.index.kept = 0 if members is None else len(members.members)
     if chat is None:
         opened.private = private or _is_private(store, parent, started_by)
         _begin(opened, host_file, parent, started_by, begun_by)
@@ -158,7 +162,7 @@ def _is_private(store: Store, *sessions: str | None) -> bool:
 
 def _inherit(session: Session, parent: str) -> None:
     """Take over a parent's handles: in the messages of the fork `@12` means what it meant there."""
-    index = SessionIndex.load(parent, session.store.query("member", {"session": parent}))
+    index = SessionIndex.load(parent, read_members(session.store, parent).values())
     for ordinal in sorted(index.entries):
         session.workspace.put(session.index.inherit(index.entries[ordinal]))
 

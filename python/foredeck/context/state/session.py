@@ -20,6 +20,7 @@ from foredeck.model.documents import Document, Fields, SessionDocument, session_
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 from foredeck.model.sources import filesystem_source
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
+from foredeck.sources.projects import Project
 from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:  # what a session may never use is imported where it is made
@@ -91,8 +92,10 @@ class Session:
     """Forms of commands that have worked; None where the model is not to be told of any."""
     earlier_work: EarlierWork | None = None
     """What the project's other sessions did; None where that is not known."""
-    opening_wait: Patience = field(default_factory=lambda: Patience(0.0))
-    """What is left of the time that its opening waits for layers."""
+    project: Project | None = None
+    """The project that it works in, once somebody has looked for it."""
+    layers_wait: Patience = field(default_factory=lambda: Patience(0.0))
+    """What is left of the time that its opening waits for layers, or what follows a call."""
     stand_ins: StandIns | None = None
     """What may stand in place of stretches of the chat; None where nothing ever does."""
     tasks: SessionTasks | None = None

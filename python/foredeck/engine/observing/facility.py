@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.engine.observing.others import project_id
+from foredeck.engine.session_project import session_project
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
 from foredeck.model.observations import observing_id
@@ -40,7 +40,7 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     settings = observing_settings(config, is_subagent=_is_subagent(session))
     if settings is None:
         return None
-    rules, project = settings.rules, project_id(config, session)
+    rules, project = settings.rules, session_project(config, session).id
     key = session.id if rules.scope == "thread" else project
     sessions = (session.id, *sorted(session.ancestors))
     observing = Observing(

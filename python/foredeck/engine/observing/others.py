@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import project_of
+from foredeck.engine.session_project import session_project
 
 if TYPE_CHECKING:
     from foredeck.observations.others import OtherSessionsSection
@@ -22,9 +21,4 @@ def others_section(config: Config, session: Session) -> OtherSessionsSection | N
     from foredeck.observations.others import OtherSessionsSection
 
     own = frozenset({session.id, *session.ancestors})
-    return OtherSessionsSection(session.store, project_id(config, session), own)
-
-
-def project_id(config: Config, session: Session) -> str:
-    """The project that a session works in."""
-    return project_of(session.cwd, open_filesystems(config, session.cwd)).id
+    return OtherSessionsSection(session.store, session_project(config, session).id, own)

@@ -45,9 +45,10 @@ from foredeck.store.sqlite.reading import (
     NEWEST,
     ORDER,
     REVERSED,
-    TX,
     head_of_row,
+    list_changes,
     list_digests,
+    list_origins,
     list_records,
     lookup_statement,
     raw_digests,
@@ -247,6 +248,11 @@ class SqliteStore:
         first, *more = keys or [codec.type_key(type)]
         return self._db.execute(lookup_statement(1 + len(more)), [*more, first])
 
+    def origins(self, type: str, session: str) -> dict[str, Origin]:
+        """See `LocalStore.origins`."""
+        with self._translated():
+            return list_origins(self._db, type, session)
+
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
         found = self.blobs([digest])
@@ -267,24 +273,8 @@ class SqliteStore:
         """See `Store.changes_since`."""
         with self._translated():
             first = 0 if token is None else (self._transaction_at(token)[0] + 1) << POSITION_BITS
-            last = self._db.execute(
-                "SELECT max(number) FROM (SELECT number FROM version WHERE number >= ?"
-                " ORDER BY number LIMIT ?)",
-                (first, limit),
-            ).fetchone()[0]
-            if last is None:
-                return []
             # The last transaction as a whole, even beyond the limit: callers go on from its token.
-            rows = self._db.execute(
-                "SELECT t.token, t.time_ms, d.id, d.type FROM version v"
-                f" JOIN document d ON d.number = v.document {TX}"
-                " WHERE v.number >= ? AND v.number < ? ORDER BY v.number",
-                (first, ((last >> POSITION_BITS) + 1) << POSITION_BITS),
-            )
-            return [
-                Change(Token(token), time_ms, codec.id_text(id), type_)
-                for token, time_ms, id, type_ in rows
-            ]
+            return list_changes(self._db, first, limit)
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """See `Store.transactions`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from foredeck.model.portions import portions
 from foredeck.store.lazy_fields import LazyFields
-from foredeck.store.protocol import Head, Origin, Token
+from foredeck.store.protocol import Change, Head, Origin, Token
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.schema import POSITION_BITS
 from foredeck.store.whole import Record
@@ -23,6 +23,12 @@ HISTORY = f"SELECT {COLUMNS} FROM document d JOIN version v ON v.document = d.nu
 ORDER = "t.time_ms, t.place, t.token"
 REVERSED = "t.time_ms DESC, t.place DESC, t.token DESC"
 BLOB = "SELECT hash, size, encoding, data FROM blob"
+ORIGINS = (
+    "SELECT d.id, t.token, t.time_ms FROM lookup l"
+    " CROSS JOIN document d ON d.number = l.document"
+    f" CROSS JOIN tx t ON t.seq = d.head >> {POSITION_BITS}"
+    " WHERE l.key = ? ORDER BY l.document"
+)
 
 
 def changes_of_others(db: sqlite3.Connection) -> int:
@@ -71,6 +77,33 @@ def head_of_row(row: Any) -> Head:
     return Head(
         id, type_, Token(token), time_ms, LazyFields(codec.decode_fields, id, type_, *columns)
     )
+
+
+def list_origins(db: sqlite3.Connection, type: str, session: str) -> dict[str, Origin]:
+    """The transactions of the newest versions of one type and session, oldest document first."""
+    rows = db.execute(ORIGINS, (codec.field_key(type, "session", session),))
+    return {codec.id_text(id): Origin(Token(token), time_ms) for id, token, time_ms in rows}
+
+
+def list_changes(db: sqlite3.Connection, first: int, limit: int) -> list[Change]:
+    """The versions from a number on, `limit` and what else is of the last one's transaction."""
+    last = db.execute(
+        "SELECT max(number) FROM (SELECT number FROM version WHERE number >= ?"
+        " ORDER BY number LIMIT ?)",
+        (first, limit),
+    ).fetchone()[0]
+    if last is None:
+        return []
+    rows = db.execute(
+        "SELECT t.token, t.time_ms, d.id, d.type FROM version v"
+        f" JOIN document d ON d.number = v.document {TX}"
+        " WHERE v.number >= ? AND v.number < ? ORDER BY v.number",
+        (first, ((last >> POSITION_BITS) + 1) << POSITION_BITS),
+    )
+    return [
+        Change(Token(token), time_ms, codec.id_text(id), type_)
+        for token, time_ms, id, type_ in rows
+    ]
 
 
 def list_records(db: sqlite3.Connection, after: int, limit: int) -> list[Record]:

@@ -215,10 +215,13 @@ class JournaledStore:
         limit: int | None = None,
     ) -> list[Head]:
         """See `Store.query`. Where XTDB is away, of what this machine has."""
-        self._settle()
-        if self._missing.any_of_type(type):
-            self._fetcher.fetch_found(type, where)
+        self._fetch_found(type, where)
         return self._copy.query(type, where, limit=limit)
+
+    def origins(self, type: str, session: str) -> dict[str, Origin]:
+        """See `LocalStore.origins`; as `query`."""
+        self._fetch_found(type, {"session": session})
+        return self._copy.origins(type, session)
 
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
@@ -291,6 +294,12 @@ class JournaledStore:
         self._copy.close()
 
     # What other machines wrote
+
+    def _fetch_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
+        """Fetch what a query would find in XTDB."""
+        self._settle()
+        if self._missing.any_of_type(type):
+            self._fetcher.fetch_found(type, where)
 
     def _bring(self, ids: Sequence[str], at: Token | None = None, *, needed: bool = True) -> None:
         """Fetch what is missing of these documents, as of `at` too. `needed`: raise
