@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from syrupy.assertion import SnapshotAssertion
+
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask
 from context.sent import Sent
+from context.test_reasons import command_text
 from context.test_window import folded
 from foredeck.context import wording
 from foredeck.model.call_values import Decision
@@ -49,6 +52,7 @@ def ends(sent: Sent) -> list[int]:
 def test_after_a_pause_a_turn_ends_with_a_word_and_what_may_go_folds(host: Host) -> None:
     sent = paused(host)
     assert (sent.decision.kind, sent.decision.reason) == ("rebase", "cold")
+    assert sent.decision.turn_ended
     assert folded(sent)
     assert ends(sent) == [len(sent.prompt) - 1]
     assert seals(sent) == ["seal-s0"], "what stands before the first changed byte stays"
@@ -60,6 +64,11 @@ def test_the_turn_goes_on_after_it_with_reasoning_that_binds(host: Host) -> None
     assert sent.decision == Decision()
     assert sent.prompt[: len(before.prompt)] == before.prompt
     assert seals(sent) == ["seal-s0", "seal-next"]
+
+
+def test_the_user_can_ask_why(host: Host, snapshot: SnapshotAssertion) -> None:
+    paused(host)
+    assert command_text(host, "why") == snapshot
 
 
 def test_it_does_so_after_a_restart(host: Host) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from foredeck.context.rewriting.ending import TURN_ENDED
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.steps import Step, Thinking
 from harness import Pi
@@ -52,11 +53,15 @@ def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi
     long: list[Step] = [*(sealed(number, 1400) for number in range(1, 8)), pause]
     model = pi.serve([*long, *TURN[-2:]], api="anthropic-messages", reasoning=True)
     patient = EAGER | {"FOREDECK_REBASE__CACHE_TTL_S": "2", "FOREDECK_REBASE__RENT_FACTOR": "1000"}
-    assert pi.print("go", foredeck=True, environment=patient).stdout.strip() == "done"
+    rpc = pi.rpc(foredeck=True, environment=patient)
+    rpc.prompt("go")
     assert model.violations == []
+    assert len(model.requests) == len(long) + 2
     after = model.requests[len(long)]
     assert folded(after)
     assert "After a pause" in json.dumps(after.request.messages[-1])
+    assert [text for text in notified(rpc) if "After the pause" in text] == [TURN_ENDED]
+    rpc.shutdown()
 
 
 def test_where_the_provider_refuses_that_the_turn_goes_on_with_the_old_bytes(pi: Pi) -> None:

@@ -46,6 +46,8 @@ class Decision(NamedTuple):
     """Tokens of what they stand in place of."""
     runs: int | None = None
     """For how many runs of folded calls one line stands since this call."""
+    turn_ended: bool | None = None
+    """Whether a word of ours has ended the turn under way, so that its reasoning left, too."""
 
     @property
     def is_rebase(self) -> bool:
@@ -81,6 +83,7 @@ class Decision(NamedTuple):
             stored.get("copies"),
             stored.get("replaced"),
             stored.get("runs"),
+            stored.get("turn_ended"),
         )
 
     def to_record(self) -> dict[str, Any]:
@@ -93,6 +96,7 @@ class Decision(NamedTuple):
             "compaction": self.compaction,
             "stand_ins": list(self.stand_ins) or None,
             "runs": self.runs,
+            "turn_ended": self.turn_ended,
         }
         return {name: v for name, v in values.items() if v is not None} | self.weighed
 

@@ -24,6 +24,7 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.rewriting.copies import copy_finder
 from foredeck.context.rewriting.costs import CallCosts
+from foredeck.context.rewriting.ending import TURN_ENDED
 from foredeck.context.rewriting.folding import unseal
 from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
 from foredeck.context.rewriting.rebasing import Rebase
@@ -99,6 +100,8 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     )
     copies = copy_finder(call.policy.use_rule, uses, wire)
     call.decision = rebase.run(run.collapsible, find, copies)
+    if call.decision.turn_ended:
+        session.pending.user_messages.append(TURN_ENDED)
     if call.decision.stand_ins:
         stretches = session.branch.edits.stretches
         firsts = [stretches[id][0] for id in call.decision.stand_ins if id in stretches]
@@ -165,7 +168,8 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
     )
     decision = fit(call.session, call.context, budget, _replacer(call))
     if decision is not None:
-        call.decision, call.first_changed_insert = decision, 0
+        ended = call.decision.turn_ended
+        call.decision, call.first_changed_insert = decision._replace(turn_ended=ended), 0
         replace_head(call)
 
 

@@ -8,8 +8,7 @@ newest results, the reasoning is left out, and what may go folds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 from foredeck.context import wording
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_free
@@ -18,9 +17,15 @@ from foredeck.context.messages.parts import PieceRef
 from foredeck.context.messages.repairs import Insert
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.costs import CallCosts
+from foredeck.model.call_values import Decision
 
 LEAST_TOKENS = 2000
 """No turn is ended for less, however small the prompt is."""
+TURN_ENDED = (
+    "After the pause all of the prompt has to be paid for again, so older output was folded, and "
+    "the model's reasoning in this turn was left out. rebase.ending_share = 1 keeps both."
+)
+"""What the user is told of it."""
 
 
 def ends_turn(
@@ -38,17 +43,18 @@ def ends_turn(
     return gained >= least
 
 
-@contextmanager
-def turn_ending(context: RenderContext) -> Iterator[None]:
-    """What is rewritten within may stand before sealed reasoning of the turn under way; the word
-    that ends it is put after the newest results, unless nothing there was rewritten."""
+def end_turn(context: RenderContext, decide: Callable[[], Decision]) -> Decision:
+    """Decide, with leave to rewrite what stands before sealed reasoning of the turn under way. The
+    word that ends the turn follows the newest results, unless nothing there was rewritten."""
     conversation = context.conversation
     bound = first_free(conversation)
     conversation.turn_ends = True
     try:
-        yield
+        decision = decide()
     finally:
         conversation.turn_ends = False
-    if min(context.changed, default=bound) < bound:
-        ours: Insert = {"kind": "user", "blocks": [text_block(wording.turn_ended())], "ends": True}
-        context.branch.edits.insert(len(conversation), ours)
+    if min(context.changed, default=bound) >= bound:
+        return decision
+    ours: Insert = {"kind": "user", "blocks": [text_block(wording.turn_ended())], "ends": True}
+    context.branch.edits.insert(len(conversation), ours)
+    return decision._replace(turn_ended=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 from foredeck.context.cache.economics import RebaseOffer, RebaseThresholds, calls_until
 from foredeck.context.cache.rebase import RebaseReason, WaterMarks, first_free, reason_to_rebase
@@ -18,7 +18,7 @@ from foredeck.context.rewriting.copies import (
     place_copies,
 )
 from foredeck.context.rewriting.costs import CallCosts, paying_rebase, priced
-from foredeck.context.rewriting.ending import ends_turn, turn_ending
+from foredeck.context.rewriting.ending import end_turn, ends_turn
 from foredeck.context.rewriting.folding import (
     fold,
     fold_down,
@@ -91,8 +91,8 @@ class Rebase:
         """
         collapsible = find_collapsible(self.context, wanted)
         ends = ends_turn(self.context, self.costs, collapsible, self.ending_share)
-        with turn_ending(self.context) if ends else nullcontext():
-            decision = self._decide(collapsible, wanted, find, copies)
+        decide = partial(self._decide, collapsible, wanted, find, copies)
+        decision = end_turn(self.context, decide) if ends else decide()
         changed_from = min(self.context.changed, default=len(self.branch.conversation))
         self.branch.ledger = self.costs.ledger_after(self.branch, changed_from)
         return decision

@@ -128,6 +128,8 @@ def _line(record: CallRecord) -> str:
             if decision.runs:
                 count = "a run" if decision.runs == 1 else f"{decision.runs} runs"
                 what += f", one text in place of {count} of folded calls"
+            if decision.turn_ended:
+                what += ", for which the turn under way was ended and its reasoning left out"
         case "host":
             what = "went out without foredeck"
         case _:
