@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from foredeck.errors import StoreError
+from foredeck.xtdb.node.class_archive import make_class_archive
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.installing import install
 from foredeck.xtdb.node.jars import Jar, fetch_all, read_lock
-from foredeck.xtdb.node.java import find_java, java_version
-from foredeck.xtdb.node.runtime import Runtime, install, node_files, runtime_folder
+from foredeck.xtdb.node.java import Java, find_java, java_version
+from foredeck.xtdb.node.java_options import java_options
+from foredeck.xtdb.node.process import private_node
+from foredeck.xtdb.node.runtime import COMPILED, Runtime, node_files, runtime_folder
 
 from .xtdb_node import runtime
 
@@ -112,3 +118,50 @@ def test_leftovers_of_a_killed_installation_are_removed(runtime: Runtime, tmp_pa
     (folder / runtime.folder.name).symlink_to(runtime.folder)
     assert install(tmp_path, lambda _note: None).folder == folder / runtime.folder.name
     assert not (folder / "building-x").exists()
+
+
+def test_classes_come_out_of_the_archive(runtime: Runtime, tmp_path: Path) -> None:
+    if not runtime.class_archive.is_file():
+        pytest.skip("this Java has made no class archive")
+    options = [*java_options(runtime, NodeFolder(tmp_path)), "-Xlog:class+load"]
+    done = subprocess.run(
+        [runtime.java.path, *options, "clojure.main", "-e", "(require 'xtdb.query)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (loaded,) = [line for line in done.stdout.splitlines() if "] xtdb.query__init " in line]
+    assert loaded.endswith("source: shared objects file (top)")
+
+
+def test_an_archive_that_does_not_fit_is_passed_over_in_silence(
+    runtime: Runtime, tmp_path: Path
+) -> None:
+    folder = tmp_path / "runtime"
+    folder.mkdir()
+    for name in ("lib", "config", COMPILED):
+        (folder / name).symlink_to(runtime.folder / name)
+    other = Runtime(folder, runtime.java)
+    other.class_archive.write_bytes(b"written by another Java" * 1000)
+    with private_node(tmp_path / "node", other) as node:
+        assert node.running() is not None
+    assert {line.split()[2] for line in node.log_file.read_text().splitlines()} == {"INFO"}
+
+
+def test_a_java_that_makes_no_archive_does_no_harm(tmp_path: Path) -> None:
+    folder = tmp_path / "xtdb" / "runtime"
+    folder.mkdir(parents=True)
+    notes: list[str] = []
+    make_class_archive(Runtime(folder, Java("/bin/false", 17)), notes.append)
+    (note,) = notes
+    assert note.startswith("no class archive could be made: the XTDB node did not start")
+    assert list(folder.parent.iterdir()) == [folder]
+    assert not list(folder.iterdir())
+
+
+def test_another_java_at_the_same_place_has_another_archive(tmp_path: Path) -> None:
+    java = Java(fake_java(tmp_path / "bin", "21.0.1"), 21)
+    before = Runtime(tmp_path, java).class_archive
+    assert before == Runtime(tmp_path, java).class_archive
+    Path(java.path).write_text("#!/bin/sh\necho 'openjdk version \"21.0.2 LTS\"' >&2\n")
+    assert Runtime(tmp_path, java).class_archive != before

@@ -19,8 +19,9 @@ import pytest
 from foredeck.errors import StoreUnavailable
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
+from foredeck.xtdb.node.installing import remove_old
 from foredeck.xtdb.node.process import private_node, start, stop
-from foredeck.xtdb.node.runtime import Runtime, in_use, remove_old, runtime_folder
+from foredeck.xtdb.node.runtime import Runtime, in_use, runtime_folder
 
 from .documents import batch, note
 from .journaled import until

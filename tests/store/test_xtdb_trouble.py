@@ -26,7 +26,7 @@ from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.database.client import Refused, XtdbClient
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node.runtime import COMPILED, Runtime
 
 from .documents import AWKWARD, AWKWARD_IDS, batch, note
 from .sessions import dump
@@ -161,7 +161,7 @@ def narrow(runtime: Runtime, tmp_path: Path) -> Runtime:
     """The node with a topology `memory` that takes bodies of 20,000 bytes at most."""
     folder = tmp_path / "runtime"
     (folder / "config").mkdir(parents=True)
-    for name in ("lib", "classes"):
+    for name in ("lib", COMPILED):
         (folder / name).symlink_to(runtime.folder / name)
     (folder / "config" / "memory.edn").write_text("{:http {:max-body-size 20000} :xtdb {}}")
     return Runtime(folder, runtime.java)

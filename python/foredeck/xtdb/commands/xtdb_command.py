@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
 
-_STEPS = 45
-"""About how many steps installing reports: jars, and compiling."""
+_STEPS = 44
+"""About how many steps installing reports: jars, compiling, and a rehearsal."""
 _REQUEST_MS = 30_000
 _POLL = 0.1
 
@@ -53,11 +53,17 @@ def _run(args: Namespace) -> int:
 
 
 def _install(args: Namespace, config: Config) -> int:
-    from foredeck.xtdb.node.runtime import install
+    from foredeck.xtdb.node.installing import install
 
     began = time.monotonic()
+    notes: list[str] = []
     with Progress("installing the XTDB node", total=_STEPS) as progress:
-        runtime = install(config.home, lambda note: progress.advance(note=note))
+
+        def advance(note: str) -> None:
+            notes.append(note)
+            progress.advance(note=note)
+
+        runtime = install(config.home, advance)
     java = {"path": runtime.java.path, "version": runtime.java.version}
     if args.json:
         print_json({"folder": runtime.folder, "java": java})
@@ -67,12 +73,15 @@ def _install(args: Namespace, config: Config) -> int:
             f"on Java {runtime.java.version} ({runtime.java.path}).\n"
             "`foredeck xtdb up` starts it; FOREDECK_STORE=xtdb starts it by itself."
         )
+        if not runtime.class_archive.is_file():
+            print(f"It takes a second longer to start than it might: {notes[-1]}")
     return 0
 
 
 def _up(args: Namespace, config: Config) -> int:
+    from foredeck.xtdb.node.installing import remove_old
     from foredeck.xtdb.node.process import start
-    from foredeck.xtdb.node.runtime import find_runtime, remove_old
+    from foredeck.xtdb.node.runtime import find_runtime
     from foredeck.xtdb.node.supervise import own_node_folder
 
     folder = own_node_folder(config.home)

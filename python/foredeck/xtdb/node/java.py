@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -22,6 +23,17 @@ class Java:
 
     path: str
     version: int
+
+    @property
+    def build(self) -> str:
+        """A name for exactly this Java: updated in place, it has another."""
+        launcher = Path(shutil.which(self.path) or self.path).resolve()
+        try:
+            found = launcher.stat()
+        except OSError:
+            return str(self.version)
+        text = f"{launcher}\0{found.st_mtime_ns}\0{found.st_size}"
+        return f"{self.version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java | None:

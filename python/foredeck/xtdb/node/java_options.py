@@ -26,6 +26,7 @@ def java_options(runtime: Runtime, folder: NodeFolder) -> list[str]:
         f"-Djava.io.tmpdir={folder.tmp}",
         "-Dorg.slf4j.simpleLogger.showDateTime=true",
         "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSX",
+        *_class_archive(runtime),
         *("-cp", runtime.class_path),
     ]
     if runtime.java.version >= 22:
@@ -33,3 +34,14 @@ def java_options(runtime: Runtime, folder: NodeFolder) -> list[str]:
     if runtime.java.version >= 24:
         options.insert(0, "--sun-misc-unsafe-memory-access=allow")
     return options
+
+
+def _class_archive(runtime: Runtime) -> list[str]:
+    """With an archive a start takes a third less. One that does not fit this Java, or is damaged,
+    is ignored."""
+    if runtime.rehearses is not None:
+        return [f"-XX:ArchiveClassesAtExit={runtime.rehearses}"]
+    if not runtime.class_archive.is_file():
+        return []
+    quietly = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    return [f"-XX:SharedArchiveFile={runtime.class_archive}", *quietly]
