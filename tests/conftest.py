@@ -13,6 +13,15 @@ from hypothesis import HealthCheck, settings
 
 import foredeck
 import foredeck_bench
+from foredeck.config import Config
+from foredeck.context.tools import memory_search
+from foredeck.lookup import reader
+from foredeck.notes import live
+from foredeck.sources import git
+from foredeck.timeline import guard, keeping, repositories
+from foredeck.xtdb import opening
+from foredeck.xtdb.journal import link
+from foredeck.xtdb.journal import store as journaled
 from foredeck_bench.injections import Injections, NoInjections, load_injections
 
 # The same examples in every run, so that a red run is red again; FOREDECK_TEST_EXAMPLES=random
@@ -38,6 +47,9 @@ def _import_all(package: ModuleType) -> None:
 _import_all(foredeck)
 _import_all(foredeck_bench)
 
+ENOUGH_S = 100.0
+"""Seconds; within the time that a test has."""
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -59,6 +71,28 @@ def _private_state(
 ) -> None:
     """Keep tests away from the state folder of whoever runs them."""
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path_factory.mktemp("foredeck-home")))
+
+
+@pytest.fixture(autouse=True)
+def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever works here waits for as long as it takes: what was not kept or read within some
+    milliseconds is left out, and on a busy machine that would be anything."""
+    monkeypatch.setattr(Config, "opening_s", ENOUGH_S)
+    monkeypatch.setattr(keeping, "BUDGET_SHARE", 1000 * ENOUGH_S)
+    monkeypatch.setattr(link, "LOOK_MS", int(1000 * ENOUGH_S))
+    monkeypatch.setattr(link, "_CHECK_MS", int(1000 * ENOUGH_S))
+    for owner, name in (
+        (keeping, "WARMING_S"),
+        (repositories, "AFTER_S"),
+        (guard, "RECENT_S"),
+        (git, "DEADLINE_S"),
+        (memory_search, "PATIENCE_S"),
+        (live, "CHAT_PATIENCE_S"),
+        (reader, "PATIENCE_S"),
+        (opening, "_ENGINE_PATIENCE"),
+        (journaled, "DELIVERY_PATIENCE"),
+    ):
+        monkeypatch.setattr(owner, name, ENOUGH_S)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import StoreUnavailable
+from foredeck_bench.ports import unused_port
 
 USER = "foredeck"
 _START_SECONDS = 60.0
@@ -35,7 +35,7 @@ class Postgres:
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
         """`folder` is empty and new. Without `durable` it does not wait for the disk."""
         self.folder = folder
-        self.port = _free_port()
+        self.port = unused_port()
         self.password = secrets.token_hex(16)
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
@@ -181,9 +181,3 @@ def private_postgres(*, durable: bool = True) -> Iterator[Postgres]:
 def _user_to_be() -> pwd.struct_passwd | None:
     """The user as whom Postgres is to run; None for this process's own."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

@@ -24,11 +24,11 @@ def test_nothing_outlives_its_time(scratch: ScratchRun) -> None:
     environment = scratch.environment({})
     ran = run_command(
         ("sh", "-c", "echo begun; (trap '' TERM; sleep 600) & sleep 600"),
-        *(scratch.work, environment, 0.5),
+        *(scratch.work, environment, 3.0),
     )
     assert (ran.code, ran.said) == (None, "begun")
-    time.sleep(0.1)
-    assert _marked(scratch.mark) == []
+    while _marked(scratch.mark):  # killed, and not gone yet
+        time.sleep(0.05)
 
 
 def test_the_users_folders_are_not_those_of_a_run(

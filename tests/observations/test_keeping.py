@@ -215,15 +215,18 @@ def test_committing_twice_is_committing_once(store: LocalStore) -> None:
 
 
 def test_cancelled_at_shutdown_it_keeps_nothing(store: LocalStore) -> None:
-    async def ask(_question: object) -> ModelReply:
-        await asyncio.sleep(3600)
-        return ModelReply(NOTES)
-
     async def cancelled() -> None:
+        asked = asyncio.Event()
+
+        async def ask(_question: object) -> ModelReply:
+            asked.set()
+            await asyncio.sleep(3600)
+            return ModelReply(NOTES)
+
         writer, _ = observer()
         object.__setattr__(writer, "ask", ask)
         task = asyncio.create_task(keeper(store).observe(rounds(3), pick, writer, MODE))
-        await asyncio.sleep(0.05)
+        await asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -15,6 +15,7 @@ from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck_bench.crash.homes import settings as store_settings
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import (
+    PATIENT,
     VERSIONS,
     PiInstall,
     PiWorkspace,
@@ -36,13 +37,6 @@ STORE: Literal["sqlite", "xtdb"] = (
     "xtdb" if os.environ.get("FOREDECK_TEST_STORE") == "xtdb" else "sqlite"
 )
 """The store of every run here; `foredeck bench lifecycle` sets it."""
-
-_PATIENT = {
-    "FOREDECK_DEADLINE_MS": "30000",
-    "FOREDECK_PREPARE_MS": "2000",
-    "FOREDECK_OPENING_MS": "10000",
-}
-"""What is not about these bounds must not fail on a machine that is busy."""
 
 PATIENCE_S = 240.0
 """Far beyond what any run here takes: only one that hangs gets there."""
@@ -80,7 +74,8 @@ class Pi:
     def config(self) -> Config:
         """The configuration of the engines that run here."""
         flags = [f"home={self.workspace.foredeck_home}"]
-        return load_config(flags=flags, environ=self._store, user_file=Path(os.devnull)).config
+        environ = {**PATIENT, **self._store}
+        return load_config(flags=flags, environ=environ, user_file=Path(os.devnull)).config
 
     @property
     def version(self) -> str:
@@ -134,7 +129,7 @@ class Pi:
             *prompts,
             extensions=[*before, *self._loaded(foredeck, extensions)],
             arguments=arguments,
-            environment={**_PATIENT, **self._store, **(environment or {})},
+            environment={**PATIENT, **self._store, **(environment or {})},
             timeout_s=timeout_s,
         )
 
@@ -153,7 +148,7 @@ class Pi:
             self.workspace,
             extensions=[*before, *self._loaded(foredeck, extensions)],
             arguments=arguments,
-            environment={**_PATIENT, **self._store, **(environment or {})},
+            environment={**PATIENT, **self._store, **(environment or {})},
             timeout_s=PATIENCE_S,
         )
         self._stack.callback(client.shutdown)
@@ -171,7 +166,7 @@ class Pi:
             self.install,
             self.workspace,
             extensions=self._loaded(foredeck, extensions),
-            environment={**_PATIENT, **self._store, **(environment or {})},
+            environment={**PATIENT, **self._store, **(environment or {})},
         )
         self._stack.callback(client.close)
         return client

@@ -26,6 +26,8 @@ _PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b[_P^].*?\x1b\\", re.DOTA
 """Sequences that the emulator does not know and would print."""
 _TORN = re.compile(rb"\x1b(\[[0-?]*[ -/]*|[_P^][^\x1b]*\x1b?)?$")
 """The beginning of a sequence whose end comes with the next read."""
+_BEGUN, _DRAWN = b"\x1b[?2026h", b"\x1b[?2026l"
+"""Around all that Pi draws at once: in between the screen shows what never stood there."""
 
 
 class TerminalError(Exception):
@@ -129,11 +131,11 @@ class TerminalPi:
     def _read(self) -> None:
         held = b""
         while data := self._next():
-            whole = _PRIVATE.sub(b"", held + data)
-            torn = _TORN.search(whole)
-            held = whole[torn.start() :] if torn else b""
+            held += data
+            whole = held[: _whole(held)]
+            held = held[len(whole) :]
             with self._changed:
-                self._stream.feed(whole[: len(whole) - len(held)])
+                self._stream.feed(_PRIVATE.sub(b"", whole))
                 self._changed.notify_all()
         os.close(self._terminal)
 
@@ -142,3 +144,12 @@ class TerminalPi:
             return os.read(self._terminal, 1 << 16)
         except OSError:  # nobody is left on the other side
             return b""
+
+
+def _whole(data: bytes) -> int:
+    """How much of it can be shown: no part of a sequence, nor of what is drawn at once."""
+    begun = data.rfind(_BEGUN)
+    if begun > data.rfind(_DRAWN):
+        return begun
+    torn = _TORN.search(data)
+    return torn.start() if torn else len(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,17 +11,18 @@ from foredeck_bench.scripted.request import ModelRequest
 from foredeck_bench.scripted.steps import StepResult
 from harness import Pi, one_version
 from observed import answered, assert_stable, handle, results
+from test_pi_disk import wait_for_versions
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
 CHANGED = TEXT.replace("line 7:", "line seven:")
 
 SAVES_BEFORE_A_WRITE = """
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 export default function (pi) {
   pi.on("tool_call", async ({ toolName, input }) => {
     if (toolName !== "write") return;
     writeFileSync(input.path, "theirs\\n");
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    while (!existsSync(`${input.path}.go`)) await new Promise((done) => setTimeout(done, 20));
   });
 }
 """
@@ -204,7 +206,14 @@ def test_a_save_between_check_and_write_is_named_where_the_watcher_saw_it(
             "done",
         ]
     )
-    assert pi.print("go", foredeck=True, extensions=[other]).code == 0
+    rpc = pi.rpc(foredeck=True, extensions=[other])
+    start = len(rpc.events)
+    rpc.send("prompt", message="go")
+    while (pi.repo / "a.txt").read_text() == TEXT:
+        time.sleep(0.05)
+    wait_for_versions(pi, "/a.txt", 2)  # the watcher has seen it
+    Path(f"{path}.go").touch()
+    rpc.wait_idle(start)
     assert model.violations == []
     _, written, shown = results(model.requests[-1])
     assert "was saved by something else right before your write took its place" in written

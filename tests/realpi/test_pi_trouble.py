@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from faults import TEXT, WORK, complaints, sent_records
 from foredeck_bench.scripted import call
-from harness import Pi, one_version
+from harness import PATIENCE_S, Pi, one_version
 from observed import (
     answered,
     assert_shows,
@@ -24,11 +25,19 @@ from observed import (
     stored,
 )
 
+SOON = {"FOREDECK_SQLITE__BUSY_TIMEOUT_MS": "800"}
+"""Whoever finds the database held by another process is not to wait for long."""
+
 
 @pytest.fixture
 def work(pi: Pi) -> Pi:
     (pi.repo / "a.txt").write_text(TEXT)
     return pi
+
+
+def connect(pi: Pi) -> sqlite3.Connection:
+    """The store's database, which an engine may just be closing."""
+    return sqlite3.connect(pi.workspace.foredeck_home / "foredeck.db", timeout=PATIENCE_S)
 
 
 def assert_pi_went_on(pi: Pi, word: str, **environment: str) -> None:
@@ -59,8 +68,9 @@ def test_a_store_that_is_damaged_between_prompts(work: Pi) -> None:
     rpc = work.rpc(foredeck=True)
     rpc.prompt("work")
     home = work.workspace.foredeck_home
-    with closing(sqlite3.connect(home / "foredeck.db")) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with closing(connect(work)) as db:
+        while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            time.sleep(0.05)  # somebody reads
     with (home / "foredeck.db").open("r+b") as file:
         size = file.seek(0, 2)
         for at in range(8192, size, 4096):
@@ -78,10 +88,10 @@ def test_a_store_that_is_damaged_between_prompts(work: Pi) -> None:
 @one_version
 def test_a_store_that_another_process_holds(work: Pi) -> None:
     assert work.print("/foredeck", foredeck=True).code == 0
-    with closing(sqlite3.connect(work.workspace.foredeck_home / "foredeck.db")) as db:
+    with closing(connect(work)) as db:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")
-        assert_pi_went_on(work, "another process holds it")
+        assert_pi_went_on(work, "another process holds it", **SOON)
 
 
 @one_version
@@ -89,9 +99,9 @@ def test_a_store_that_another_process_holds_for_a_while(work: Pi) -> None:
     """The calls meanwhile go out without it; afterwards nothing is missing."""
     more = [call("bash", command="seq 200"), "held", call("read", path="a.txt"), "free"]
     model = work.serve([*WORK, *more])
-    rpc = work.rpc(foredeck=True)
+    rpc = work.rpc(foredeck=True, environment=SOON)
     rpc.prompt("work")
-    with closing(sqlite3.connect(work.workspace.foredeck_home / "foredeck.db")) as db:
+    with closing(connect(work)) as db:
         db.execute("BEGIN IMMEDIATE")
         rpc.prompt("go on")
         told = notified(rpc)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 PROGRAM = Path(__file__).with_name("small_engine.py")
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 """Far beyond what anything here takes: only a test that hangs gets there."""
 
 INITIALIZE = {

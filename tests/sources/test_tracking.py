@@ -15,7 +15,7 @@ from work_folder import Work
 
 from foredeck.sources import FileTracker, TrackerOptions
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 """How long a test waits for something that must come; not how long it takes."""
 
 FAST = TrackerOptions(debounce_s=0.02, check_s=0.1, audit_s=10**6)

@@ -19,6 +19,8 @@ SPAWN = multiprocessing.get_context("spawn")
 ROUNDS = 25
 KILLS = 6
 PARTS = 4
+PATIENCE_S = 240.0
+"""Far beyond what anything here takes: only a process that hangs gets there."""
 
 
 def count_up(factory: StoreFactory, start: Connection) -> None:
@@ -89,16 +91,16 @@ class ProcessContract:
             pipes.append(ours)
             processes.append(process)
         for pipe in pipes:
-            assert pipe.poll(60), "a process did not start"
+            assert pipe.poll(PATIENCE_S), "a process did not start"
             pipe.recv()
         for pipe in pipes:
             pipe.send("go")
         results = []
         for pipe in pipes:
-            assert pipe.poll(120), "a process did not finish"
+            assert pipe.poll(PATIENCE_S), "a process did not finish"
             results.append(pipe.recv())
         for process in processes:
-            process.join(120)
+            process.join(PATIENCE_S)
             assert process.exitcode == 0
         return results
 
@@ -139,7 +141,7 @@ class ProcessContract:
         process = SPAWN.Process(target=commit_for_ever, args=(opener, round_, theirs))
         process.start()
         theirs.close()
-        assert ours.poll(60), "the process did not start"
+        assert ours.poll(PATIENCE_S), "the process did not start"
         time.sleep(generator.uniform(0, 0.05))
         process.kill()
         process.join()
@@ -152,18 +154,31 @@ class ProcessContract:
         assert acknowledged >= 0
         return acknowledged + 1
 
-    def _settle(self, store: Store) -> None:
-        """What was sent before the kill may still be under way to a server."""
+    def _settle(self, store: Store) -> int:
+        """What was sent before the kill may still be under way to a server; how many versions
+        there are."""
         seen = -1
-        while seen != (count := len(store.changes_since(None, limit=10**6))):
+        while seen != (count := _versions(store)):
             seen = count
             time.sleep(0.3)
+        return seen
 
     def _check_round(
         self, factory: StoreFactory, round_: int, acknowledged: int, seed: int
     ) -> None:
         store = factory.open()
-        self._settle(store)
+        while True:
+            seen = self._settle(store)
+            try:
+                self._check_commits(store, round_, acknowledged, seed)
+                break
+            except AssertionError:
+                # A busy server may have taken in what was under way between two looks here.
+                if _versions(store) == seen:
+                    raise
+        store.close()
+
+    def _check_commits(self, store: Store, round_: int, acknowledged: int, seed: int) -> None:
         n = 0
         while store.head(f"{round_} {n} 0") is not None:
             for part in range(PARTS):
@@ -179,4 +194,7 @@ class ProcessContract:
         assert len([c for c in store.changes_since(None, limit=10**6) if c.id == "shared"]) == len(
             store.history("shared")
         )
-        store.close()
+
+
+def _versions(store: Store) -> int:
+    return len(store.changes_since(None, limit=10**6))

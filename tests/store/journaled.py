@@ -15,7 +15,7 @@ from foredeck.xtdb.journal.queue import JournalBounds
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
 from foredeck.xtdb.node.folder import NodeFolder
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 """Seconds within which everything must have happened, also on a busy machine."""
 BOUNDS = JournalBounds(10_000, 2**28)
 
@@ -53,6 +53,7 @@ class Machine:
             self.bounds,
             notify=notify or Told(),
             lazy=lazy,
+            patience=PATIENCE,
             busy_timeout_ms=30_000,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import socket
+from collections.abc import Iterator
 from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -27,6 +27,7 @@ from foredeck.xtdb.node.process import private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, open_copy
+from foredeck_bench.ports import dead_url, unused_port
 
 from .contract import contents
 from .documents import batch, file, note
@@ -71,10 +72,10 @@ def kill(folder: NodeFolder, sign: signal.Signals = signal.SIGKILL) -> int:
 
 
 @pytest.fixture
-def nowhere() -> str:
+def nowhere() -> Iterator[str]:
     """An address where nobody answers."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"http://127.0.0.1:{free.getsockname()[1]}"
+    with dead_url() as url:
+        yield url
 
 
 class TestOwnNode:
@@ -185,8 +186,7 @@ class _Behind(OwnLink):
 
 
 def test_xtdb_may_be_away_when_the_engine_starts(runtime: Runtime, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = unused_port()
     folder = NodeFolder(tmp_path / "node")
     link = ServerLink(f"http://127.0.0.1:{port}", folder.token(), "foredeck", 30_000)
     machine = Machine(tmp_path / "copy.db", link)
@@ -221,8 +221,7 @@ def test_lost_answers_duplicate_nothing(memory_node: NodeFolder, tmp_path: Path,
 
 
 def test_a_node_that_has_lost_everything_is_sent_it_again(runtime: Runtime, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = unused_port()
     folder = NodeFolder(tmp_path / "node")
     try:
         start(folder, runtime, topology="memory", port=port)

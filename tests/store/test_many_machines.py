@@ -14,7 +14,7 @@ from foredeck.model.documents import Document
 from foredeck.store.protocol import Token
 from foredeck.xtdb.database.adapter import XtdbStore
 
-from .contract_processes import ProcessContract
+from .contract_processes import PATIENCE_S, ProcessContract
 from .documents import batch, note
 from .factory import StoreFactory
 from .two_nodes import ONE_WORKER, Machines, machines, open_either
@@ -95,7 +95,7 @@ def test_postgres_away_and_back(machines: Machines, crash: bool) -> None:
 
 def patiently(make: partial[XtdbStore]) -> XtdbStore:
     """Opens a store once Postgres is there again: until then a node may answer with an error."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
             return make()

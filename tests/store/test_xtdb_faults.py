@@ -20,6 +20,7 @@ from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import private_node, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import open_own_node, own_node_folder
+from foredeck_bench.ports import dead_url
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy
@@ -84,10 +85,8 @@ def test_a_wrong_token_is_reported(memory_node: NodeFolder) -> None:
 
 
 def test_an_unreachable_server_is_reported() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with pytest.raises(StoreUnavailable, match="foredeck xtdb up"):
-        open_xtdb(f"http://127.0.0.1:{port}")
+    with dead_url() as url, pytest.raises(StoreUnavailable, match="foredeck xtdb up"):
+        open_xtdb(url)
 
 
 def test_a_server_that_never_answers_times_out() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from foredeck.tasks.tools import SessionTasks, session_tasks
 from foredeck.tasks.work import TaskWork
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.folder import NodeFolder
+from foredeck_bench.ports import dead_url
 from store.journaled import Machine, delivered, new_namespace, server_link
 from store.xtdb_node import memory_node, runtime
 
@@ -25,17 +26,16 @@ __all__ = ["memory_node", "runtime"]
 class Machines:
     """Two machines with a copy each; the link of the first can be cut."""
 
-    def __init__(self, node: NodeFolder, folder: Path) -> None:
+    def __init__(self, node: NodeFolder, folder: Path, nowhere: str) -> None:
         link = server_link(node, new_namespace())
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            nowhere = f"http://127.0.0.1:{free.getsockname()[1]}"
         self.one, self.two = (Machine(folder / f"{name}.db", link) for name in ("one", "two"))
         self.cut = replace(self.one, link=replace(link, url=nowhere))
 
 
 @pytest.fixture
-def machines(memory_node: NodeFolder, tmp_path: Path) -> Machines:
-    return Machines(memory_node, tmp_path)
+def machines(memory_node: NodeFolder, tmp_path: Path) -> Iterator[Machines]:
+    with dead_url() as nowhere:
+        yield Machines(memory_node, tmp_path, nowhere)
 
 
 def tasks_on(store: LocalStore, session: str) -> SessionTasks:

@@ -7,17 +7,9 @@ from typing import Any
 
 import pytest
 
-from foredeck.timeline import keeping
 from foredeck_bench.file_agent import FileAgent as Agent
 
 MakeAgent = Callable[..., Agent]
-
-
-@pytest.fixture(autouse=True)
-def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not kept in time is not covered; on a busy machine that would be anything."""
-    monkeypatch.setattr(keeping, "BUDGET_S", 60.0)
-    monkeypatch.setattr(keeping, "WARMING_S", 60.0)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import type { HostMessage } from "../context/messages.ts";
 import { assistant, call, result, user } from "./support/conversation.ts";
-import { Harness, until } from "./support/harness.ts";
+import { Harness, PATIENT_MS, until } from "./support/harness.ts";
 
 let harness: Harness;
 afterEach(async () => {
@@ -108,6 +108,7 @@ test("on a timeout earlier messages keep their edits and newer ones go out raw; 
     "foredeck away: the engine did not answer in time",
     "the status line is not that of an earlier call",
   );
+  process.env.FOREDECK_DEADLINE_MS = PATIENT_MS;
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
   assert.match(harness.statuses.at(-1) ?? "", /^fd \d/);
   const retry = harness.requests("context/assemble")[1]?.params;
@@ -207,6 +208,7 @@ test("a late answer is not taken for the next one", async () => {
   await harness.shim.engine.whenReady();
   assert.deepEqual(texts(await harness.call(first)), ["A"]);
   await until(() => harness.requests("$/cancel").length === 1, "cancelled");
+  process.env.FOREDECK_DEADLINE_MS = PATIENT_MS;
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
 });
 

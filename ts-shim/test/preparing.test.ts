@@ -30,8 +30,9 @@ test("a notice is added to the result, once", async () => {
 });
 
 test("a tool runs where the engine is slow, fails, talks nonsense or is asked nonsense", async () => {
+  const hasty = await start("hasty");
+  assert.equal(await hasty.call("write", { wait: true }), undefined);
   const { call, fire } = await start();
-  assert.equal(await call("write", { wait: true }), undefined);
   assert.equal(await call("write", { fail: true }), undefined);
   assert.equal(await call("write", { verdict: "?" }), undefined);
   assert.equal(await call("write", { verdict: { block: 7, notice: null } }), undefined);

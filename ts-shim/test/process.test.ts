@@ -33,7 +33,7 @@ test("an engine that refuses to end is killed", async () => {
   await harness.shim.engine.whenReady();
   const pid = harness.shim.engine.pid as number;
   await harness.shim.end("quit");
-  assert.ok(!isAlive(pid));
+  await until(() => !isAlive(pid), "killed, and gone");
 });
 
 test("ending while the engine is still starting leaves nothing behind", async () => {

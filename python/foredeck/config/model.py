@@ -83,9 +83,9 @@ class Config(Section):
     prepare_ms: int = Field(
         50,
         ge=10,
-        le=2000,
+        le=10_000,
         description="Longest time that a tool which may write files waits for the engine before it "
-        "runs, in milliseconds.",
+        "runs, in milliseconds. Of a command's, most may go into keeping what is there before it.",
     )
     opening_ms: int = Field(
         300,

@@ -233,7 +233,7 @@ class SessionOpener:
         watch = self._watch(session, filesystems, reconcile, guard)
         switches = self._switches(store, session)
         if self._config.rewind and session.is_live:
-            keeper = ChangeKeeper(session, filesystems)
+            keeper = ChangeKeeper(session, filesystems, self._config.prepare_ms / 1000)
         return OpenedSession(
             self._config, session, watch, self._make_facilities, switches, guard, keeper
         )

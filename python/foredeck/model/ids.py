@@ -7,8 +7,10 @@ import threading
 import time
 
 _lock = threading.Lock()
-_last = (0, 0)
-"""The milliseconds of the id that was made last, and how many they had by then."""
+_counts: dict[int, int] = {}
+"""By millisecond, of those that got ids last: the count of the newest of these."""
+_KEPT = 64
+"""So many milliseconds: a clock that is given may stand still beside one that goes on."""
 
 
 def uuid7(now_ms: int | None = None) -> str:
@@ -19,13 +21,14 @@ def uuid7(now_ms: int | None = None) -> str:
     2,048, so that after more than 2,048 ids of one millisecond the order may be lost, but not that
     they differ.
     """
-    global _last
     milliseconds = (time.time_ns() // 1_000_000 if now_ms is None else now_ms) & (2**48 - 1)
     random = int.from_bytes(os.urandom(10))
     with _lock:
-        before, count = _last
-        count = count + 1 if milliseconds == before else random >> 68 & 0x7FF
-        _last = milliseconds, count
+        before = _counts.pop(milliseconds, None)
+        count = random >> 68 & 0x7FF if before is None else before + 1
+        _counts[milliseconds] = count
+        if len(_counts) > _KEPT:
+            del _counts[next(iter(_counts))]
     value = milliseconds << 80 | 0x7 << 76 | (count & 0xFFF) << 64
     value |= 0b10 << 62 | random & (2**62 - 1)
     text = f"{value:032x}"

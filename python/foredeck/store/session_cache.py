@@ -48,7 +48,7 @@ def write_cached(home: Path, session: str, kind: str, data: bytes) -> None:
         fresh.replace(file)
     finally:
         fresh.unlink(missing_ok=True)
-    _prune(file.parent)
+    _prune(file.parent, file)
 
 
 def drop_cached(home: Path, session: str) -> None:
@@ -70,9 +70,16 @@ def _head(packed: bytes) -> bytes:
     return f"foredeck {__version__} {hashlib.sha256(packed).hexdigest()}".encode()
 
 
-def _prune(folder: Path) -> None:
-    """Remove the oldest files beyond the limit, and what killed processes left half written."""
+def _prune(folder: Path, newest: Path) -> None:
+    """Remove the oldest files beyond the limit, and what killed processes left half written.
+
+    `newest`: written just now; others may have the same time stamp.
+    """
+
+    def age(file: Path) -> tuple[bool, int]:
+        return file != newest, -file.stat().st_mtime_ns
+
     with suppress(OSError):
-        files = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
+        files = sorted(folder.iterdir(), key=age)
         for file in files[MAX_FILES:]:
             file.unlink(missing_ok=True)

@@ -33,8 +33,8 @@ GUESSED_BYTES = 2 * 1024 * 1024
 """A larger file that a command only might change is not read before it runs."""
 KNOWN_BYTES = 32 * 1024 * 1024
 """Of all files together whose bytes are held in memory between commands."""
-BUDGET_S = 0.03
-"""How long a command waits for what was there before it: its host lets it run after 50 ms."""
+BUDGET_SHARE = 0.6
+"""Of the time that the host holds a command back: so much may go into what was there before it."""
 WARMING_S = 0.2
 """How long files are read after a command, when no tool waits, so that the next need not."""
 FOLDER_FILES = 2000
@@ -61,11 +61,13 @@ class _Running:
 
 
 class ChangeKeeper:
-    """Stores the changes of one session's tools."""
+    """Stores the changes of one session's tools. `held_s`: how long the host holds a tool back,
+    in seconds."""
 
-    def __init__(self, session: Session, filesystems: FilesystemMap) -> None:
+    def __init__(self, session: Session, filesystems: FilesystemMap, held_s: float) -> None:
         self._session = session
         self._filesystems = filesystems
+        self._held_s = held_s
         self._writes: dict[str, FileChangeDocument] = {}
         self._commands: dict[str, _Running] = {}
         self._next: int | None = None
@@ -91,7 +93,7 @@ class ChangeKeeper:
                 self._begin_write(call_id, tool, path)
             return
         running = _Running(written={c.path for d in self._writes.values() for c in d.paths})
-        end = time.monotonic() + BUDGET_S
+        end = time.monotonic() + BUDGET_SHARE * self._held_s
         folder = self._look_around(running, end)
         places = dict.fromkeys([*self._guessed(tool, arguments), *known(), *folder])
         for local in places:

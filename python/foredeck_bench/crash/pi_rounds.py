@@ -34,12 +34,11 @@ from foredeck_bench.crash.fuse import (
 )
 from foredeck_bench.crash.tally import Tally
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, write_agent_dir
-from foredeck_bench.scripted.pi_process import MARK, PiInstall, PiWorkspace
+from foredeck_bench.scripted.pi_process import MARK, PATIENT, PiInstall, PiWorkspace
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.scripted.processes import wait_for_end, with_environment
 from foredeck_bench.scripted.steps import StepResult
 
-PATIENT_MS = 30_000
 """The shim's deadline: a busy machine must not look like a crash."""
 ORPHANED_S = 30.0
 """How long an engine may take to notice that Pi is gone."""
@@ -110,7 +109,7 @@ class PiRounds:
         program = [sys.executable, "-m", "foredeck_bench.crash.engine", str(self._fuse_file)]
         environment = {
             "FOREDECK_ENGINE": json.dumps(program),
-            "FOREDECK_DEADLINE_MS": str(PATIENT_MS),
+            **PATIENT,
             **homes.settings(self.store),
         }
         pi = RpcPi(

@@ -28,7 +28,13 @@ from foredeck_bench.demo.table import (
     render,
 )
 from foredeck_bench.scripted import ScriptedModel, prompt_tokens, write_agent_dir
-from foredeck_bench.scripted.pi_process import VERSIONS, PiInstall, PiWorkspace, checkout_pi
+from foredeck_bench.scripted.pi_process import (
+    PATIENT,
+    VERSIONS,
+    PiInstall,
+    PiWorkspace,
+    checkout_pi,
+)
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 
 SAMPLE = Path(__file__).parent / "sample"
@@ -145,7 +151,7 @@ def _play(
 ) -> None:
     # The Python that runs this is new enough for the sample, `python3` on PATH may not be.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    environment = {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **store.environment}
+    environment = {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **PATIENT, **store.environment}
     with RpcPi(
         install,
         workspace,
@@ -182,7 +188,7 @@ def _play_second(
             install,
             workspace,
             extensions=[checkout],
-            environment=store.environment,
+            environment={**PATIENT, **store.environment},
             timeout_s=START_TIMEOUT_S,
             on_event=narrator(print),
         ) as pi:

@@ -13,7 +13,7 @@ from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 
-PATIENT = ("deadline_ms=30000", "prepare_ms=2000", "opening_ms=10000")
+PATIENT = ("deadline_ms=30000", "prepare_ms=10000", "opening_ms=10000")
 """What a conversation costs must not depend on how busy this machine is."""
 NOTE = (
     "A scripted model answered, which knows the solutions: these figures say what the same "

@@ -20,7 +20,7 @@ from foredeck_bench.demo.run import copy_sample
 from foredeck_bench.library.story import Round
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
-from foredeck_bench.scripted.pi_process import PiInstall, PiWorkspace, run_print
+from foredeck_bench.scripted.pi_process import PATIENT, PiInstall, PiWorkspace, run_print
 from foredeck_bench.scripted.steps import StepResult
 
 Json = dict[str, Any]
@@ -29,8 +29,6 @@ SESSION = "bench"
 TIMEOUT_S = 1_800.0
 _INFO = ModelInfo(f"{PROVIDER}/{MODEL}", WINDOW, 3.0, 0.3, 3.75, 300)
 """As `write_agent_dir` describes it to Pi."""
-_PATIENT = {"FOREDECK_DEADLINE_MS": "30000", "FOREDECK_OPENING_MS": "10000"}
-"""What a conversation costs must not depend on how busy this machine is."""
 
 
 def replies_of(story: Sequence[Round]) -> list[StepResult]:
@@ -48,7 +46,7 @@ def through_pi(
     with ScriptedModel(replies_of(story), window=WINDOW, clock=lambda: 0.0) as model:
         write_agent_dir(workspace.agent_dir, model.url, api="openai-completions", window=WINDOW)
         prompts = [each.prompt for each in story]
-        options: Json = {"environment": _PATIENT, "timeout_s": TIMEOUT_S}
+        options: Json = {"environment": PATIENT, "timeout_s": TIMEOUT_S}
         ran = run_print(install, workspace, *prompts, extensions=extensions, **options)
     if ran.code:
         raise RuntimeError(f"pi ended with {ran.code}: {ran.stderr[-2000:]}")

@@ -36,14 +36,13 @@ from foredeck_bench.crash.fuse import (
 from foredeck_bench.crash.run import CHECKOUT, CannotRun
 from foredeck_bench.observing.crash import ASKED, ObservingTally
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call, write_agent_dir
-from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
+from foredeck_bench.scripted.pi_process import PATIENT, VERSIONS, PiWorkspace, checkout_pi
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.scripted.processes import wait_for_end
 from foredeck_bench.scripted.steps import StepResult
 
 TURNS = 6
 POINTS = (LEASE_TAKEN, ASKED, BEFORE_NOTED, AFTER_NOTED)
-PATIENT_MS = 30_000
 _QUIET_S = 60.0
 _CATCH_UP_S = 3.0
 OBSERVED = {
@@ -205,7 +204,7 @@ class _PiRounds:
         program = [sys.executable, "-m", "foredeck_bench.crash.engine", str(self._fuse_file)]
         environment = {
             **OBSERVED,
-            "FOREDECK_DEADLINE_MS": str(PATIENT_MS),
+            **PATIENT,
             **homes.settings(self.store),
             "FOREDECK_ENGINE": json.dumps(program),
         }

@@ -16,6 +16,13 @@ from foredeck_bench.scripted.processes import Process, kill, wait_for_end, with_
 
 VERSIONS = ("0.87.1", "1.5.2")
 MARK = "FOREDECK_SCRATCH_RUN"
+PATIENT = {
+    "FOREDECK_DEADLINE_MS": "30000",
+    "FOREDECK_PREPARE_MS": "10000",
+    "FOREDECK_OPENING_MS": "10000",
+    "FOREDECK_SQLITE__BUSY_TIMEOUT_MS": "10000",
+}
+"""Settings for what is not about these bounds: it must not depend on how busy a machine is."""
 
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "TERM", "NODE_COMPILE_CACHE")
 

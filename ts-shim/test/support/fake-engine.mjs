@@ -13,6 +13,8 @@
  *   bad       gives answers that do not fit the list
  *   forgetful says "out of sync" to every keep above 0
  *   unknown   knows no session until it was opened twice
+ *   hasty     lets a tool wait no longer than it does by default
+ *   no-guard  does not want to be asked about tools
  *   stubborn  ignores shutdown, the end of stdin and SIGTERM
  *   no-history refuses session/history
  *   reverse   asks host/complete and notifies while idle
@@ -78,7 +80,7 @@ function answer({ id, method, params }) {
           engine: "0.0.1",
           store: "none",
           deadline_ms: 2000,
-          prepare_ms: mode === "no-guard" ? 0 : 50,
+          prepare_ms: { "no-guard": 0, hasty: 50 }[mode] ?? 20_000,
           warnings: mode === "good" ? ["a warning"] : [],
         },
       });

@@ -9,6 +9,9 @@ import { Shim } from "../../shim.ts";
 
 const SCRIPT = fileURLToPath(new URL("./fake-engine.mjs", import.meta.url));
 
+/** A deadline that an engine on a busy machine can meet. */
+export const PATIENT_MS = "20000";
+
 export type Logged = { method?: string; params: Record<string, unknown>; pid: number } & Record<
   string,
   unknown
@@ -32,7 +35,7 @@ export class Harness {
     Object.assign(process.env, {
       FOREDECK_HOME: this.folder,
       FOREDECK_ENGINE: JSON.stringify([process.execPath, SCRIPT, argument]),
-      FOREDECK_DEADLINE_MS: "20000",
+      FOREDECK_DEADLINE_MS: PATIENT_MS,
       ...env,
     });
     const pi = {

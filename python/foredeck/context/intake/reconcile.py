@@ -33,12 +33,16 @@ def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0
     end = time.monotonic() + patience_s
     left = list(targets)
     while left:
+        # The last look begins when the time is up: one look may take all of it on a busy machine,
+        # and what it finds unsettled has settled meanwhile.
+        is_last = time.monotonic() >= end
         session.pending.unsettled.difference_update(left)
         left = _look(session, left)
         session.pending.unsettled.update(left)
-        if time.monotonic() >= end:
+        if is_last:
             return
-        time.sleep(_PAUSE_S)
+        if left:
+            time.sleep(max(0.0, min(_PAUSE_S, end - time.monotonic())))
 
 
 def read_listed(session: Session, path: str) -> None:
