@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -73,26 +74,28 @@ def _private_state(
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path_factory.mktemp("foredeck-home")))
 
 
-@pytest.fixture(autouse=True)
-def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _time_enough() -> Iterator[None]:
     """Whoever works here waits for as long as it takes: what was not kept or read within some
     milliseconds is left out, and on a busy machine that would be anything."""
-    monkeypatch.setattr(Config, "opening_s", ENOUGH_S)
-    monkeypatch.setattr(keeping, "BUDGET_SHARE", 1000 * ENOUGH_S)
-    monkeypatch.setattr(link, "LOOK_MS", int(1000 * ENOUGH_S))
-    monkeypatch.setattr(link, "_CHECK_MS", int(1000 * ENOUGH_S))
-    for owner, name in (
-        (keeping, "WARMING_S"),
-        (repositories, "AFTER_S"),
-        (guard, "RECENT_S"),
-        (git, "DEADLINE_S"),
-        (memory_search, "PATIENCE_S"),
-        (live, "CHAT_PATIENCE_S"),
-        (reader, "PATIENCE_S"),
-        (opening, "_ENGINE_PATIENCE"),
-        (journaled, "DELIVERY_PATIENCE"),
-    ):
-        monkeypatch.setattr(owner, name, ENOUGH_S)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Config, "opening_s", ENOUGH_S)
+        patch.setattr(keeping, "BUDGET_SHARE", 1000 * ENOUGH_S)
+        patch.setattr(link, "LOOK_MS", int(1000 * ENOUGH_S))
+        patch.setattr(link, "_CHECK_MS", int(1000 * ENOUGH_S))
+        for owner, name in (
+            (keeping, "WARMING_S"),
+            (repositories, "AFTER_S"),
+            (guard, "RECENT_S"),
+            (git, "DEADLINE_S"),
+            (memory_search, "PATIENCE_S"),
+            (live, "CHAT_PATIENCE_S"),
+            (reader, "PATIENCE_S"),
+            (opening, "_ENGINE_PATIENCE"),
+            (journaled, "DELIVERY_PATIENCE"),
+        ):
+            patch.setattr(owner, name, ENOUGH_S)
+        yield
 
 
 @pytest.fixture(scope="session")

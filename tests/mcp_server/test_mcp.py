@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from foredeck.config import Config
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.lookup.reader import Reader
 from foredeck.model.canonical import hash_text
 from foredeck.model.user_objects import user_object_id
 from foredeck_bench.file_agent import FileAgent
@@ -47,6 +49,7 @@ def folder(tmp_path: Path) -> Path:
     secret.call("bash", command="echo secret_word")
     secret.answer()
     secret.close()
+    Reader(Config(home=tmp_path / "home")).warm()  # a request does not wait for long
     return work
 
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from foredeck.config import Config
+from foredeck.lookup.reader import Reader
 from foredeck.store.opening import open_store
 from foredeck_bench.file_agent import FileAgent
 
@@ -96,6 +97,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The inspector over a store with a tidy session and a hostile one."""
     home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work")
     _fill(home, folder)
+    Reader(Config(home=home)).warm()  # a page does not wait for long
     yield from _serving(home)
 
 

@@ -30,7 +30,7 @@ from foredeck_bench.crash.fuse import (
 from foredeck_bench.crash.tally import Tally
 from foredeck_bench.engine_process import EngineFailed
 from foredeck_bench.process_host import ProcessHost, starter
-from foredeck_bench.scripted.pi_process import MARK
+from foredeck_bench.scripted.pi_process import MARK, PATIENT
 from foredeck_bench.scripted.processes import wait_for_end, with_environment
 from foredeck_bench.work_session import Step, WorkSession
 
@@ -83,7 +83,7 @@ class EngineRounds:
         work = WorkSession(work_folder, session, seed=seed)
         fuse = Fuse(self.folder / "fuse.json")
         program = ["-m", "foredeck_bench.crash.engine", str(self.folder / "fuse.json")]
-        environment = {**homes.settings(self.store), MARK: self.mark}
+        environment = {**PATIENT, **homes.settings(self.store), MARK: self.mark}
         host = ProcessHost(
             session,
             starter(self.home, work_folder, program, environment),
