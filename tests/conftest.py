@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 import foredeck
 import foredeck_bench
+from foredeck.cli.checks import watcher
 from foredeck.config import Config
 from foredeck.context.tools import memory_search
 from foredeck.lookup import reader
@@ -91,6 +92,7 @@ def _time_enough() -> Iterator[None]:
             (memory_search, "PATIENCE_S"),
             (live, "CHAT_PATIENCE_S"),
             (reader, "PATIENCE_S"),
+            (watcher, "EVENT_SECONDS"),
             (opening, "_ENGINE_PATIENCE"),
             (journaled, "DELIVERY_PATIENCE"),
         ):

@@ -149,8 +149,10 @@ def files_in(folder: Path) -> set[str]:
 def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """Installed, and loaded from a checkout too: Pi would not start with the same tools twice."""
     copy = tmp_path / "copy"
+    # What Python compiles beside its sources comes and goes while other tests run.
+    compiled = shutil.ignore_patterns("__pycache__")
     for part in ("ts-shim", "python"):
-        shutil.copytree(checkout / part, copy / part)
+        shutil.copytree(checkout / part, copy / part, ignore=compiled)
     for file in ("package.json", "pyproject.toml"):
         shutil.copy(checkout / file, copy / file)
     for link in (".venv", "node_modules"):
