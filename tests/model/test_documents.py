@@ -130,6 +130,20 @@ class TestHashes:
         assert document.seal().model_dump() == before
         assert Document.model_validate(before).seal().model_dump() == before
 
+    @given(st.one_of(st.none(), TEXT), st.dictionaries(st.sampled_from(["x", "y"]), JSON))
+    def test_what_was_hashed_is_at_hand_while_it_is_the_same(
+        self, content: str | None, fields: Any
+    ) -> None:
+        document = make(content=content, **fields)
+        assert document.sealed_fields() == document.model_dump()
+        assert document.model_copy().sealed_fields() == document.model_dump()
+        again = Document.model_validate(document.model_dump())
+        assert again.sealed_fields() is None
+        assert again == document
+        document.nickname = "another"
+        assert document.sealed_fields() is None
+        assert document.seal().sealed_fields() == document.model_dump()
+
     def test_unknown_fields_are_kept(self) -> None:
         assert make(flavour={"a": [1]}).model_dump()["flavour"] == {"a": [1]}
 

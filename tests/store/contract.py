@@ -351,10 +351,24 @@ class CommitContract:
         edited.content = "other"
         relabelled.nickname = "other"
         moved.source = None
-        for document in (unsealed, edited, relabelled, moved):
+        deep, copied = note("d", of={"list": [1]}), note("e").model_copy(update={"content": "x"})
+        assert deep.model_extra is not None
+        deep.model_extra["of"]["list"].append(2)
+        for document in (unsealed, edited, relabelled, moved, deep, copied):
             with pytest.raises(ValueError, match="changed after it was computed"):
                 store.commit(batch(note("good"), document))
         assert store.latest() is None
+
+    def test_what_was_sealed_is_stored(self, store: Store) -> None:
+        again = note("a")
+        again.content = "other"
+        equal_to_python = note("b", flag=1, ratio=1)
+        set_fields(equal_to_python, flag=True, ratio=1.0)
+        store.commit(batch(again.seal(), equal_to_python))
+        assert contents(store, "a") == ["other"]
+        stored = store.get("b", Document)
+        assert stored is not None
+        assert repr(stored.model_extra) == repr({"flag": 1, "ratio": 1})
 
     def test_summaries_come_back_with_their_hashes(self, store: Store) -> None:
         described, plain = file("/a"), file("/b")

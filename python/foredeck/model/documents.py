@@ -42,6 +42,10 @@ class Provenance(BaseModel):
 
 ENVELOPE = frozenset({"id", "type", "source", "identity_hash"})
 HASHES = frozenset({"source_hash", "content_hash", "text_hash", "metadata_view_hash"})
+_COMPUTED = ("identity_hash", "text_hash", "metadata_view_hash", "content_hash")
+_SEALED = "_sealed_fields"
+"""Under this name a document keeps the fields that were hashed. It is no field itself, so it is
+neither dumped nor compared."""
 
 
 class Document(BaseModel):
@@ -84,7 +88,18 @@ class Document(BaseModel):
         self.text_hash = None if self.content is None else hash_text(self.content)
         self.metadata_view_hash = hash_value(self.metadata_view(body))
         self.content_hash = content_hash(body)
+        body.update((name, getattr(self, name)) for name in _COMPUTED)
+        vars(self)[_SEALED] = body
         return self
+
+    def sealed_fields(self) -> Mapping[str, Any] | None:
+        """All fields as they were when they were hashed, content included; None where they are no
+        longer the same, and for a document that was not sealed in this process.
+
+        Whoever stores it need not hash it once more.
+        """
+        body: Mapping[str, Any] | None = vars(self).get(_SEALED)
+        return body if body == self.model_dump() else None
 
     def metadata_view(self, body: Mapping[str, Any] | None = None) -> list[list[Any]]:
         """The fields that stand for this object while its content is not loaded.

@@ -12,7 +12,7 @@ import sqlite3
 from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
 from foredeck.notes.chat import CHUNK, TURN, links_of_turns
-from foredeck.notes.layer import loaded, write_turn
+from foredeck.notes.rows import loaded, write_turns
 from foredeck.store.protocol import Advance, Store
 from foredeck.store.sqlite.transaction import immediate
 
@@ -38,7 +38,7 @@ def _read_some(db: sqlite3.Connection, store: Store) -> int:
     """One chunk. Which turns it is of is asked under the lock: others read, too."""
     rows = db.execute(_NEWEST, (CHUNK,)).fetchall()
     heads = store.heads(loaded(id) for _, id in rows)
-    for links in links_of_turns(store, [head for head in heads.values() if head.type == TURN]):
-        write_turn(db, links)
+    turns = [head for head in heads.values() if head.type == TURN]
+    write_turns(db, list(links_of_turns(store, turns)))
     db.executemany("DELETE FROM unread_turn WHERE number = ?", ((number,) for number, _ in rows))
     return len(rows)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.model.portions import portions
-from foredeck.notes.layer import TURN_ROOM, loaded, stored
 from foredeck.notes.names import folded
 from foredeck.notes.parsed import Reference
 from foredeck.notes.resolving import (
@@ -20,6 +19,7 @@ from foredeck.notes.resolving import (
     resolve,
     resolve_word,
 )
+from foredeck.notes.rows import TURN_ROOM, loaded, stored
 from foredeck.notes.sections import anchor_key
 
 STEP = 500

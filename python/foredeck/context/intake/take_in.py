@@ -38,7 +38,9 @@ class MessageIntake:
         # All of them before any is rendered: whether a result is in flight depends on what follows.
         for item in items[len(conversation) :]:
             conversation.append(item)
-        for index in with_progress(session, range(_turn_start(items, first_new), len(items))):
+        indexes = range(_turn_start(items, first_new), len(items))
+        session.workspace.look_up(call.id for index in indexes for call in items[index].calls)
+        for index in with_progress(session, indexes):
             item = items[index]
             if item.kind == "assistant":
                 objects.assistant(item, _results_after(items, index), new=index >= first_new)
@@ -113,7 +115,8 @@ class MessageIntake:
 def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:
     """The results that answer the assistant message at `index`, by call id."""
     found: dict[str, Item] = {}
-    for item in items[index + 1 : index + 1 + MAX_PARALLEL]:
+    for following in range(index + 1, min(index + 1 + MAX_PARALLEL, len(items))):
+        item = items[following]
         if item.kind == "assistant":
             break
         if item.kind == "result":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from foredeck.model.documents import Document
 from foredeck.model.messages import put_blob
@@ -20,6 +20,8 @@ class Workspace:
         self.blobs: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
         self._expect: dict[str, Token | None] = {}
+        self._stored: dict[str, Head | None] = {}
+        """What the store holds of the documents that were asked for ahead."""
 
     def put(self, document: Document, *, new: bool = False) -> None:
         """Write a sealed document; a later one with the same id takes its place.
@@ -44,9 +46,16 @@ class Workspace:
         """The newest version of a document, this transaction's own included."""
         document = self._documents.get(id)
         if document is None:
-            return self.store.head(id)
+            return self._stored[id] if id in self._stored else self.store.head(id)
         fields = document.model_dump(exclude={"content"})
         return Head(document.id, document.type, PENDING, 0, fields)
+
+    def look_up(self, ids: Iterable[str]) -> None:
+        """Ask for the newest versions of many documents at once, that are about to be asked for one
+        by one. The answers hold until this transaction ends."""
+        wanted = [id for id in dict.fromkeys(ids) if id not in self._stored]
+        found = self.store.heads(wanted) if wanted else {}
+        self._stored.update((id, found.get(id)) for id in wanted)
 
     @property
     def pending(self) -> Mapping[str, Document]:
@@ -62,7 +71,7 @@ class Workspace:
         """Commit what is new; blobs alone belong to messages that are stored already."""
         if self._documents:
             self.commit()
-        self.blobs.clear()
+        self.discard()
 
     def commit(self) -> Token:
         """Commit and start afresh. On failure everything stays collected."""
@@ -75,4 +84,5 @@ class Workspace:
         """Start afresh, without a commit."""
         self._documents.clear()
         self._expect.clear()
+        self._stored.clear()
         self.blobs.clear()

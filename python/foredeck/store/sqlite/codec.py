@@ -227,11 +227,14 @@ def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
             yield field_key(type_, name, value)
 
 
+@lru_cache(maxsize=64)
 def type_key(type: str) -> bytes:
     """The index entry that all documents of a type have."""
     return _key(f"{len(type)}:{type}")
 
 
+# Most documents of a commit are of one session. `typed`: 1 and True have keys of their own.
+@lru_cache(maxsize=256, typed=True)
 def field_key(type: str, name: str, value: str | int | bool) -> bytes:
     """The index entry of the documents of a type whose field `name` is `value`."""
     kind = "s" if isinstance(value, str) else "b" if isinstance(value, bool) else "i"

@@ -103,12 +103,13 @@ class SqliteWriter:
 
         Raises `Conflict` as `Store.commit` says, `ValueError` for too many documents.
         """
-        self._check_expected(expect)
+        ids = [codec.id_column(version.id) for version in versions]
+        wanted = list(dict.fromkeys([*ids, *map(codec.id_column, expect)]))
+        known = {row[0]: row[1:] for row in select_in(self._db, _KNOWN, "d.id", wanted)}
+        _check_expected(expect, known)
         transaction, number, is_late = self._begin(origin)
         if len(versions) > MAX_DOCUMENTS - (number & (MAX_DOCUMENTS - 1)):
             raise ValueError(f"a transaction holds at most {MAX_DOCUMENTS} documents")
-        ids = [codec.id_column(version.id) for version in versions]
-        known = {row[0]: row[1:] for row in select_in(self._db, _KNOWN, "d.id", ids)}
         rows = _Rows()
         for id, version in zip(ids, versions, strict=True):
             if self._plan(rows, version, known.get(id), transaction, number):
@@ -121,17 +122,6 @@ class SqliteWriter:
             ((bytes.fromhex(digest), *row) for digest, row in blobs.items()),
         )
         return transaction.token
-
-    def _check_expected(self, expect: Mapping[str, Token | None]) -> None:
-        for id, expected in expect.items():
-            row = self._db.execute(
-                "SELECT t.token FROM document d"
-                f" JOIN tx t ON t.seq = d.head >> {POSITION_BITS} WHERE d.id = ?",
-                (codec.id_column(id),),
-            ).fetchone()
-            found = None if row is None else row[0]
-            if found != expected:
-                raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
 
     def _begin(self, origin: Origin | None) -> tuple[Origin, int, bool]:
         """The transaction, the number of the first version to be written in it, and whether it
@@ -223,6 +213,14 @@ class SqliteWriter:
         insert("UPDATE document SET head = ? WHERE number = ?", rows.heads)
         insert("DELETE FROM lookup WHERE key = ? AND document = ?", rows.stale_keys)
         insert("INSERT OR IGNORE INTO lookup VALUES (?, ?)", rows.keys)
+
+
+def _check_expected(expect: Mapping[str, Token | None], known: Mapping[str | bytes, Any]) -> None:
+    for id, expected in expect.items():
+        row = known.get(codec.id_column(id))
+        found = None if row is None else row[2]
+        if found != expected:
+            raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
 
 
 def _keys_of_head(version: EncodedVersion, columns: Sequence[Any]) -> frozenset[bytes]:
