@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.cache.rebase import is_closing
@@ -21,6 +23,7 @@ from foredeck.context.policies.policy import (
     LastN,
     PolicyDecision,
     SeedWindow,
+    UseRule,
 )
 from foredeck.context.policies.uses import Uses
 from foredeck.model.messages import MessageKey
@@ -65,6 +68,22 @@ def test_an_edit_uses_the_newest_holder_of_its_old_text() -> None:
     chat.says("Hm.")
     chat.runs("edit", "ok", path="a.txt", oldText="beta gamma", newText="b")
     assert (chat.uses.age(first), chat.uses.age(second)) == (3, 0)
+
+
+WORDS = st.sampled_from(["make_one", "make_2", "a", "_", "one", " ", "\n", "\\n", "C:\\", "."])
+TEXTS = st.lists(WORDS, max_size=6).map("".join)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(st.lists(TEXTS, max_size=8), TEXTS)
+def test_an_edit_uses_the_newest_of_any_texts(texts: list[str], old: str) -> None:
+    chat = Chat()
+    chat.uses = Uses("/repo", UseRule(min_names=100))
+    chat.user()
+    refs = [chat.runs("bash", text, command="c") for text in texts]
+    chat.runs("edit", "ok", path="a.txt", oldText=old, newText="b")
+    holding = [ref for ref, text in zip(refs, texts, strict=True) if old.strip() and old in text]
+    assert [ref for ref in refs if chat.uses.age(ref) == 0] == holding[-1:]
 
 
 def test_two_rare_identifiers_are_a_use_and_one_is_not() -> None:

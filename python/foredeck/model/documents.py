@@ -88,8 +88,7 @@ class Document(BaseModel):
         self.text_hash = None if self.content is None else hash_text(self.content)
         self.metadata_view_hash = hash_value(self.metadata_view(body))
         self.content_hash = content_hash(body)
-        body.update((name, getattr(self, name)) for name in _COMPUTED)
-        vars(self)[_SEALED] = body
+        vars(self)[_SEALED] = body | {name: getattr(self, name) for name in _COMPUTED}
         return self
 
     def sealed_fields(self) -> Mapping[str, Any] | None:

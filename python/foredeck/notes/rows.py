@@ -77,7 +77,9 @@ class _Objects:
 
     def __init__(self, db: sqlite3.Connection, ids: Iterable[str]) -> None:
         wanted = list(dict.fromkeys(map(stored, ids)))
-        self._numbers = dict(select_in(db, "SELECT id, number FROM object", "id", wanted))
+        self._numbers: dict[str | bytes, int] = dict(
+            select_in(db, "SELECT id, number FROM object", "id", wanted)
+        )
         (self._last,) = db.execute("SELECT coalesce(max(number), 0) FROM object").fetchone()
         self.new: dict[int, str | bytes] = {}
         """Ids of the objects that nothing had named before, by their numbers."""

@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from foredeck.context.messages.conversation import Conversation
-from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.identifiers import identifiers, inner_identifiers
 from foredeck.context.messages.items import Item, ToolUse, strings_in
 from foredeck.context.messages.parts import SEALED, PieceRef
 from foredeck.context.policies.kept import KeptHolders, KeptUses
@@ -272,11 +272,18 @@ class Uses:
 
     def _holder(self, text: str) -> LastUse | None:
         """The newest piece that holds a text."""
-        if text.strip():
-            for use in reversed(self._in_order):
-                if text in use.text:
-                    return use
-        return None
+        if not text.strip():
+            return None
+        return next((use for use in self._possible_holders(text) if text in use.text), None)
+
+    def _possible_holders(self, text: str) -> Iterable[LastUse]:
+        """The newest first, and none that holds the text is missing: of a long list most can be
+        told by a rare name."""
+        for name in inner_identifiers(text):
+            numbers = self.holders.get(name, ())
+            if len(numbers) <= self.rule.max_holders:
+                return [self._in_order[number] for number in reversed(numbers)]
+        return reversed(self._in_order)
 
     def _path(self, arguments: dict[str, object]) -> str:
         path = path_argument(arguments)

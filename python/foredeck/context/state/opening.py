@@ -14,6 +14,7 @@ from foredeck.context.state.workspace import Workspace
 from foredeck.model.documents import (
     ChatDocument,
     Fields,
+    FileDocument,
     Provenance,
     SessionDocument,
     chat_id,
@@ -26,18 +27,26 @@ from foredeck.store.protocol import Store
 
 
 def names_only(source: FileSource) -> Recall:
-    """Looks up the files of old tool calls by name only: the disk no longer has what they held."""
+    """Looks up the files of old tool calls by name only: the disk no longer has what they held.
+
+    A file that nothing has named before is found once in a transaction.
+    """
+    new: dict[tuple[str, str], FileDocument] = {}
 
     def recall(event: ToolEvent, pending: Pending) -> list[Sighting]:
         found = []
         # What a listing or a command merely names is not looked for: of a long history that
         # would be a fifth of the work.
         for touch in touched_paths(event, 0):
-            if touch.role in ("read", "written"):
-                sighting = source.sight(
-                    touch.path, "listed", cwd=event.cwd or None, pending=pending
-                )
-                found.append(replace(sighting, role=touch.role))
+            name = (event.cwd, touch.path)
+            # Nor are files looked at again and again, as a history names them.
+            is_found = name in new and pending.get(new[name].id) is new[name]
+            if touch.role not in ("read", "written") or is_found:
+                continue
+            sighting = source.sight(touch.path, "listed", cwd=event.cwd or None, pending=pending)
+            if sighting.document is not None and sighting.head is None:
+                new[name] = sighting.document
+            found.append(replace(sighting, role=touch.role))
         return found
 
     return recall

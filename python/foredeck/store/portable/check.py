@@ -8,7 +8,7 @@ looked at here; see `agreement.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -197,7 +197,7 @@ class _Checker:
             if not good or _DOTS.search(path) or len(path) > self._limits.path_length:
                 raise ValueError(f"{document.id!r}: {str(path)[:80]!r} is not an absolute path")
 
-    def _check_references(self, type: str, body: dict[str, Any]) -> None:
+    def _check_references(self, type: str, body: Mapping[str, Any]) -> None:
         """Every blob without which the session could not be shown must be in the file."""
         found = references(type, body)
         needed = found.needed | found.messages
