@@ -57,7 +57,7 @@ def loaded(value: Any) -> Any:
 def write_entries(db: sqlite3.Connection, entries: Sequence[GraphEntry]) -> None:
     """Write the rows of documents in place of those that they had."""
     named = (id for entry in entries for id in (entry.id, entry.target, entry.moved_to))
-    rows = _Rows(_Objects(db, (id for id in named if id is not None)))
+    rows = _GraphRows(_ObjectNumbers(db, (id for id in named if id is not None)))
     for entry in entries:
         rows.add_entry(entry)
     rows.write(db)
@@ -66,13 +66,13 @@ def write_entries(db: sqlite3.Connection, entries: Sequence[GraphEntry]) -> None
 def write_turns(db: sqlite3.Connection, turns: Sequence[TurnLinks]) -> None:
     """Write the links of turns in place of those that they had: they are their chats'
     references."""
-    rows = _Rows(_Objects(db, (chat_id(links.session) for links in turns)))
+    rows = _GraphRows(_ObjectNumbers(db, (chat_id(links.session) for links in turns)))
     for links in turns:
         rows.add_turn(links)
     rows.write(db)
 
 
-class _Objects:
+class _ObjectNumbers:
     """The numbers of objects, also of those that, so far, are only named."""
 
     def __init__(self, db: sqlite3.Connection, ids: Iterable[str]) -> None:
@@ -97,10 +97,10 @@ _Row = tuple[Any, ...]
 
 
 @dataclass(slots=True)
-class _Rows:
+class _GraphRows:
     """What is to be written. Every table gets its rows in the order of the documents."""
 
-    objects: _Objects
+    objects: _ObjectNumbers
     emptied: list[_Row] = field(default_factory=list)
     """Objects whose names, tags and anchors go."""
     cut: list[_Row] = field(default_factory=list)
