@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,19 @@ from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from examples import examples
 from foredeck.context.messages.conversation import Conversation
-from foredeck.context.policies.kept import KeptHolders, KeptUses
+from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.engine import resumption
 from foredeck.hosts.pi.messages import to_item
-from foredeck.store.session_cache import FOLDER, MAX_FILES, read_cached, write_cached
+from foredeck.store import session_cache
+from foredeck.store.session_cache import (
+    FOLDER,
+    MAX_FILES,
+    read_cached,
+    read_cached_parts,
+    write_cached,
+)
 
 BOUNDED = settings(
     max_examples=examples(40),
@@ -64,6 +72,16 @@ def found(uses: Uses) -> dict[str, Any]:
     }
 
 
+def through_file(kept: KeptUses) -> KeptUses | None:
+    """As the next process has it."""
+    return KeptUses.from_parts([partial(bytes, part) for part in kept.to_parts()])
+
+
+def names(kept: KeptUses) -> tuple[dict[str, tuple[int, ...]], dict[int, str]]:
+    """What stays packed until somebody asks."""
+    return kept.holders.to_dict(), dict(kept.seen)
+
+
 @BOUNDED
 @given(script=sound_scripts(), rule=RULES)
 def test_going_on_at_any_message_finds_what_reading_everything_does(
@@ -76,13 +94,16 @@ def test_going_on_at_any_message_finds_what_reading_everything_does(
     for count, item in enumerate(whole.items, start=1):
         part.append(item)
         reader.follow(part)
-        kept = KeptUses.from_bytes(reader.keep().to_bytes())
+        kept = through_file(reader.keep())
         assert kept == reader.keep()
+        assert kept is not None
+        assert names(kept) == names(reader.keep())
         assert kept.count == count
         goes_on = Uses("/repo", rule, kept)
         goes_on.follow(conversation_of(script))
         assert found(goes_on) == found(everything)
-        assert goes_on.keep() == replace(everything.keep(), seen=goes_on.keep().seen)
+        assert goes_on.keep() == everything.keep()
+        assert names(goes_on.keep())[0] == names(everything.keep())[0]
 
 
 @pytest.mark.parametrize("policy", ["adaptive", "lean", "careful"])
@@ -133,22 +154,41 @@ def test_what_is_of_something_else_is_ignored(other: dict[str, Any]) -> None:
     assert found(again) == found(uses)
 
 
-@pytest.mark.parametrize("other", [{"last": [0]}, {"holders": KeptHolders.of({"make_one": (2,)})}])
-def test_what_fits_but_is_of_other_pieces_is_ignored(other: dict[str, Any]) -> None:
+def test_what_fits_but_is_of_other_pieces_is_ignored() -> None:
     uses, conversation = some_uses()
-    again = Uses("/repo", UseRule(), replace(uses.keep(), **other))
+    again = Uses("/repo", UseRule(), replace(uses.keep(), last=[0]))
     again.follow(conversation)
     assert (found(again), again.kept) == (found(uses), None)
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": 0}', b"\xff", b'{"format": 1}'])
 def test_what_is_no_record_of_this_version_is_ignored(data: bytes) -> None:
-    assert KeptUses.from_bytes(data) is None
+    assert KeptUses.from_parts([partial(bytes, data)] * 3) is None
+    assert KeptUses.from_parts([partial(bytes, data)]) is None
 
 
 def test_another_format_is_ignored() -> None:
-    fields = json.loads(some_uses()[0].keep().to_bytes())
-    assert KeptUses.from_bytes(json.dumps({**fields, "format": 0}).encode()) is None
+    first, *names = some_uses()[0].keep().to_parts()
+    other = json.dumps({**json.loads(first), "format": 0}).encode()
+    assert KeptUses.from_parts([partial(bytes, part) for part in (other, *names)]) is None
+
+
+def test_names_stay_packed_until_somebody_asks() -> None:
+    uses, conversation = some_uses()
+    first, holders, seen = uses.keep().to_parts()
+    asked: list[bytes] = []
+
+    def unpack(part: bytes) -> bytes:
+        asked.append(part)
+        return part
+
+    kept = KeptUses.from_parts([partial(unpack, part) for part in (first, holders, seen)])
+    again = Uses("/repo", kept=kept)
+    again.follow(conversation)
+    assert asked == [first]
+    assert again.holders == uses.holders
+    assert conversation.kept_names[0] == "make_one make_two"
+    assert asked == [first, holders, seen]
 
 
 def test_a_damaged_file_is_taken_for_absent(tmp_path: Path) -> None:
@@ -165,6 +205,21 @@ def test_a_damaged_file_is_taken_for_absent(tmp_path: Path) -> None:
         assert read_cached(tmp_path, "s", "uses") is None
         file.write_bytes(whole[:at])
         assert read_cached(tmp_path, "s", "uses") is None
+
+
+def test_parts_are_unpacked_one_by_one(tmp_path: Path) -> None:
+    write_cached(tmp_path, "s", "uses", b"first", b"", b"third" * 100)
+    parts = read_cached_parts(tmp_path, "s", "uses")
+    assert [part.unpack() for part in parts] == [b"first", b"", b"third" * 100]
+    assert read_cached(tmp_path, "s", "uses") == b"first"
+
+
+def test_a_file_that_unpacks_to_too_much_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_cached(tmp_path, "s", "uses", b"x" * 60, b"y" * 60)
+    monkeypatch.setattr(session_cache, "MAX_BYTES", 100)
+    assert read_cached_parts(tmp_path, "s", "uses") == []
 
 
 def test_as_many_are_kept_as_are_of_use(tmp_path: Path) -> None:

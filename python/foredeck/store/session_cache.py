@@ -11,7 +11,10 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from foredeck import __version__
@@ -24,27 +27,52 @@ MAX_BYTES = 256 * 1024 * 1024
 """A file that unpacks to more is not read."""
 
 
+@dataclass(frozen=True, slots=True)
+class CachedPart:
+    """A part of a file, as it was kept. Whoever may not need it leaves it packed."""
+
+    packed: bytes
+
+    def unpack(self) -> bytes:
+        """What was kept."""
+        return zlib.decompress(self.packed)
+
+
 def read_cached(home: Path, session: str, kind: str) -> bytes | None:
-    """What this version of foredeck keeps of a session, of one kind; None for nothing."""
+    """The first part of what this version of foredeck keeps of a session, of one kind; None for
+    nothing."""
+    parts = read_cached_parts(home, session, kind)
+    return parts[0].unpack() if parts else None
+
+
+def read_cached_parts(home: Path, session: str, kind: str) -> list[CachedPart]:
+    """All parts of it, still packed; none where nothing is kept."""
     try:
         head, _, packed = _file(home, session, kind).read_bytes().partition(b"\n")
-        if head != _head(packed):
-            return None
-        return zlib.decompressobj().decompress(packed, MAX_BYTES)
-    except (OSError, zlib.error):
-        return None
+        listed = (part.partition(b":") for part in head.split(b" ")[3:])
+        sizes = [(int(size), int(full)) for size, _, full in listed]
+    except (OSError, ValueError):
+        return []
+    if head != _head(sizes, packed) or sum(full for _, full in sizes) > MAX_BYTES:
+        return []
+    ends = [*accumulate(size for size, _ in sizes)]
+    return [
+        CachedPart(packed[end - size : end]) for end, (size, _) in zip(ends, sizes, strict=True)
+    ]
 
 
-def write_cached(home: Path, session: str, kind: str, data: bytes) -> None:
+def write_cached(home: Path, session: str, kind: str, *parts: bytes) -> None:
     """Keep something of a session (0600), in place of what was kept before. Raises `OSError`."""
     file = _file(home, session, kind)
     file.parent.mkdir(mode=0o700, exist_ok=True)
-    packed = zlib.compress(data, 1)
+    deflated = [zlib.compress(part, 1) for part in parts]
+    sizes = [(len(small), len(part)) for small, part in zip(deflated, parts, strict=True)]
+    packed = b"".join(deflated)
     fresh = file.with_suffix(f".{kind}-{os.getpid()}")
     try:
         opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(opened, "wb") as out:
-            out.write(_head(packed) + b"\n" + packed)
+            out.write(_head(sizes, packed) + b"\n" + packed)
         fresh.replace(file)
     finally:
         fresh.unlink(missing_ok=True)
@@ -66,8 +94,12 @@ def _name(session: str) -> str:
     return hashlib.sha256(session.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def _head(packed: bytes) -> bytes:
-    return f"foredeck {__version__} {hashlib.sha256(packed).hexdigest()}".encode()
+def _head(sizes: Sequence[tuple[int, int]], packed: bytes) -> bytes:
+    """The first line of a file: who wrote it, its hash, and of each part the bytes that it takes
+    and those that it unpacks to."""
+    listed = " ".join(f"{size}:{full}" for size, full in sizes)
+    hashed = hashlib.sha256(f"{listed}\n".encode() + packed).hexdigest()
+    return f"foredeck {__version__} {hashed} {listed}".encode()
 
 
 def _prune(folder: Path, newest: Path) -> None:

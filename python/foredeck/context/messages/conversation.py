@@ -6,7 +6,7 @@ the whole list, so the work of a call does not grow with the length of the sessi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -64,7 +64,7 @@ class Conversation:
     """By message: the pieces for which that was computed last, and what folding each would save."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
     """Identifiers in messages as the host has them, as far as they were looked for."""
-    kept_names: dict[int, str] = field(default_factory=dict)
+    kept_names: Mapping[int, str] = field(default_factory=dict)
     """The same as an earlier process has found them, with spaces between them."""
     rendered_again: set[int] = field(default_factory=set)
     """Messages whose part has changed since `Uses` has looked last."""

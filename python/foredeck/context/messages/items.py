@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Literal, NamedTuple, overload
 
 from foredeck.model.messages import MessageKey
@@ -164,6 +164,10 @@ class JoinedItems(Sequence[Item]):
 
     def __len__(self) -> int:
         return self._count + len(self._new)
+
+    def __iter__(self) -> Iterator[Item]:
+        yield from islice(self._held, self._count)
+        yield from self._new
 
     @overload
     def __getitem__(self, at: int) -> Item: ...

@@ -2,14 +2,17 @@
 
 They follow from the messages, so whoever has lost them, or finds that they are of other messages,
 reads the messages again. Reading a thousand calls takes five times as long as taking these over.
+
+Most of it is names, which the first call after a pause may not need: they stay packed until
+somebody asks.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.policies.policy import UseRule
@@ -23,15 +26,18 @@ DECIDED_BY = (
 )
 """The modules that decide what counts as a use, a piece or an identifier."""
 
+Unpack = Callable[[], bytes]
+"""Gives the bytes of a part that was kept, as often as it is asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptHolders:
     """By identifier, the pieces that are recognised by it, by their numbers; in few long texts and
     lists, which are read back much faster than as many short ones."""
 
-    by_count: list[tuple[int, str, list[int]]]
-    """For each number of pieces: the identifiers that so many hold, and for one after the other
-    the numbers of these."""
+    unpack: Unpack
+    """Gives JSON: for each number of pieces the identifiers that so many hold, in one text, and
+    for one after the other the numbers of these."""
 
     @classmethod
     def of(cls, holders: Mapping[str, tuple[int, ...]]) -> Self:
@@ -41,20 +47,51 @@ class KeptHolders:
             names, flat = found.setdefault(len(numbers), ([], []))
             names.append(name)
             flat.extend(numbers)
-        return cls([(count, " ".join(names), flat) for count, (names, flat) in found.items()])
-
-    @property
-    def highest(self) -> int:
-        """The number of the last piece; -1 where there is none."""
-        return max((max(flat) for _, _, flat in self.by_count), default=-1)
+        by_count = [(count, " ".join(names), flat) for count, (names, flat) in found.items()]
+        packed = json.dumps(by_count).encode()
+        return cls(lambda: packed)
 
     def to_dict(self) -> dict[str, tuple[int, ...]]:
         """The inverse of `of`."""
         holders: dict[str, tuple[int, ...]] = {}
-        for count, names, flat in self.by_count:
+        for count, names, flat in json.loads(self.unpack()):
             numbers = zip(*[iter(flat)] * count, strict=True)
             holders.update(zip(names.split(" "), numbers, strict=True))
         return holders
+
+
+class KeptNames(Mapping[int, str]):
+    """Messages with all the identifiers in them, spaces between these, as far as they were looked
+    for; unpacked when one is asked for."""
+
+    __slots__ = ("_names", "unpack")
+
+    def __init__(self, unpack: Unpack) -> None:
+        """`unpack` gives JSON: the indexes of the messages, and their lines in one text."""
+        self.unpack = unpack
+        self._names: dict[int, str] | None = None
+
+    @classmethod
+    def of(cls, names: Mapping[int, str]) -> Self:
+        """These names."""
+        packed = json.dumps([list(names), "\n".join(names.values())]).encode()
+        return cls(lambda: packed)
+
+    def _unpacked(self) -> dict[int, str]:
+        if self._names is None:
+            indexes, text = json.loads(self.unpack())
+            lines = text.split("\n") if indexes else []
+            self._names = dict(zip(indexes, lines, strict=True))
+        return self._names
+
+    def __getitem__(self, index: int) -> str:
+        return self._unpacked()[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._unpacked())
+
+    def __len__(self) -> int:
+        return len(self._unpacked())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +105,8 @@ class KeptUses:
     rule: UseRule
     last: list[int]
     """At which model call each piece of content was last used, in the order of the pieces."""
-    holders: KeptHolders
-    seen: list[tuple[int, str]]
-    """Messages with all the identifiers in them, as far as they were looked for."""
+    holders: KeptHolders = field(compare=False)
+    seen: KeptNames = field(compare=False)
 
     def fits(self, conversation: Conversation, cwd: str, rule: UseRule) -> bool:
         """Whether a list begins with these very messages, and would be read in the same way."""
@@ -78,31 +114,22 @@ class KeptUses:
             return False
         return conversation.tips[self.count - 1] == self.tip
 
-    def is_of(self, pieces: int) -> bool:
-        """Whether it says something of so many pieces, and of no others."""
-        return len(self.last) == pieces and self.holders.highest < pieces
-
-    def to_bytes(self) -> bytes:
-        """As a file holds it."""
-        fields = {
-            **{name: getattr(self, name) for name in ("tip", "count", "cwd", "last")},
-            "rule": asdict(self.rule),
-            "holders": self.holders.by_count,
-            "seen": [[index for index, _ in self.seen], "\n".join(text for _, text in self.seen)],
-        }
-        return json.dumps({"format": hash_of_modules(DECIDED_BY), **fields}).encode()
+    def to_parts(self) -> list[bytes]:
+        """As a file holds it: what is needed at once, then the names."""
+        names = ("tip", "count", "cwd", "last")
+        first: dict[str, Any] = {name: getattr(self, name) for name in names}
+        first |= {"format": hash_of_modules(DECIDED_BY), "rule": asdict(self.rule)}
+        return [json.dumps(first).encode(), self.holders.unpack(), self.seen.unpack()]
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> KeptUses | None:
-        """The inverse of `to_bytes`; None for what other code has written."""
+    def from_parts(cls, parts: Sequence[Unpack]) -> KeptUses | None:
+        """The inverse of `to_parts`; None for what other code has written."""
         try:
-            fields = json.loads(data)
+            first, holders, seen = parts
+            fields = json.loads(first())
             if fields.pop("format") != hash_of_modules(DECIDED_BY):
                 return None
             fields["rule"] = UseRule(**fields["rule"])
-            holders = KeptHolders([(count, text, flat) for count, text, flat in fields["holders"]])
-            indexes, texts = fields["seen"]
-            seen = list(zip(indexes, texts.split("\n"), strict=True)) if indexes else []
-            return cls(**{**fields, "holders": holders, "seen": seen})
+            return cls(**fields, holders=KeptHolders(holders), seen=KeptNames(seen))
         except (ValueError, TypeError, KeyError, AttributeError, OSError):
             return None

@@ -19,7 +19,7 @@ from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers, inner_identifiers
 from foredeck.context.messages.items import Item, ToolUse, strings_in
 from foredeck.context.messages.parts import SEALED, PieceRef
-from foredeck.context.policies.kept import KeptHolders, KeptUses
+from foredeck.context.policies.kept import KeptHolders, KeptNames, KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.view import own_names
@@ -114,15 +114,15 @@ class Uses:
         """What another process needs to go on after the messages read so far."""
         conversation = self._conversation or Conversation()
         names_of = {**conversation.kept_names, **conversation.names}
-        tips = conversation.tips
+        indexes = sorted(index for index in names_of if index < self._done)
         return KeptUses(
-            tip=tips[self._done - 1] if self._done else "",
+            tip=conversation.tips[self._done - 1] if self._done else "",
             count=self._done,
             cwd=self.cwd,
             rule=self.rule,
             last=[use.last for use in self._in_order],
             holders=KeptHolders.of(self.holders),
-            seen=[(i, _joined(names_of[i])) for i in sorted(names_of) if i < self._done],
+            seen=KeptNames.of({index: _joined(names_of[index]) for index in indexes}),
         )
 
     def _begin(self, conversation: Conversation) -> None:
@@ -131,12 +131,12 @@ class Uses:
         self._reset(conversation)
         if kept is None or not kept.fits(conversation, self.cwd, self.rule):
             return
-        conversation.kept_names = dict(kept.seen)
+        conversation.kept_names = kept.seen
         self._is_kept = True
         for index in range(kept.count):
             self._read(index, conversation.items[index])
         self._is_kept = False
-        if not kept.is_of(len(self._in_order)):
+        if len(kept.last) != len(self._in_order):
             self._reset(conversation)
             self.kept = None
             return

@@ -19,7 +19,7 @@ def names_in_view(conversation: Conversation, without: Collection[int]) -> set[s
         blocks = part.blocks
         if blocks is None or any("keep" in block for block in blocks):
             held |= own_names(conversation, index)
-        if blocks is not None:
+        if blocks:
             held |= _part_names(part, blocks)
     return held
 
@@ -41,7 +41,8 @@ def own_names(conversation: Conversation, index: int) -> frozenset[str]:
 def _part_names(part: Part, blocks: Iterable[Block]) -> frozenset[str]:
     """Names in a part's own blocks; found once, since a part stays as it is."""
     if part.names is None:
-        part.names = _names(block for block in blocks if "keep" not in block)
+        own = [block for block in blocks if "keep" not in block]
+        part.names = _names(own) if own else frozenset()
     return part.names
 
 

@@ -66,7 +66,8 @@ class Branch:
         `tips`: the rolling hashes of this list, where they are known."""
         rows = state.rows
         tips = tips_of(item.key for item in items) if tips is None else tips
-        blob = _blobs_of([*(row.packed for row in rows.values()), state.inserts], store)
+        packed = [row.packed for row in rows.values() if row.packed]
+        blob = _blobs_of([*packed, state.inserts], store)
         return cls(
             _restored_conversation(state, rows, items, tips, blob),
             state.sets,

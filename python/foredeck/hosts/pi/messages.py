@@ -125,9 +125,12 @@ def to_usage(usage: Any) -> PromptUsage | None:
     """Pi's usage figures of an assistant message; None where nothing was counted."""
     if not isinstance(usage, dict):
         return None
-    given = (usage.get(name) for name in ("input", "cacheRead", "cacheWrite"))
-    counts = PromptUsage(*(int(n) if isinstance(n, int | float) and n > 0 else 0 for n in given))
+    counts = PromptUsage(*map(_count, map(usage.get, ("input", "cacheRead", "cacheWrite"))))
     return counts if counts.total else None
+
+
+def _count(tokens: Any) -> int:
+    return int(tokens) if isinstance(tokens, int | float) and tokens > 0 else 0
 
 
 def _result(message: Message, key: MessageKey, time_ms: int) -> Item:
