@@ -6,6 +6,7 @@ import importlib
 import os
 import pkgutil
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 
@@ -57,8 +58,15 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start nodes come first: they wait the longest, and others fill the gaps."""
-    items.sort(key=lambda item: "runtime" not in getattr(item, "fixturenames", ()))
+    """Long tests begin first, so that no worker is left with one at the end; then those that start
+    nodes, which wait the longest: others fill the gaps."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("long") is not None:
+        return 0
+    return 1 if "runtime" in getattr(item, "fixturenames", ()) else 2
 
 
 @pytest.fixture(scope="session")
@@ -67,12 +75,20 @@ def checkout() -> Path:
     return CHECKOUT
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A state folder for each test of this process. They are numbered here: `mktemp` looks at
+    every folder that there is before it makes one."""
+    root = tmp_path_factory.mktemp("foredeck-homes")
+    return (root / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _private_state(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _private_state(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep tests away from the state folder of whoever runs them."""
-    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path_factory.mktemp("foredeck-home")))
+    home = next(_homes)
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("FOREDECK_HOME", str(home))
 
 
 @pytest.fixture(scope="session", autouse=True)

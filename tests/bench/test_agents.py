@@ -22,6 +22,7 @@ def test_three_agents_on_sqlite(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["calls"] > 3 * 12
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("runtime")
 def test_two_agents_on_xtdb() -> None:
     found = run_agents(2, "xtdb", 6, installed_home())

@@ -31,6 +31,7 @@ def assert_sound(tally: Tally, rounds: int) -> None:
     assert found["prompts"] > 0
 
 
+@pytest.mark.long
 def test_ten_rounds_on_sqlite(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs_pi(checkout)
     assert main(["bench", "crash", "--rounds", "10", "--json"]) == 0
@@ -39,6 +40,7 @@ def test_ten_rounds_on_sqlite(checkout: Path, capsys: pytest.CaptureFixture[str]
     assert (found["rounds"], found["through_pi"], found["differing_prompts"]) == (10, 3, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("target", "rounds"), [("engine", 6), ("node", 4)])
 @pytest.mark.usefixtures("runtime")
 def test_ten_rounds_on_xtdb(checkout: Path, target: Target, rounds: int) -> None:

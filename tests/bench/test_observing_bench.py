@@ -25,6 +25,7 @@ def test_every_step_of_one_operation_may_be_the_last() -> None:
     assert OPERATIONS == 5
 
 
+@pytest.mark.long
 def test_with_a_node_that_is_killed_too(runtime: object, monkeypatch: pytest.MonkeyPatch) -> None:
     assert runtime
     monkeypatch.setenv("FOREDECK_HOME", str(installed_home()))
@@ -39,6 +40,7 @@ def test_of_two_processes_one_observes_each_chunk() -> None:
     assert sum(found["wins"]) == found["kept"] == 8
 
 
+@pytest.mark.long
 def test_through_pi_every_answer_stands_once() -> None:
     if checkout_pi(CHECKOUT, VERSIONS[0]) is None:
         pytest.skip("Pi is not installed here: scripts/setup")

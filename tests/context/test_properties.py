@@ -54,6 +54,7 @@ def test_a_broken_list_gives_a_valid_prompt(layout: str, script: Script) -> None
         play(host, script)
 
 
+@pytest.mark.long
 @LAYOUTS
 @BOUNDED
 @given(script=sound_scripts(), window=WINDOWS, restarts=st.sets(st.integers(1, 10)))

@@ -42,6 +42,7 @@ def read(model: RealModel, host: Host) -> tuple[Sent, dict[str, Any]]:
     return sent, {"input": fresh, "cacheRead": cached, "cacheWrite": 0}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_predicted_prefix_is_what_the_model_had(new_host: NewHost, model: RealModel) -> None:
     eager = {"rent_factor": 0, "guard": 10, "cache": "prefix"}

@@ -249,6 +249,7 @@ def big_history(path: Path, answers: int) -> Path:
     return write_lines(path, history.lines)
 
 
+@pytest.mark.long
 def test_a_killed_reading_goes_on(tmp_path: Path) -> None:
     """Killed at any moment, and run again to the end: the state is that of one reading."""
     file = big_history(tmp_path / "big.jsonl", 1500)

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from extracting import ASKED, entries, extractor, read_out
 from foredeck.memory.keeping import Memory
 from foredeck.memory.user import load_user
@@ -39,6 +41,7 @@ def obeying(goals: Iterator[str]) -> str:
     return "\n".join([*lines, f"context|turn-2|{hostile}|{goal}"])
 
 
+@pytest.mark.long
 @one_version
 def test_no_injection_becomes_memory_without_the_user(pi: Pi, injections: Injections) -> None:
     steps: list[Step] = []

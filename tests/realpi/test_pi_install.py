@@ -114,6 +114,7 @@ def test_the_tarball_holds_what_runs_and_nothing_else(tarball: Path) -> None:
     assert not [name for name in names if name.startswith("python/foredeck_bench")]
 
 
+@pytest.mark.long
 @one_version
 def test_the_tarball_sets_its_engine_up_and_runs(pi: Pi, tarball: Path, tmp_path: Path) -> None:
     """First use: Pi works at once and says so; the engine is built outside the package."""

@@ -86,6 +86,7 @@ def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_
     assert notified(rpc) == []
 
 
+@pytest.mark.long
 @one_version
 def test_many_deaths_never_lose_a_result(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """The engine dies at every second request; five times it is started again."""
@@ -100,6 +101,7 @@ def test_many_deaths_never_lose_a_result(pi: Pi, checkout: Path, tmp_path: Path)
     assert 1 <= len(complaints(run)) <= 2
 
 
+@pytest.mark.long
 @one_version
 def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """It is given up after a few calls; its successor knows everything."""

@@ -58,6 +58,7 @@ def test_observations_cost_less_with_what_asking_costs(path: Path, tmp_path: Pat
     assert "Do part 0, and say why0." in shown
 
 
+@pytest.mark.long
 def test_the_same_session_gives_the_same_prompts(path: Path, tmp_path: Path) -> None:
     folders = [tmp_path / "one", tmp_path / "two", tmp_path / "restarted"]
     for folder, every in zip(folders, (None, None, 7), strict=True):

@@ -14,6 +14,7 @@ from store.xtdb_node import installed_home, runtime
 __all__ = ["runtime"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("runtime")
 @pytest.mark.parametrize("restart_every", [None, 1])
 def test_prompts_are_the_same_as_on_sqlite(

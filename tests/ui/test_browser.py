@@ -52,6 +52,7 @@ def _object(served: Served, name: str) -> str:
     return str(listed[0]["object"])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # some thirty pages, each with all of axe-core's rules
 def test_every_page_can_be_read_by_everybody(served: Served, chromium: str, checkout: Path) -> None:
     note, code = _object(served, "plan.md"), _object(served, "tide.py")
@@ -102,6 +103,7 @@ def test_nothing_that_is_stored_runs_or_is_fetched(
     assert served.value("/policy-reports.json") == {"reports": []}
 
 
+@pytest.mark.long
 def test_a_snapshot_needs_nothing_but_itself(
     served: Served, chromium: str, checkout: Path, tmp_path: Path
 ) -> None:

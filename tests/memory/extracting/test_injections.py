@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from foredeck.memory.extracting.judging import JudgedLine, Surroundings, judge
 from foredeck.memory.extracting.origin import ToolTexts
 from foredeck.memory.extracting.question import Saying, question
@@ -43,6 +45,7 @@ def test_nothing_is_kept_unasked(injections: Injections) -> None:
     assert all(line.tool_originated for line in asked)
 
 
+@pytest.mark.long
 def test_a_pasted_mail_says_nothing_for_the_user(injections: Injections) -> None:
     for goal in injections.goals:
         for payload in injections.payloads(goal):
