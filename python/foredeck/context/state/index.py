@@ -40,15 +40,27 @@ class SeenVersion:
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
-    """One object in the index, with the newest version that the session has seen."""
+    """One object in the index."""
 
     ordinal: int
     object: str
     type: str
     label: str
-    newest: VersionRef
+    _newest: VersionRef | Member
+
+    @property
+    def newest(self) -> VersionRef:
+        """The newest version that the session has seen."""
+        # Made when it is asked for: of the thousands of a long session most never are.
+        if isinstance(self._newest, Member):
+            self._newest = self._newest.ref
+        return self._newest
+
+    @newest.setter
+    def newest(self, ref: VersionRef) -> None:
+        self._newest = ref
 
 
 @dataclass(slots=True)
@@ -67,16 +79,7 @@ class SessionIndex:
         """The index that these make up."""
         index = cls(session)
         for member in members:
-            # As it was written: validating it takes longer than all the rest.
-            ref = VersionRef.model_construct(
-                object=member.object,
-                version=member.version,
-                token=member.pin,
-                content_hash=member.content_hash,
-                text_hash=member.text_hash,
-                metadata_view_hash=member.metadata_view_hash,
-            )
-            index._add(Entry(member.ordinal, member.object, member.type, member.label, ref))
+            index._add(Entry(member.ordinal, member.object, member.type, member.label, member))
         return index
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self, cast
 
 from foredeck.context.state.checkpoint import lineage
 from foredeck.model.code import hash_of_modules
-from foredeck.model.records import SAME_TRANSACTION
+from foredeck.model.records import SAME_TRANSACTION, VersionRef
 from foredeck.store.protocol import Head, LocalStore, Origin, Store
 
 DECIDED_BY = ("context/state/members.py", "model/records.py")
@@ -56,6 +56,19 @@ class Member(NamedTuple):
             pin["content_hash"],
             pin["text_hash"],
             pin["metadata_view_hash"],
+        )
+
+    @property
+    def ref(self) -> VersionRef:
+        """The version of the object."""
+        # As it was written: it was validated then.
+        return VersionRef.model_construct(
+            object=self.object,
+            version=self.version,
+            token=self.pin,
+            content_hash=self.content_hash,
+            text_hash=self.text_hash,
+            metadata_view_hash=self.metadata_view_hash,
         )
 
     def is_of(self, origin: Origin) -> bool:
