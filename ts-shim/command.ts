@@ -143,7 +143,7 @@ export async function forward(
   shim: Shim,
   ctx: ExtensionCommandContext,
 ): Promise<Answered> {
-  const limits = { deadlineMs: DEADLINE_MS, signal: ctx.signal };
+  const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: ctx.signal };
   try {
     await within(shim.engine.whenReady(), limits);
     const result = await request(name, args, shim, limits);

@@ -78,7 +78,7 @@ async function askEngine(
   ctx: ExtensionContext,
   shim: Shim,
 ): Promise<SessionBeforeCompactResult | undefined> {
-  const limits = { deadlineMs: DEADLINE_MS, signal: event.signal };
+  const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: event.signal };
   await within(shim.engine.whenReady(), limits);
   const answer = await shim.engine.request("session/compact", parameters(event, ctx, shim), limits);
   const { action, summary, details } = isRecord(answer) ? answer : {};

@@ -95,7 +95,7 @@ async function askEngine(
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
   const { engine } = shim;
-  const until = Date.now() + DEADLINE_MS;
+  const until = Date.now() + engine.patienceMs(DEADLINE_MS);
   const limits = () => ({ deadlineMs: Math.max(1, until - Date.now()), signal });
   const ask = () => engine.request("tool/call", { session: shim.sessionId(), ...call }, limits());
   await within(engine.whenReady(), limits());

@@ -13,6 +13,7 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
+from foredeck.engine.watching import SessionWatch
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,
@@ -193,6 +194,21 @@ def test_what_the_user_saved_a_moment_ago_is_told(
     monkeypatch.setattr("foredeck.engine.current.PATIENCE_S", WAIT_S)
     (watched.folder / "a.txt").write_text("twice")
     assert "a.txt changed on disk" in str(watched.assemble("go on")["edits"])
+
+
+def test_what_the_watcher_has_reported_is_told_though_nobody_has_looked_yet(
+    watched: Watched,
+) -> None:
+    assert watched.engine.opened is not None
+    watch = watched.engine.opened.watch
+    assert isinstance(watch, SessionWatch)
+    tracker = watch._tracker
+    (watched.folder / "a.txt").write_text("twice")
+    while tracker.differing(tracker.tracked()):
+        time.sleep(0.01)
+    assert "a.txt changed on disk" in str(watched.assemble("go on")["edits"])
+    watched.turn()
+    assert watched.sizes("a.txt") == [3, 5]
 
 
 def test_what_an_engine_found_half_written_the_next_request_sees(

@@ -114,7 +114,7 @@ export class ContextHook {
       prefix = this.inForce.commonPrefix(list);
       // One deadline for everything that follows (the start of the engine, the request, a request to
       // its successor): Pi itself waits without a limit.
-      const until = Date.now() + this.deadlineMs();
+      const until = Date.now() + this.deps.engine.deadlineMs;
       return await this.decide({ ctx, all, list, prefix, until });
     } catch (error) {
       this.deps.log(`context hook: ${error instanceof Error ? (error.stack ?? error) : error}`);
@@ -247,12 +247,6 @@ export class ContextHook {
     const call = kind === "fallback" ? this.inForce.call : null;
     this.outcomes.without(kind, { ...reusable, messages: list.length, reason, call });
     return this.inForce.apply(all, reusable);
-  }
-
-  private deadlineMs(): number {
-    // FOREDECK_DEADLINE_MS: milliseconds a model call may wait, whatever the engine's own setting.
-    const override = Number(process.env.FOREDECK_DEADLINE_MS);
-    return override > 0 ? override : this.deps.engine.deadlineMs;
   }
 
   /** The status line must not keep showing the figures of a prompt that was not sent. */

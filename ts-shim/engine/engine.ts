@@ -68,9 +68,15 @@ export class Engine {
     return this.connections;
   }
 
-  /** Milliseconds that a model call may wait, by the engine's configuration. */
+  /** Milliseconds that a model call may wait: FOREDECK_DEADLINE_MS, else the engine's setting. */
   get deadlineMs(): number {
-    return this.deadline;
+    const override = Number(process.env.FOREDECK_DEADLINE_MS);
+    return override > 0 ? override : this.deadline;
+  }
+
+  /** Milliseconds that a tool or a command may wait: `least`, or as long as a model call. */
+  patienceMs(least: number): number {
+    return Math.max(least, this.deadlineMs);
   }
 
   /** Milliseconds that a tool which may write files waits for `tool/prepare`; 0: not at all. */

@@ -73,6 +73,10 @@ class SessionWatch:
         self._held: dict[str, set[str] | None] = {}
         """By call: the files that it may write, None for all."""
         self._waiting: set[str] = set()
+        self._told: set[str] = set()
+        """Paths that the tracker has reported, and that nobody has looked at yet."""
+        self._all_told = False
+        """Whether it has reported everything."""
         self._tracker = FileTracker(
             self._on_dirty,
             self._on_overflow,
@@ -95,7 +99,10 @@ class SessionWatch:
         entries = self._session.index.entries
         holders = self._session.branch.conversation.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
-        return self._tracker.differing(files)
+        if self._all_told:
+            return files
+        # The tracker first: what it has reported meanwhile is among what is told.
+        return list(dict.fromkeys([*self._tracker.differing(files), *sorted(self._told)]))
 
     def remind(self) -> None:
         """Look again in a moment at files that were being written at the last look."""
@@ -131,9 +138,11 @@ class SessionWatch:
         self._tracker.stop()
 
     def _on_dirty(self, paths: set[str]) -> None:
+        self._told.update(paths)
         self._call_soon(lambda: self._look(paths))
 
     def _look(self, paths: set[str]) -> None:
+        self._told.difference_update(paths)
         held = paths if None in self._held.values() else self._held_among(paths)
         self._waiting |= held
         if held:
@@ -145,7 +154,12 @@ class SessionWatch:
         return paths & set().union(*(names for names in self._held.values() if names))
 
     def _on_overflow(self) -> None:
-        self._call_soon(lambda: self._reconcile(None))
+        self._all_told = True
+        self._call_soon(self._look_at_all)
+
+    def _look_at_all(self) -> None:
+        self._all_told = False
+        self._reconcile(None)
 
     def _follow(self, entry: Entry, *, resumed: bool) -> None:
         head = self._session.store.head(entry.object)

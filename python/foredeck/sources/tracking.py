@@ -99,6 +99,8 @@ class FileTracker:
         self._folders: dict[str, _Folder] = {}
         self._paths: dict[str, str] = {}
         self._dirty: set[str] = set()
+        self._reporting: set[str] = set()
+        """Paths whose stamps are new already, while the listener has not been told yet."""
         self._arrivals: deque[str] = deque(maxlen=self._options.arrivals)
         self._events = 0
         self._flooded = False
@@ -148,6 +150,7 @@ class FileTracker:
         with self._changed:
             paths = [self._paths[id] for id in object_ids if id in self._paths]
             stamps = {path: file.stamp for path in paths if (file := self._file(path))}
+            stamps.update(dict.fromkeys(self._reporting & stamps.keys()))
         return [path for path, old in stamps.items() if old is None or _stamp(path) != old]
 
     def remind(self, targets: Iterable[str]) -> None:
@@ -306,6 +309,7 @@ class FileTracker:
             flooded, self._flooded = self._flooded, False
             self._events = 0 if flooded else self._events
             files = self._files() if flooded else [f for p in dirty if (f := self._file(p))]
+            self._reporting = {file.path for file in files}
         # Stamped before the listener looks: what changes in between differs from the stamp and is
         # reported again, so nothing is lost.
         gone = [file for file in files if not self._restamp(file)]
@@ -317,6 +321,8 @@ class FileTracker:
             self._call(lambda: self._on_dirty(dirty))
         if flooded:
             self._call(self._on_overflow)
+        with self._changed:
+            self._reporting = set()
 
     def _restamp(self, file: _File) -> bool:
         """Remember how a file is now; returns whether it is there."""
