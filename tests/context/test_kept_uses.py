@@ -29,7 +29,7 @@ from foredeck.store.session_cache import (
     FOLDER,
     MAX_FILES,
     read_cached,
-    read_cached_parts,
+    read_cached_streams,
     write_cached,
 )
 
@@ -74,7 +74,7 @@ def found(uses: Uses) -> dict[str, Any]:
 
 def through_file(kept: KeptUses) -> KeptUses | None:
     """As the next process has it."""
-    return KeptUses.from_parts([partial(bytes, part) for part in kept.to_parts()])
+    return KeptUses.from_streams([partial(bytes, stream) for stream in kept.to_streams()])
 
 
 def names(kept: KeptUses) -> tuple[dict[str, tuple[int, ...]], dict[int, str]]:
@@ -163,26 +163,26 @@ def test_what_fits_but_is_of_other_pieces_is_ignored() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": 0}', b"\xff", b'{"format": 1}'])
 def test_what_is_no_record_of_this_version_is_ignored(data: bytes) -> None:
-    assert KeptUses.from_parts([partial(bytes, data)] * 3) is None
-    assert KeptUses.from_parts([partial(bytes, data)]) is None
+    assert KeptUses.from_streams([partial(bytes, data)] * 3) is None
+    assert KeptUses.from_streams([partial(bytes, data)]) is None
 
 
 def test_another_format_is_ignored() -> None:
-    first, *names = some_uses()[0].keep().to_parts()
+    first, *names = some_uses()[0].keep().to_streams()
     other = json.dumps({**json.loads(first), "format": 0}).encode()
-    assert KeptUses.from_parts([partial(bytes, part) for part in (other, *names)]) is None
+    assert KeptUses.from_streams([partial(bytes, part) for part in (other, *names)]) is None
 
 
 def test_names_stay_packed_until_somebody_asks() -> None:
     uses, conversation = some_uses()
-    first, holders, seen = uses.keep().to_parts()
+    first, holders, seen = uses.keep().to_streams()
     asked: list[bytes] = []
 
     def unpack(part: bytes) -> bytes:
         asked.append(part)
         return part
 
-    kept = KeptUses.from_parts([partial(unpack, part) for part in (first, holders, seen)])
+    kept = KeptUses.from_streams([partial(unpack, part) for part in (first, holders, seen)])
     again = Uses("/repo", kept=kept)
     again.follow(conversation)
     assert asked == [first]
@@ -207,10 +207,10 @@ def test_a_damaged_file_is_taken_for_absent(tmp_path: Path) -> None:
         assert read_cached(tmp_path, "s", "uses") is None
 
 
-def test_parts_are_unpacked_one_by_one(tmp_path: Path) -> None:
+def test_streams_are_unpacked_one_by_one(tmp_path: Path) -> None:
     write_cached(tmp_path, "s", "uses", b"first", b"", b"third" * 100)
-    parts = read_cached_parts(tmp_path, "s", "uses")
-    assert [part.unpack() for part in parts] == [b"first", b"", b"third" * 100]
+    streams = read_cached_streams(tmp_path, "s", "uses")
+    assert [stream.unpack() for stream in streams] == [b"first", b"", b"third" * 100]
     assert read_cached(tmp_path, "s", "uses") == b"first"
 
 
@@ -219,7 +219,7 @@ def test_a_file_that_unpacks_to_too_much_is_not_read(
 ) -> None:
     write_cached(tmp_path, "s", "uses", b"x" * 60, b"y" * 60)
     monkeypatch.setattr(session_cache, "MAX_BYTES", 100)
-    assert read_cached_parts(tmp_path, "s", "uses") == []
+    assert read_cached_streams(tmp_path, "s", "uses") == []
 
 
 def test_as_many_are_kept_as_are_of_use(tmp_path: Path) -> None:

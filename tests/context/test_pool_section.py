@@ -15,7 +15,10 @@ from context.scenes import ask, finish, use
 from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.context.head.lines import head_opening
+from foredeck.derived.patience import Patience
 from foredeck.engine import pool
+from foredeck.engine.pool import PoolSection
+from foredeck.engine.worklog import FOLLOWING_S
 from foredeck.notes.live import StillReading
 
 NAMED = "[foredeck] this project has (activate PATH to read one):\n"
@@ -63,6 +66,23 @@ def test_a_project_without_notes_has_no_head(new_work: NewWork) -> None:
     work.host.close()
     sent = ask(new_work("later").host)
     assert sent.prompt == sent.messages
+
+
+def test_what_the_opening_has_used_up_is_not_missing_at_the_end(new_work: NewWork) -> None:
+    work = new_work("earlier")
+    ask(work.host)
+    left: list[float] = []
+    (section,) = (s for s in work.host.opened.facilities.sections if isinstance(s, PoolSection))
+    follow = section.follow
+
+    def following() -> None:
+        left.append(work.host.state.layers_wait.left_s)
+        follow()
+
+    section.follow = following  # type: ignore[method-assign]
+    work.host.state.layers_wait = Patience(0.0)
+    work.host.close()
+    assert left == [FOLLOWING_S]
 
 
 def test_the_next_session_of_the_project_is_told_of_its_notes(new_work: NewWork) -> None:

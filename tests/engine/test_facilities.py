@@ -11,11 +11,13 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.engine import facilities
+from foredeck.engine import facilities, session_project
 from foredeck.engine.engine import Engine
 from foredeck.engine.facilities import Facilities
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.projects import Project, project_of
 
 
 class Echo:
@@ -77,3 +79,26 @@ def test_a_facility_that_cannot_be_made_is_left_out(
     made = facilities.make_facilities(Config(), engine.opened.session)
     assert list(made.tools) == ["echo"]
     assert "broken failed" in caplog.text
+
+
+def test_the_project_of_a_session_is_looked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    def look(folder: str, filesystems: FilesystemMap) -> Project:
+        looked.append(folder)
+        return project_of(folder, filesystems)
+
+    monkeypatch.setattr(session_project, "project_of", look)
+    with closing(Engine(Config(home=tmp_path / "home"))) as engine:
+        engine.open_session(
+            SessionOpenParams(
+                session="s", file=None, cwd=str(tmp_path), reason="startup", parent=None
+            )
+        )
+        opened = engine.opened
+        assert opened is not None
+        assert opened.session.project is not None
+        assert opened.session.project.root == str(tmp_path)
+    assert looked == [str(tmp_path)]

@@ -13,7 +13,7 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.state.checkpoint import LogCheckpoint
 from foredeck.context.state.members import KeptMembers, read_members
 from foredeck.context.state.session import Session
-from foredeck.store.session_cache import read_cached, read_cached_parts, write_cached
+from foredeck.store.session_cache import read_cached, read_cached_streams, write_cached
 
 MIN_MESSAGES = 200
 """Reading fewer messages again takes only a few milliseconds."""
@@ -31,8 +31,8 @@ takes longer the longer it is."""
 
 def recall_uses(home: Path, session: str, uses: Uses) -> None:
     """Start `uses` from what was kept of the session, if anything was."""
-    parts = read_cached_parts(home, session, "uses")
-    uses.kept = KeptUses.from_parts([part.unpack for part in parts])
+    streams = read_cached_streams(home, session, "uses")
+    uses.kept = KeptUses.from_streams([stream.unpack for stream in streams])
 
 
 def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> bool:
@@ -43,7 +43,7 @@ def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> bool:
         return False
     uses.kept = uses.keep()
     with suppress(OSError):
-        write_cached(home, session, "uses", *uses.kept.to_parts())
+        write_cached(home, session, "uses", *uses.kept.to_streams())
     return True
 
 

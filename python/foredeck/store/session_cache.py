@@ -28,8 +28,8 @@ MAX_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class CachedPart:
-    """A part of a file, as it was kept. Whoever may not need it leaves it packed."""
+class CachedStream:
+    """One of the streams of a file, deflated by itself: whoever may not need it leaves it so."""
 
     packed: bytes
 
@@ -39,17 +39,17 @@ class CachedPart:
 
 
 def read_cached(home: Path, session: str, kind: str) -> bytes | None:
-    """The first part of what this version of foredeck keeps of a session, of one kind; None for
+    """The first stream of what this version of foredeck keeps of a session, of one kind; None for
     nothing."""
-    parts = read_cached_parts(home, session, kind)
-    return parts[0].unpack() if parts else None
+    streams = read_cached_streams(home, session, kind)
+    return streams[0].unpack() if streams else None
 
 
-def read_cached_parts(home: Path, session: str, kind: str) -> list[CachedPart]:
-    """All parts of it, still packed; none where nothing is kept."""
+def read_cached_streams(home: Path, session: str, kind: str) -> list[CachedStream]:
+    """All of its streams, still packed; none where nothing is kept."""
     try:
         head, _, packed = _file(home, session, kind).read_bytes().partition(b"\n")
-        listed = (part.partition(b":") for part in head.split(b" ")[3:])
+        listed = (pair.partition(b":") for pair in head.split(b" ")[3:])
         sizes = [(int(size), int(full)) for size, _, full in listed]
     except (OSError, ValueError):
         return []
@@ -57,16 +57,16 @@ def read_cached_parts(home: Path, session: str, kind: str) -> list[CachedPart]:
         return []
     ends = [*accumulate(size for size, _ in sizes)]
     return [
-        CachedPart(packed[end - size : end]) for end, (size, _) in zip(ends, sizes, strict=True)
+        CachedStream(packed[end - size : end]) for end, (size, _) in zip(ends, sizes, strict=True)
     ]
 
 
-def write_cached(home: Path, session: str, kind: str, *parts: bytes) -> None:
+def write_cached(home: Path, session: str, kind: str, *streams: bytes) -> None:
     """Keep something of a session (0600), in place of what was kept before. Raises `OSError`."""
     file = _file(home, session, kind)
     file.parent.mkdir(mode=0o700, exist_ok=True)
-    deflated = [zlib.compress(part, 1) for part in parts]
-    sizes = [(len(small), len(part)) for small, part in zip(deflated, parts, strict=True)]
+    deflated = [zlib.compress(stream, 1) for stream in streams]
+    sizes = [(len(small), len(full)) for small, full in zip(deflated, streams, strict=True)]
     packed = b"".join(deflated)
     fresh = file.with_suffix(f".{kind}-{os.getpid()}")
     try:
@@ -95,7 +95,7 @@ def _name(session: str) -> str:
 
 
 def _head(sizes: Sequence[tuple[int, int]], packed: bytes) -> bytes:
-    """The first line of a file: who wrote it, its hash, and of each part the bytes that it takes
+    """The first line of a file: who wrote it, its hash, and of each stream the bytes that it takes
     and those that it unpacks to."""
     listed = " ".join(f"{size}:{full}" for size, full in sizes)
     hashed = hashlib.sha256(f"{listed}\n".encode() + packed).hexdigest()

@@ -27,7 +27,7 @@ DECIDED_BY = (
 """The modules that decide what counts as a use, a piece or an identifier."""
 
 Unpack = Callable[[], bytes]
-"""Gives the bytes of a part that was kept, as often as it is asked."""
+"""Gives bytes that were kept, as often as it is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class KeptUses:
             return False
         return conversation.tips[self.count - 1] == self.tip
 
-    def to_parts(self) -> list[bytes]:
+    def to_streams(self) -> list[bytes]:
         """As a file holds it: what is needed at once, then the names."""
         names = ("tip", "count", "cwd", "last")
         first: dict[str, Any] = {name: getattr(self, name) for name in names}
@@ -122,10 +122,10 @@ class KeptUses:
         return [json.dumps(first).encode(), self.holders.unpack(), self.seen.unpack()]
 
     @classmethod
-    def from_parts(cls, parts: Sequence[Unpack]) -> KeptUses | None:
-        """The inverse of `to_parts`; None for what other code has written."""
+    def from_streams(cls, streams: Sequence[Unpack]) -> KeptUses | None:
+        """The inverse of `to_streams`; None for what other code has written."""
         try:
-            first, holders, seen = parts
+            first, holders, seen = streams
             fields = json.loads(first())
             if fields.pop("format") != hash_of_modules(DECIDED_BY):
                 return None
