@@ -25,9 +25,9 @@ from foredeck.xtdb.node.runtime import Runtime, in_use, runtime_folder
 
 from .documents import batch, note
 from .journaled import until
-from .xtdb_node import runtime
+from .xtdb_node import memory_node, runtime
 
-__all__ = ["runtime"]
+__all__ = ["memory_node", "runtime"]
 
 
 @pytest.fixture
@@ -153,11 +153,13 @@ def test_a_token_that_others_can_read_is_refused(folder: NodeFolder, runtime: Ru
     assert folder.running() is None
 
 
-def test_a_port_in_use_is_reported(folder: NodeFolder, runtime: Runtime) -> None:
-    node = started(folder, runtime)
-    other = NodeFolder(folder.root.parent / "other")
+def test_a_port_in_use_is_reported(
+    memory_node: NodeFolder, folder: NodeFolder, runtime: Runtime
+) -> None:
+    node = memory_node.running()
+    assert node is not None
     with pytest.raises(StoreUnavailable, match="already in use"):
-        start(other, runtime, topology="memory", port=node.port)
+        start(folder, runtime, topology="memory", port=node.port)
 
 
 def test_data_survives_a_stop(folder: NodeFolder, runtime: Runtime) -> None:
@@ -201,9 +203,13 @@ def test_a_private_node_ends_with_the_process_that_started_it(
         pass
 
 
-def test_a_private_node_ends_with_its_block(runtime: Runtime, tmp_path: Path) -> None:
+def test_a_private_node_uses_what_it_runs_from_and_ends_with_its_block(
+    runtime: Runtime, tmp_path: Path
+) -> None:
     with private_node(tmp_path, runtime) as node:
         assert node.running() is not None
+        with in_use(runtime.folder, exclusive=True) as descriptor:
+            assert descriptor is None
     assert node.running() is None
 
 
@@ -219,8 +225,3 @@ def test_what_other_versions_have_installed_is_removed_unless_a_node_runs_from_i
         assert sorted(current.parent.iterdir()) == sorted([current, used])
     remove_old(tmp_path)
     assert list(current.parent.iterdir()) == [current]
-
-
-def test_a_node_uses_what_it_runs_from(runtime: Runtime, tmp_path: Path) -> None:
-    with private_node(tmp_path, runtime), in_use(runtime.folder, exclusive=True) as descriptor:
-        assert descriptor is None

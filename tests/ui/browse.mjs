@@ -50,13 +50,24 @@ async function objections(page) {
   return JSON.parse(found);
 }
 
+// One window for each way to look, let in once: the pages of a user share one, too.
+const windows = new Map();
+async function windowFor(scheme, width) {
+  const key = `${scheme} ${width}`;
+  if (!windows.has(key)) {
+    const viewport = { width, height: 900 };
+    const context = await browser.newContext({ colorScheme: scheme, reducedMotion: "reduce", viewport });
+    windows.set(key, context);
+    const door = await context.newPage();
+    await door.goto(`${base}/?token=${token}`);
+    await door.close();
+  }
+  return windows.get(key);
+}
+
 const found = [];
 for (const { path, scheme, width } of pages) {
-  const context = await browser.newContext({
-    colorScheme: scheme,
-    reducedMotion: "reduce",
-    viewport: { width, height: 900 },
-  });
+  const context = await windowFor(scheme, width);
   const page = await context.newPage();
   const errors = [];
   const elsewhere = [];
@@ -67,7 +78,6 @@ for (const { path, scheme, width } of pages) {
   const isFile = path.startsWith("file:");
   const home = isFile ? path.split("#")[0] : base;
   page.on("request", (request) => request.url().startsWith(home) || elsewhere.push(request.url()));
-  if (!isFile) await page.goto(`${base}/?token=${token}`);
   const started = performance.now();
   await page.goto(isFile ? path : base + path, { waitUntil: "load" });
   const loaded = performance.now() - started;
@@ -85,7 +95,7 @@ for (const { path, scheme, width } of pages) {
   }
   const violations = await objections(page);
   found.push({ path, scheme, width, errors, elsewhere, dialogs, violations, loaded, memory, wider, open });
-  await context.close();
+  await page.close();
 }
 await browser.close();
 console.log(JSON.stringify(found));

@@ -55,8 +55,9 @@ def likeness(one: Collection[str], other: Collection[str]) -> float:
 
 
 def _words(text: str) -> Iterator[str]:
-    for word in text.split():
-        if not _UNSPACED.search(word):
+    """Words in the order in which they first come; most of a long text is the same words again."""
+    for word in dict.fromkeys(text.split()):
+        if word.isascii() or not _UNSPACED.search(word):
             yield word
             continue
         for run in _UNSPACED.findall(word):
