@@ -42,7 +42,7 @@ class Provenance(BaseModel):
 
 ENVELOPE = frozenset({"id", "type", "source", "identity_hash"})
 HASHES = frozenset({"source_hash", "content_hash", "text_hash", "metadata_view_hash"})
-_COMPUTED = ("identity_hash", "text_hash", "metadata_view_hash", "content_hash")
+_NO_PAYLOAD = ENVELOPE | HASHES
 _SEALED = "_sealed_fields"
 """Under this name a document keeps the fields that were hashed. It is no field itself, so it is
 neither dumped nor compared."""
@@ -84,11 +84,13 @@ class Document(BaseModel):
         if self.model_extra:
             seal_summaries(self.model_extra)
         body = self.model_dump(exclude_none=False)
-        self.identity_hash = identity_hash(self.type, body["source"])
-        self.text_hash = None if self.content is None else hash_text(self.content)
-        self.metadata_view_hash = hash_value(self.metadata_view(body))
-        self.content_hash = content_hash(body)
-        vars(self)[_SEALED] = body | {name: getattr(self, name) for name in _COMPUTED}
+        hashes = {
+            "identity_hash": identity_hash(self.type, body["source"]),
+            "text_hash": None if self.content is None else hash_text(self.content),
+            "metadata_view_hash": hash_value(self.metadata_view(body)),
+            "content_hash": content_hash(body),
+        }
+        vars(self).update({**hashes, _SEALED: {**body, **hashes}})
         return self
 
     def sealed_fields(self) -> Mapping[str, Any] | None:
@@ -135,9 +137,7 @@ def content_hash(body: Mapping[str, Any]) -> str:
 
     A content of None and a missing content are the same payload.
     """
-    return hash_value(
-        {k: v for k, v in body.items() if k not in ENVELOPE and k not in HASHES and v is not None}
-    )
+    return hash_value({k: v for k, v in body.items() if v is not None and k not in _NO_PAYLOAD})
 
 
 class FileDocument(Document):

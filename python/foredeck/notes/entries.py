@@ -146,6 +146,8 @@ def _listed(value: Any, field_: ReferenceField, position: int) -> Reference | No
 
 
 def _within(fields: Fields, name: str) -> Any:
+    if "." not in name:
+        return fields.get(name)
     value: Any = fields
     for step in name.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None

@@ -42,7 +42,9 @@ def _primed(dictionary: bytes) -> Any:
 
 
 _BODY_DEFLATER, _MESSAGE_DEFLATER = _primed(BODY_1), _primed(MESSAGE_1)
-_COLUMNS = ("id", "type", "identity_hash", "content_hash", "text_hash", "metadata_view_hash")
+_COLUMNS = frozenset(
+    {"id", "type", "identity_hash", "content_hash", "text_hash", "metadata_view_hash"}
+)
 
 NOT_BY_TYPE = frozenset({"turn", "member", "call"})
 """Types that are only queried by field: an index of all their documents would only cost space."""
