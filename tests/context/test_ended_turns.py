@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from context.conftest import NewHost
@@ -27,13 +28,14 @@ def step(host: Host, id: str, size: int = 400) -> Sent:
     return host.call()
 
 
-def paused(host: Host, size: int = 400) -> Sent:
-    """A turn of sealed steps, and the first call after a pause in the middle of it."""
+def paused(host: Host, old: int = 400, new: int = 20) -> Sent:
+    """A turn of sealed steps, whose older half may go, and the first call after a pause in the
+    middle of it. `old`, `new`: how many lines each step of either half has brought."""
     ask(host)
     for number in range(STEPS):
-        step(host, f"s{number}", size)
+        step(host, f"s{number}", old if number < STEPS // 2 else new)
     host.wait(600)
-    return step(host, "after", size)
+    return step(host, "after", new)
 
 
 def seals(sent: Sent) -> list[str]:
@@ -78,10 +80,16 @@ def test_it_does_so_after_a_restart(host: Host) -> None:
     assert sent.prompt[: len(before.prompt)] == before.prompt
 
 
-def test_where_little_could_go_the_reasoning_stays(host: Host) -> None:
-    sent = paused(host, size=20)
+@pytest.mark.parametrize("sizes", [(20, 20), (400, 400)], ids=["2,000 tokens", "half"])
+def test_where_less_could_go_the_reasoning_stays(host: Host, sizes: tuple[int, int]) -> None:
+    sent = paused(host, *sizes)
     assert sent.decision == Decision()
     assert (ends(sent), len(seals(sent))) == ([], STEPS + 1)
+
+
+def test_how_much_it_takes_can_be_set(new_host: NewHost) -> None:
+    sent = paused(new_host(rebase={"ending_share": 0.2}), new=400)
+    assert sent.decision.turn_ended
 
 
 def test_it_can_be_switched_off(new_host: NewHost) -> None:

@@ -224,7 +224,7 @@ class RebaseSection(Section):
         "a rebase, by what the last one was like.",
     )
     ending_share: float = Field(
-        0.2,
+        0.5,
         gt=0,
         le=1,
         description="Where nothing is cached any more in the middle of a turn whose sealed "
