@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 import foredeck
 import foredeck_bench
@@ -26,6 +28,11 @@ from foredeck.xtdb import opening
 from foredeck.xtdb.journal import link
 from foredeck.xtdb.journal import store as journaled
 from foredeck_bench.injections import Injections, NoInjections, load_injections
+from store.two_nodes import machines
+from store.xtdb_node import memory_node, runtime
+
+# Here once for all: imported into each module, each of them would start nodes of its own.
+__all__ = ["machines", "memory_node", "runtime"]
 
 # The same examples in every run, so that a red run is red again; FOREDECK_TEST_EXAMPLES=random
 # looks for new ones.
@@ -54,6 +61,33 @@ ENOUGH_S = 100.0
 """Seconds; within the time that a test has."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+SHARED = {
+    "tests/bench/test_task_race.py": "machines",
+    "tests/context/test_many_machines.py": "machines",
+    "tests/store/test_many_machines.py": "machines",
+    "tests/cli/test_query_command.py": "query command",
+    "tests/store/test_xtdb_backup.py": "backup",
+    "tests/ui/test_access.py": "served",
+    "tests/ui/test_memory_pages.py": "memory pages",
+    "tests/ui/test_pages.py": "pages",
+    "tests/ui/test_snapshot.py": "snapshots",
+    "tests/realpi/test_demo.py": "demo",
+    "tests/realpi/test_pi_npm_extensions.py": "npm extensions",
+}
+"""Files whose tests look at something that takes long to make, and with whom they share it: one
+worker runs them. By file, since pytest 9.2 no longer sees the mark of pytest-xdist."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Tests go to any worker, but for those that share something."""
+    return _Sharing(config, log)
+
+
+class _Sharing(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return SHARED.get(nodeid.partition("::")[0], nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)

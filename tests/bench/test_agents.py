@@ -8,9 +8,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck_bench.agents import run_agents
-from store.xtdb_node import installed_home, runtime
-
-__all__ = ["runtime"]
+from store.xtdb_node import installed_home
 
 
 def test_three_agents_on_sqlite(capsys: pytest.CaptureFixture[str]) -> None:

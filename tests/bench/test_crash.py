@@ -12,9 +12,7 @@ from foredeck_bench.crash.fuse import AFTER_COMMIT, BEFORE_COMMIT, POINTS, RANDO
 from foredeck_bench.crash.run import CannotRun, Plan, Target, run_crash, shares
 from foredeck_bench.crash.tally import Tally
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
-from store.xtdb_node import installed_home, runtime
-
-__all__ = ["runtime"]
+from store.xtdb_node import installed_home
 
 
 def needs_pi(checkout: Path) -> None:

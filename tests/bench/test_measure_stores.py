@@ -14,9 +14,7 @@ from foredeck_bench.measure import cluster as measure_cluster
 from foredeck_bench.measure.cluster import cluster_figures
 from foredeck_bench.measure.store import store_figures
 from foredeck_bench.postgres import package_folder
-from store.xtdb_node import installed_home, memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from store.xtdb_node import installed_home, opener
 
 WHAT = ("commit", "read", "as_of", "history", "query")
 

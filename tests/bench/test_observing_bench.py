@@ -9,12 +9,7 @@ from foredeck_bench.observing.crash import OPERATIONS, STEPS, crash_on
 from foredeck_bench.observing.race import race_on
 from foredeck_bench.observing.through_pi import through_pi
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
-from store.two_nodes import ONE_WORKER
-from store.xtdb_node import installed_home, runtime
-
-__all__ = ["runtime"]
-
-pytestmark = ONE_WORKER
+from store.xtdb_node import installed_home
 
 
 def test_every_step_of_one_operation_may_be_the_last() -> None:

@@ -6,12 +6,9 @@ import pytest
 
 from foredeck_bench.task_board import board_figures
 from foredeck_bench.task_race import PROJECT, race, race_on
-from store.two_nodes import ONE_WORKER, Machines, machines
-from store.xtdb_node import installed_home, runtime
+from store.two_nodes import Machines
+from store.xtdb_node import installed_home
 
-__all__ = ["machines", "runtime"]
-
-pytestmark = ONE_WORKER
 ROUNDS = 5
 
 

@@ -23,9 +23,7 @@ from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared
-from store.xtdb_node import installed_home, runtime
-
-__all__ = ["runtime"]
+from store.xtdb_node import installed_home
 
 SECRET = "a private word that only this session holds: xyzzy"
 

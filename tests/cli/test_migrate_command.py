@@ -26,9 +26,6 @@ from foredeck.xtdb.node.process import stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from store.documents import batch, note
-from store.xtdb_node import runtime
-
-__all__ = ["runtime"]
 
 
 @pytest.fixture(scope="module")

@@ -25,9 +25,7 @@ from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch
 from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared
-from store.xtdb_node import installed_home, runtime
-
-__all__ = ["runtime"]
+from store.xtdb_node import installed_home
 
 # A summary quotes the beginning of what was said, and the ends of what was answered.
 ASKED = "Make the parser faster. " + "It dawdles over every list. " * 60 + "Ask the kumquat. "

@@ -20,11 +20,6 @@ from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import Runtime
 from store.documents import batch, file, note
-from store.xtdb_node import runtime
-
-__all__ = ["runtime"]
-
-pytestmark = pytest.mark.xdist_group("query command")  # one worker has the node
 
 
 @pytest.fixture(scope="module")

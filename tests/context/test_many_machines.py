@@ -19,12 +19,7 @@ from foredeck.model.documents import FileDocument
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.opening import open_database
 from store.journaled import until
-from store.two_nodes import ONE_WORKER, Machines, machines
-from store.xtdb_node import runtime
-
-__all__ = ["machines", "runtime"]
-
-pytestmark = ONE_WORKER
+from store.two_nodes import Machines
 
 SHARED = "/team/repo"
 """The path by which all machines know the folder."""

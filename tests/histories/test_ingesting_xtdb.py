@@ -12,9 +12,7 @@ from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.folder import NodeFolder
 from store.journaled import Machine, server_link
-from store.xtdb_node import memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from store.xtdb_node import opener
 
 
 @pytest.mark.parametrize("journaled", [False, True])

@@ -21,9 +21,7 @@ from foredeck.store.portable import export_session, import_file
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.folder import NodeFolder
-from store.xtdb_node import memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from store.xtdb_node import opener
 
 START_MS = 1_777_800_000_000
 

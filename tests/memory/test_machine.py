@@ -13,9 +13,7 @@ from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.node.folder import NodeFolder
 from memory.machine import LifeOfMemory
-from store.xtdb_node import memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from store.xtdb_node import opener
 
 
 class OnSqlite(LifeOfMemory):

@@ -27,7 +27,6 @@ from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.folder import NodeFolder
 from store.journaled import Machine, new_namespace, server_link
-from store.xtdb_node import memory_node, runtime  # noqa: F401
 
 from .test_graph import PROVENANCE, document, id_of
 
@@ -131,7 +130,7 @@ def test_links_in_messages_are_those_of_reading_every_message(turns: list[Turn])
 
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(turns=st.lists(TURNS, max_size=4))
-def test_the_same_on_xtdb(memory_node: NodeFolder, turns: list[Turn]) -> None:  # noqa: F811
+def test_the_same_on_xtdb(memory_node: NodeFolder, turns: list[Turn]) -> None:
     with TemporaryDirectory() as folder:
         home = Path(folder)
         machine = Machine(home / "copy.db", server_link(memory_node, new_namespace()))

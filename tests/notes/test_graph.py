@@ -39,7 +39,6 @@ from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.folder import NodeFolder
 from store.journaled import Machine, delivered, new_namespace, server_link
-from store.xtdb_node import memory_node, runtime  # noqa: F401
 
 from .reference_graph import PlainFile, PlainGraph
 
@@ -233,7 +232,7 @@ def _all(vault: Vault) -> Iterator[object]:
     ]
 )
 def test_the_graph_of_a_store_on_xtdb_equals_the_plain_one(
-    memory_node: NodeFolder,  # noqa: F811
+    memory_node: NodeFolder,
     actions: list[tuple[str, ...]],
 ) -> None:
     """Also that of another machine, which has nothing but what is in XTDB."""

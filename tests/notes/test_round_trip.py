@@ -19,7 +19,6 @@ from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.folder import NodeFolder
 from store.journaled import Machine, new_namespace, server_link
-from store.xtdb_node import memory_node, runtime  # noqa: F401
 
 from .test_graph import document
 from .test_markdown import REFERENCES
@@ -103,7 +102,7 @@ def test_parsed_stored_rendered_and_parsed_again(texts: list[str]) -> None:
 
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3))
-def test_the_same_on_xtdb(memory_node: NodeFolder, texts: list[str]) -> None:  # noqa: F811
+def test_the_same_on_xtdb(memory_node: NodeFolder, texts: list[str]) -> None:
     with TemporaryDirectory() as folder:
         home = Path(folder)
         machine = Machine(home / "copy.db", server_link(memory_node, new_namespace()))

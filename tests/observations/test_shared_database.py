@@ -17,12 +17,11 @@ from foredeck.store.protocol import Batch
 from observations.chat import rounds, user
 from observations.desk import MODE, NOTES, Time, keeper, kept, observe, observer, pick
 from store.journaled import delivered, until
-from store.xtdb_node import memory_node, runtime
 from tasks.test_shared_database import Machines, machines
 
-T = TypeVar("T")
+__all__ = ["machines"]
 
-__all__ = ["machines", "memory_node", "runtime"]
+T = TypeVar("T")
 
 
 def test_a_lease_holds_on_machines_that_have_not_heard_of_it(machines: Machines) -> None:

@@ -24,11 +24,6 @@ from foredeck_bench.demo.story import TESTS
 from foredeck_bench.demo.table import plain_calls
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_bench.scripted.processes import with_environment
-from store.xtdb_node import runtime
-
-__all__ = ["runtime"]
-
-pytestmark = pytest.mark.xdist_group("demo")  # one worker has the runs that several tests look at
 
 
 def run_demo(checkout: Path, scratch: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -17,8 +17,6 @@ from foredeck_bench.scripted.steps import Step, StepResult
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, calls_of, results, stored
 
-pytestmark = pytest.mark.xdist_group("npm extensions")  # compiled once, by one worker
-
 NAMES = ("pi-subagents", "pi-mcp-adapter", "pi-web-access", "pi-aliases")
 COUNTED = "\n".join(f"number {n}" for n in range(300))
 SUBAGENTS_TOOLS = "contact_supervisor"

@@ -9,9 +9,7 @@ import pytest
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import ReplayError, replay
 from replay.recordings import everything
-from store.xtdb_node import installed_home, runtime
-
-__all__ = ["runtime"]
+from store.xtdb_node import installed_home
 
 
 @pytest.mark.long

@@ -22,9 +22,6 @@ from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.opening import open_copy
 from search.sessions import Searched, Talk
 from store.journaled import Machine, delivered, new_namespace, server_link, until
-from store.xtdb_node import memory_node, runtime
-
-__all__ = ["memory_node", "runtime"]
 
 
 @pytest.fixture

@@ -26,9 +26,7 @@ from .contract_portable import exported
 from .documents import AWKWARD, batch, file, note
 from .model import FOREIGN, batches
 from .sessions import dump, write_sample
-from .xtdb_node import memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from .xtdb_node import opener
 
 Make = Callable[[], WholeStore]
 

@@ -13,10 +13,6 @@ from foredeck.xtdb.database.datalog import FUNCTIONS, QueryRefused, argument, pr
 from foredeck.xtdb.database.edn import Atom, Group, Tagged
 from foredeck.xtdb.node.runtime import Runtime
 
-from .xtdb_node import runtime
-
-__all__ = ["runtime"]
-
 ATOMS = st.one_of(
     st.sampled_from(["?x", "foo/bar", "-", "/", "clojure.core/-'", "$", "...", "_", "*"]).map(
         lambda text: Atom("symbol", text)

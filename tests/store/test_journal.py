@@ -24,9 +24,8 @@ from .documents import AWKWARD, batch, file, note
 from .factory import StoreFactory
 from .journaled import Machine, delivered, direct, new_namespace, server_link
 from .model import StoreComparison
-from .xtdb_node import memory_node, runtime
 
-__all__ = ["memory_node", "runtime", "store"]
+__all__ = ["store"]
 
 
 @pytest.fixture

@@ -44,9 +44,8 @@ from .journaled import (
 )
 from .test_journal import equal
 from .test_xtdb_faults import own_home, port_of
-from .xtdb_node import memory_node, runtime
 
-__all__ = ["memory_node", "own_home", "runtime"]
+__all__ = ["own_home"]
 
 SPAWN = multiprocessing.get_context("spawn")
 

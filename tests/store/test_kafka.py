@@ -17,9 +17,6 @@ from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import Runtime
 
 from .documents import batch, note
-from .xtdb_node import runtime
-
-__all__ = ["runtime"]
 
 BROKER = os.environ.get("FOREDECK_TEST_KAFKA")
 

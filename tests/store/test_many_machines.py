@@ -17,12 +17,7 @@ from foredeck.xtdb.database.adapter import XtdbStore
 from .contract_processes import PATIENCE_S, ProcessContract
 from .documents import batch, note
 from .factory import StoreFactory
-from .two_nodes import ONE_WORKER, Machines, machines, open_either
-from .xtdb_node import runtime
-
-__all__ = ["machines", "runtime"]
-
-pytestmark = ONE_WORKER
+from .two_nodes import Machines, open_either
 
 
 class TestProcesses(ProcessContract):

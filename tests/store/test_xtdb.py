@@ -23,9 +23,9 @@ from .documents import batch, note
 from .factory import StoreFactory
 from .flaky_proxy import flaky_proxy
 from .model import StoreComparison
-from .xtdb_node import memory_node, open_ordered, opener, runtime
+from .xtdb_node import open_ordered, opener
 
-__all__ = ["memory_node", "runtime", "store"]
+__all__ = ["store"]
 
 
 @pytest.fixture

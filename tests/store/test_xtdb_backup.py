@@ -26,11 +26,6 @@ from foredeck.xtdb.node.process import private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 
 from .documents import batch, note
-from .xtdb_node import runtime
-
-__all__ = ["runtime"]
-
-pytestmark = pytest.mark.xdist_group("backup")  # one worker has the backup that most tests use
 
 
 def ignore(_name: str) -> None:

@@ -17,9 +17,7 @@ from foredeck.xtdb.node.folder import NodeFolder
 
 from .both import Both
 from .model import IDS, StoreComparison
-from .xtdb_node import let_the_node_order, memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from .xtdb_node import let_the_node_order, opener
 
 START_MS = 1_800_000_000_000
 """Later than all that is imported, so that only the clock's own jumps count."""

@@ -24,9 +24,7 @@ from foredeck_bench.ports import dead_url
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy
-from .xtdb_node import let_the_node_order, memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from .xtdb_node import let_the_node_order, opener
 
 
 def port_of(node: NodeFolder) -> int:

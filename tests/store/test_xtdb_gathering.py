@@ -15,9 +15,7 @@ from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.node.folder import NodeFolder
 
 from .documents import batch, note
-from .xtdb_node import memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from .xtdb_node import opener
 
 IDS = [f"n{number}" for number in range(12)]
 LONG = "a line that is too long to stand in a document\n" * 200

@@ -18,10 +18,6 @@ from foredeck.xtdb.node.java_options import java_options
 from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import COMPILED, Runtime, node_files, runtime_folder
 
-from .xtdb_node import runtime
-
-__all__ = ["runtime"]
-
 pytest.importorskip("jgo", reason="the extra foredeck[xtdb] is not installed")
 
 

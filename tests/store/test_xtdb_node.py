@@ -25,9 +25,6 @@ from foredeck.xtdb.node.runtime import Runtime, in_use, runtime_folder
 
 from .documents import batch, note
 from .journaled import until
-from .xtdb_node import memory_node, runtime
-
-__all__ = ["memory_node", "runtime"]
 
 
 @pytest.fixture

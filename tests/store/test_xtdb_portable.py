@@ -16,9 +16,7 @@ from foredeck.xtdb.node.folder import NodeFolder
 from .contract_portable import AsNewContract, MakeStore, PortableContract, exported, lines_of
 from .contract_refused import ContradictionContract, RefusedContract
 from .sessions import dump, write_sample
-from .xtdb_node import memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from .xtdb_node import opener
 
 
 @pytest.fixture

@@ -20,9 +20,8 @@ from .documents import batch, note
 from .factory import StoreFactory
 from .journaled import new_namespace
 from .stock_server import stock_server
-from .xtdb_node import memory_node, runtime
 
-__all__ = ["memory_node", "runtime", "store"]
+__all__ = ["store"]
 
 REAL = os.environ.get("FOREDECK_TEST_STOCK")
 

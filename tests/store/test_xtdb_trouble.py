@@ -30,9 +30,7 @@ from foredeck.xtdb.node.runtime import COMPILED, Runtime
 
 from .documents import AWKWARD, AWKWARD_IDS, batch, note
 from .sessions import dump
-from .xtdb_node import memory_node, opener, runtime
-
-__all__ = ["memory_node", "runtime"]
+from .xtdb_node import opener
 
 
 @contextmanager

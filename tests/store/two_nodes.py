@@ -20,9 +20,6 @@ from foredeck_bench.postgres import Postgres, private_postgres
 
 TIMEOUT_MS = 60_000
 
-ONE_WORKER = pytest.mark.xdist_group("machines")
-"""For modules that use `machines`: one worker has them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Machines:

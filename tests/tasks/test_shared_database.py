@@ -18,9 +18,6 @@ from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck_bench.ports import dead_url
 from store.journaled import Machine, delivered, new_namespace, server_link
-from store.xtdb_node import memory_node, runtime
-
-__all__ = ["memory_node", "runtime"]
 
 
 class Machines:
