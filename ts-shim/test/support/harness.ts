@@ -90,7 +90,8 @@ export class Harness {
       await this.shim.end("quit");
     } finally {
       clearInterval(this.hold);
-      rmSync(this.folder, { recursive: true, force: true });
+      // An engine that was killed may still be writing when it is emptied.
+      rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
     }
   }
 
