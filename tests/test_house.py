@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-MOST_LINES = 400
+MOST_LINES = 500
 
 #: Prose and code that people read, by how the file's name ends.
 READ = (".py", ".ts", ".mjs", ".clj", ".md", ".toml", ".edn", ".sh")
