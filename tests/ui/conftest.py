@@ -80,7 +80,8 @@ def _fill(home: Path, folder: Path) -> None:
     hostile.close()
 
 
-def _started(home: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+def started(home: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+    """`foredeck ui` on any port, and the address that it has printed."""
     command = [sys.executable, "-m", "foredeck.cli.main", "ui", "--no-open", "--port", "0"]
     process = subprocess.Popen(
         [*command, *arguments],
@@ -111,7 +112,7 @@ def editable(tmp_path: Path) -> Iterator[Served]:
 
 
 def _serving(home: Path, *arguments: str) -> Iterator[Served]:
-    process, address = _started(home, *arguments)
+    process, address = started(home, *arguments)
     parts = urlsplit(address)
     with httpx.Client(
         base_url=f"{parts.scheme}://{parts.netloc}", follow_redirects=True, timeout=60

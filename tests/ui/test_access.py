@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 import sys
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from .conftest import LONG_LINE, Served
+from .conftest import LONG_LINE, Served, started
 
 HOSTILE_SESSION = "0199bbbb-hostile"
 
@@ -47,10 +46,44 @@ def test_other_sites_are_refused(served: Served) -> None:
     assert answer.status_code == 403
 
 
-def test_the_token_is_the_users_own_and_stays(served: Served) -> None:
-    file = served.home / "ui-token"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert file.read_text().strip() == served.token
+def test_a_token_is_good_for_one_run_and_in_no_file(served: Served) -> None:
+    files = [file for file in served.home.rglob("*") if file.is_file()]
+    assert not [file for file in files if served.token.encode() in file.read_bytes()]
+    old = served.home / "ui-token"
+    old.write_text(served.token + "\n")  # as versions before kept it
+    process, address = started(served.home)
+    try:
+        base, _, token = address.partition("/?token=")
+        assert token != served.token
+        assert not old.exists()
+        port = base.rpartition(":")[2]
+        for name in (port, served.base.rpartition(":")[2]):
+            cookie = {"cookie": f"foredeck-{name}={served.token}"}
+            assert httpx.get(f"{base}/sessions", headers=cookie).status_code == 403
+        assert httpx.get(f"{base}/?token={served.token}").status_code == 403
+        assert "Max-Age" not in httpx.get(address).headers["set-cookie"]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/objects/%00", "/sessions/%00.json", "/tasks/a%00b", "/search?q=%00", "/notes?tag=%00"],
+)
+def test_a_null_character_is_a_bad_request(served: Served, path: str) -> None:
+    answer = served.client.get(path)
+    assert answer.status_code == 400
+    assert "null character" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/memory", "/policy-reports", "/sessions"])
+def test_bodies_are_bounded(served: Served, path: str) -> None:
+    own = {"origin": served.base}
+    long = served.client.post(path, content=b"x" * 1_000_001, headers=own)
+    assert long.status_code == 413
+    endless = served.client.post(path, content=iter([b"x" * 10]), headers=own)
+    assert endless.status_code == 413, "of unknown length"
 
 
 def test_only_loopback_is_listened_on(served: Served) -> None:

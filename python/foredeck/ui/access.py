@@ -9,7 +9,6 @@ what is shown from running or fetching anything: it is what models and tools wro
 from __future__ import annotations
 
 import secrets
-from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -36,6 +35,8 @@ _POLICY = "; ".join(
         f"report-uri {REPORTS}",
     )
 )
+MOST_BODY = 1_000_000
+"""Bytes of what may be posted: ten thousand entries of memory at once, and their act."""
 _HEADERS = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
@@ -46,26 +47,16 @@ _HEADERS = {
 }
 
 
-def kept_token(home: Path) -> str:
-    """The token of this state folder, made at first: addresses that were kept stay good."""
-    file = home / "ui-token"
-    if file.is_file():
-        known = file.read_text().strip()
-        if len(known) >= 32:
-            return known
-    token = secrets.token_urlsafe(32)
-    file.touch(mode=0o600)
-    file.chmod(0o600)
-    file.write_text(token + "\n")
-    return token
-
-
 class OnlyThisUser:
-    """Middleware: lets requests of this machine's user through, and bars what pages could do."""
+    """Middleware: lets requests of this machine's user through, and bars what pages could do.
 
-    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+    `token` lets a browser in. It is made for this server and ends with it: it is in no file, and
+    what another server has handed out, or somebody else has received in its place, is no use here.
+    """
+
+    def __init__(self, app: ASGIApp, port: int) -> None:
         self._app = app
-        self._token = token
+        self.token = secrets.token_urlsafe(32)
         self._cookie = f"{COOKIE}-{port}"
         self._hosts = {f"{name}:{port}" for name in NAMES}
 
@@ -82,11 +73,16 @@ class OnlyThisUser:
         if headers.get("host", "") not in self._hosts:
             return PlainTextResponse("This server answers on loopback alone.\n", 421)
         origin = headers.get("origin")
-        posts = scope["method"] not in ("GET", "HEAD") and scope["path"] != REPORTS
+        has_body = scope["method"] not in ("GET", "HEAD")
         # Browsers name the origin of whatever is posted; a report of theirs may have none.
+        posts = has_body and scope["path"] != REPORTS
         is_own = (origin or "").removeprefix("http://") in self._hosts
         if (origin is not None or posts) and not is_own:
             return PlainTextResponse("Requests from other sites are refused.\n", 403)
+        # The server reads no more of a body than its length says.
+        length = headers.get("content-length", "")
+        if has_body and not (length.isdecimal() and len(length) < 10 and int(length) <= MOST_BODY):
+            return PlainTextResponse(f"At most {MOST_BODY:,} bytes, and say how many.\n", 413)
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = dict(asked).get("token")
         if given is not None and self._is_token(given):
@@ -98,16 +94,14 @@ class OnlyThisUser:
         )
 
     def _is_token(self, text: str) -> bool:
-        return secrets.compare_digest(text.encode(), self._token.encode())
+        return secrets.compare_digest(text.encode(), self.token.encode())
 
     def _let_in(self, path: str, asked: list[tuple[str, str]]) -> Response:
         """The same address without the token, so that it is in no history and no bookmark."""
         # One slash: `//name` would be another site.
         here = "/" + path.lstrip("/\\")
         response = RedirectResponse(here + (f"?{urlencode(asked)}" if asked else ""), 303)
-        response.set_cookie(
-            self._cookie, self._token, httponly=True, samesite="strict", max_age=90 * 86_400
-        )
+        response.set_cookie(self._cookie, self.token, httponly=True, samesite="strict")
         return response
 
 

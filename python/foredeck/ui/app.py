@@ -96,6 +96,7 @@ def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
         for name, value in request.path_params.items():
             request.path_params[name] = unquote(value) if isinstance(value, str) else value
         try:
+            _check_names(request)
             with reader.store() as store:
                 page = view(request, reader, store)
         except NotFound as error:
@@ -107,6 +108,13 @@ def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
         return respond(request, page)
 
     return answer
+
+
+def _check_names(request: Request) -> None:
+    """Raises `BadRequest` for what no name can hold."""
+    given = [*request.path_params.values(), *request.query_params.values()]
+    if any("\0" in str(value) for value in given):
+        raise BadRequest("A name holds no null character.")
 
 
 def _changing(reader: Reader) -> Callable[[Request], Awaitable[Response]]:

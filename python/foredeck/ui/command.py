@@ -72,8 +72,8 @@ COMMAND = Command(
         "their versions and who wrote which line, notes and references, tasks, memory, search.\n"
         "The first line printed is the address with its token; without the token nobody reads\n"
         "anything. Nothing is fetched from anywhere else, and without --edit nothing is changed.\n"
-        "Each address can be kept, and has a twin for programs: the same path with .json. Ctrl-C\n"
-        "ends it."
+        "The token is good until Ctrl-C. Each address has a twin for programs: the same path with\n"
+        ".json."
     ),
     example="foredeck ui",
     configure=_configure,

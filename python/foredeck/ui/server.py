@@ -7,6 +7,8 @@ import socket
 import sys
 import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import uvicorn
@@ -16,7 +18,7 @@ from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.reader import Reader
 from foredeck.store.registry import store_kind
-from foredeck.ui.access import OnlyThisUser, kept_token
+from foredeck.ui.access import OnlyThisUser
 from foredeck.ui.app import make_app
 from foredeck.ui.command import PORT
 
@@ -40,19 +42,27 @@ def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
         )
     reader = Reader(config, edits=edits)
     collect_seldom()
+    # Versions before kept one token for all runs.
+    (config.home / "ui-token").unlink(missing_ok=True)
     with _listening(port) as listener:
         number = listener.getsockname()[1]
-        token = kept_token(config.home)
-        address = f"http://{LOOPBACK}:{number}/?token={token}"
+        app = OnlyThisUser(make_app(reader), number)
+        address = f"http://{LOOPBACK}:{number}/?token={app.token}"
         print(address, flush=True)
+        if port is None and number != PORT:
+            print(
+                f"foredeck: port {PORT} is taken by another program. Open no address of that port "
+                "while this one runs: the other program would be sent this one's cookie.",
+                file=sys.stderr,
+            )
         threading.Thread(target=_warm, args=(reader,), name="warm", daemon=True).start()
-        if opens:
-            webbrowser.open(_door(config.home, address).as_uri())
-        app = OnlyThisUser(make_app(reader), token, number)
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
         )
-        server.run(sockets=[listener])
+        with _door(config.home, address) if opens else nullcontext() as door:
+            if door is not None:
+                webbrowser.open(door.as_uri())
+            server.run(sockets=[listener])
     return 0
 
 
@@ -64,17 +74,22 @@ def collect_seldom() -> None:
     gc.set_threshold(500_000, 5, 5)
 
 
-def _door(home: Path, address: str) -> Path:
+@contextmanager
+def _door(home: Path, address: str) -> Iterator[Path]:
     """A page that leads to the address, for this user alone: what a browser is started with can be
-    read by everybody on this machine."""
+    read by everybody on this machine. It goes with the server; a killed one leaves it, with a token
+    that lets nobody in any more."""
     file = home / "ui.html"
+    file.unlink(missing_ok=True)
     file.touch(mode=0o600)
-    file.chmod(0o600)
     leads = f'<meta http-equiv="refresh" content="0;url={address}">'
     file.write_text(
         f'<!doctype html><meta charset="utf-8">{leads}<a href="{address}">foredeck</a>\n'
     )
-    return file
+    try:
+        yield file
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def _listening(port: int | None) -> socket.socket:
