@@ -24,7 +24,7 @@ SECRET = "the-secret-of-the-user-7f3a"
 
 _PROGRAM = '#!/bin/sh\n: > "$0.ran"\ncat\n'
 
-HOOKS = ("fsmonitor-watchman", "post-checkout", "post-index-change", "pre-auto-gc", "pre-commit")
+HOOKS = ("post-checkout", "post-index-change", "pre-auto-gc", "reference-transaction")
 
 RUNNING_KEYS = (
     "core.fsmonitor",

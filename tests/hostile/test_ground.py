@@ -15,8 +15,8 @@ def test_plain_git_runs_what_the_repository_names(ground: Ground) -> None:
     assert "diff.hostile.textconv" in ground.ran()
     plain_git(ground.repo, "diff", "--ext-diff", "src")
     assert "diff.hostile.command" in ground.ran()
-    plain_git(ground.repo, "update-index", "--force-write-index")
-    assert "hooks.post-index-change" in ground.ran()
+    plain_git(ground.repo, "update-ref", "refs/heads/other", "HEAD")
+    assert "hooks.reference-transaction" in ground.ran()
 
 
 def test_plain_git_takes_a_folder_of_a_clone_for_a_repository(ground: Ground) -> None:
