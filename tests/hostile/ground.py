@@ -22,7 +22,10 @@ from pathlib import Path
 SECRET = "the-secret-of-the-user-7f3a"
 """Stands in each file of the user's outside the repository, and nowhere in it."""
 
-_PROGRAM = '#!/bin/sh\n: > "$0.ran"\ncat\n'
+_PROGRAM = """#!/bin/sh
+: > "$(readlink -f "$0").ran"
+cat
+"""
 
 HOOKS = ("post-checkout", "post-index-change", "pre-auto-gc", "reference-transaction")
 
