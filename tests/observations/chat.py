@@ -18,9 +18,7 @@ def answer(
     text: str, *calls: str, tokens: int | None = None, tool: str = "read", turn: int = 1
 ) -> SourceMessage:
     """An answer that makes calls with these ids, each about a file of that name."""
-    asked = tuple(
-        SourceCall(id, tool, f"src/{id}.py", f"src/{id}.py", f"src/{id}.py") for id in calls
-    )
+    asked = tuple(SourceCall(id, tool, f"src/{id}.py", {"path": f"src/{id}.py"}) for id in calls)
     return _message("assistant", text, tokens=tokens, turn=turn, calls=asked)
 
 

@@ -111,7 +111,7 @@ def test_prompts_word_by_word(snapshot: SnapshotAssertion) -> None:
         "observer, question": observer_text("2026-05-03\n09:20 user:\n  Fix the login"),
         "observer, warm": warm_text(
             *("default", 'the user\'s, "Fix it"', 'the agent\'s, "Done"'),
-            *("2026-05-03 09:15", "2026-05-03 10:02"),
+            ['2026-05-03 09:15 the user\'s, "Fix it"', '2026-05-03 10:02 the agent\'s, "Done"'],
         ),
         "reflector, third": reflector_system(2, 9000, 4000),
         "reflector, question": reflector_text("2026-05-03\n- 09:15 high request: x"),

@@ -205,3 +205,15 @@ def load_with_words(address: str, blob: Callable[[str], bytes]) -> dict[str, Any
     if not isinstance(loaded, dict):
         raise TypeError(f"blob {address} does not hold a message")
     return loaded
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from strings_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings_in(item)

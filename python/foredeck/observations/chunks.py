@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foredeck.model.observations import MessagePart
+from foredeck.model.short_texts import shortened
 from foredeck.observations.messages import SourceMessage, ends_of_batches, tokens_of
 
 CHARS_PER_TOKEN = 4
 """Only for cutting one message into parts: what is counted has been counted before."""
 
+REQUEST_CHARS = 1000
+"""Of the request that a chunk serves, where that was made before it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkRules:
     """`least`: tokens that a chunk has at least. `most`: tokens that an observer is shown of one
-    at most, which bounds its prompt. `result`: tokens of each result that it is shown."""
+    at most, which bounds its prompt. `result`: tokens of each result that it is shown. `calls`: the
+    share of a chunk's tokens that what its calls write may take in its excerpt."""
 
     least: int = 6000
     most: int = 24_000
     result: int = 150
+    calls: float = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,15 @@ class Chunk:
 
     `part`: of its first message only this piece, where that is longer than a chunk may be; more
     messages follow only on its last piece. `tokens`: of its messages in the prompt, a part's in
-    proportion.
+    proportion. `request`: what the user asked for last before it, where nothing in it is the
+    user's; `task`: what was noted before it as the task.
     """
 
     messages: tuple[SourceMessage, ...]
     part: MessagePart | None
     tokens: int
+    request: str = ""
+    task: str = ""
 
     @property
     def covers(self) -> list[str]:
@@ -95,9 +104,18 @@ def next_chunk(
     chunk = _part(messages, position, rules) or _stretch(messages, position, rules)
     if chunk is None:
         return None
+    chunk = replace(chunk, request=_request(messages[: position.messages], chunk))
     wanted = rules.least if least is None else least
     is_long_enough = chunk.tokens >= wanted or chunk.part is not None
     return chunk if is_long_enough and is_affordable(chunk) else None
+
+
+def _request(before: Sequence[SourceMessage], chunk: Chunk) -> str:
+    """What the user asked for last, where the chunk does not hold it."""
+    if any(message.kind == "user" for message in chunk.messages):
+        return ""
+    asked = (message.text for message in reversed(before) if message.kind == "user")
+    return shortened(next(asked, ""), REQUEST_CHARS)
 
 
 def _stretch(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from difflib import SequenceMatcher
 
 from foredeck.observations.chunks import CHARS_PER_TOKEN, Chunk, ChunkRules
-from foredeck.observations.messages import SourceMessage
+from foredeck.observations.messages import SourceCall, SourceMessage
+from foredeck.observations.names import names_in
+from foredeck.sources.edits import Edit, edits_of, written_texts
 
 _SPEAKERS = {"user": "user", "assistant": "agent", "context": "context"}
 _TAGS = re.compile(r"<(?=/?(?:conversation|notes|observations|current-task|suggested-response)\b)")
@@ -16,6 +19,26 @@ _BEGINNING = 2 / 3
 """Of what is shown of a long result; the rest is its end."""
 _CALL_CHARS = 400
 _FIRST_WORDS = 60
+_LEAST_LINE = 200
+"""Characters of a line that stay where a call is cut."""
+_LEAST_ROOM = 4000
+"""Characters that calls may always take."""
+_RECEIPT_CHARS = 400
+_ANCHORS, _GAP_MS = 12, 10 * 60_000
+_DEFINES = re.compile(
+    r"[-+\s]*(?:"
+    # The beginnings of definitions in most languages, and of tables.
+    r"(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|override"
+    r"|declare|pub|unsafe|CREATE|ALTER)(?:\([a-z]+\))?\s+)*"
+    r"(?:def|class|function|func|fn|fun|interface|type|struct|enum|trait|impl|module|namespace"
+    r"|record|TABLE|INDEX|VIEW)\b"
+    # Decorators, and routes as most servers declare them.
+    r"|@\w|\w+\.(?:get|post|put|patch|delete|route|command)\("
+    # Names that a file gives to others, and constants.
+    r"|export\b|[A-Z][A-Z0-9_]{2,}\s*[:=]"
+    r")"
+)
+"""What a reader of a file looks for first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +73,118 @@ class WallTime:
 def excerpt(chunk: Chunk, rules: ChunkRules, clock: WallTime) -> str:
     """What an observer is shown of a chunk.
 
-    What user and agent said stands whole, of results the beginning and the end; what foredeck
-    itself has written is left out. Every line that is not of this frame is indented, so that none
-    can pass for a heading, and no text can close a tag of the prompt.
+    What user and agent said stands whole, of results the beginning and the end. Calls show what
+    they write: whole texts, the changed lines of an edit, commands word for word; where these are
+    too much together, the longest are cut first. What foredeck itself has written is left out, and
+    so is a short word that a file was written.
+    Every line that is not of this frame is indented, so that none can pass for a heading, and no
+    text can close a tag of the prompt.
     """
-    lines: list[str] = []
+    shown = list(_shown(chunk))
+    written = [[_lines_of(call) for call in message.calls] for message in shown]
+    sizes = [_chars(lines) for calls in written for lines in calls]
+    budget = int(rules.calls * chunk.tokens * CHARS_PER_TOKEN)
+    room = _room(sizes, max(_LEAST_ROOM, budget))
+    lines = [*_heading_lines("earlier, the user asked", chunk.request)]
+    lines += _heading_lines("noted so far as the task", chunk.task)
     date = ""
-    for message in chunk.messages:
-        if message.is_ours or message.is_void or message.kind == "opaque":
-            continue
+    for message, texts in zip(shown, written, strict=True):
         if message.time_ms and (day := clock.date(message.time_ms)) != date:
             date = day
             lines.append(date)
         lines.append(_heading(message, clock))
         lines += _quoted(_text(chunk, message, rules))
-        lines += (f"  calls {call.tool} {_one_line(call.shown)}" for call in message.calls)
+        for call, text in zip(message.calls, texts, strict=True):
+            lines += _shown_call(call, text, room)
     return "\n".join(lines)
+
+
+def _shown(chunk: Chunk) -> Iterator[SourceMessage]:
+    """The messages that an observer is shown."""
+    writes: dict[str, bool] = {}
+    for message in chunk.messages:
+        writes |= {call.id: bool(written_texts(call.arguments)) for call in message.calls}
+        is_receipt = writes.get(message.call_id, False) and len(message.text) <= _RECEIPT_CHARS
+        if not (message.is_ours or message.is_void or message.kind == "opaque") and (
+            message.failed or not is_receipt
+        ):
+            yield message
+
+
+def _heading_lines(heading: str, text: str) -> Iterator[str]:
+    if text:
+        yield f"{heading}:"
+        yield from _quoted(text)
+
+
+def _shown_call(call: SourceCall, lines: Sequence[str], room: int) -> Iterator[str]:
+    """`calls edit src/a.py:` and what it writes; on one line where its few words say it all."""
+    if not lines:
+        yield f"  calls {call.tool} {_one_line(call.shown)}".rstrip()
+        return
+    about = f" {_one_line(call.shown)}" if call.path else ""
+    yield f"  calls {call.tool}{about}:"
+    kept = telling_lines(lines, room)
+    yield from (f"    {line}" for line in _quoted_lines(kept))
+    if len(kept) < len(lines):
+        yield f"    ({len(lines) - len(kept):,} of {len(lines):,} lines left out)"
+
+
+def _lines_of(call: SourceCall) -> list[str]:
+    """What a call says beyond its few words: the changed lines of an edit, and of any other call
+    the texts that these words do not hold."""
+    edits = edits_of(call.arguments)
+    if edits:
+        return [line for edit in edits for line in _changed_lines(edit)]
+    texts = (text for text in call.texts if " ".join(text.split()) not in call.shown)
+    path = call.path
+    return [line for text in texts if text != path for line in text.split("\n") if line.strip()]
+
+
+def _changed_lines(edit: Edit) -> Iterator[str]:
+    old, new = edit.old.split("\n"), edit.new.split("\n")
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield from (f"- {line}" for line in old[a:b] if line.strip())
+            yield from (f"+ {line}" for line in new[c:d] if line.strip())
+
+
+def _room(sizes: Sequence[int], budget: int) -> int:
+    """How long the longest may be, so that all together keep within a budget."""
+    left, rest = budget, sorted(sizes)
+    for number, size in enumerate(rest):
+        share = left // (len(rest) - number)
+        if size > share:
+            return share
+        left -= size
+    return budget
+
+
+def telling_lines(lines: Sequence[str], room: int) -> list[str]:
+    """As many lines as have room, in characters: definitions first, then lines that name something
+    new, then the others; what was taken out goes last."""
+    if _chars(lines) <= room:
+        return list(lines)
+    seen: set[str] = set()
+    ranks: list[int] = []
+    for line in lines:
+        names = set(names_in(line)) - seen
+        seen |= names
+        removed = line.startswith("- ")
+        ranks.append(3 if removed else 0 if _DEFINES.match(line) else 1 if names else 2)
+    kept: list[int] = []
+    # One line may be all that there is.
+    longest = max(_LEAST_LINE, room // 4)
+    shorter = [line if len(line) <= longest else f"{line[: longest - 3]}..." for line in lines]
+    for number in sorted(range(len(lines)), key=lambda n: (ranks[n], n)):
+        if len(shorter[number]) < room:
+            kept.append(number)
+            room -= len(shorter[number]) + 1
+    return [shorter[number] for number in sorted(kept)]
+
+
+def _chars(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
 
 
 def source_text(chunk: Chunk) -> str:
@@ -88,13 +207,27 @@ def opening(message: SourceMessage) -> str:
 
 
 def _sources(chunk: Chunk) -> Iterator[str]:
+    yield from (chunk.request, chunk.task)
     for message in chunk.messages:
         if message.is_ours:
             continue
         yield chunk.text_of(message)
         yield f"{message.tool} {message.shown}"
         for call in message.calls:
-            yield f"{call.tool} {call.path} {call.shown}\n{call.text}"
+            yield "\n".join([call.tool, call.shown, *call.texts])
+
+
+def anchors(chunk: Chunk, clock: WallTime) -> list[str]:
+    """When messages of a chunk were written, as lines to date others by: the first, the user's,
+    those after a pause, and the last."""
+    timed = [message for message in chunk.messages if message.time_ms]
+    found: list[SourceMessage] = []
+    for number, message in enumerate(timed):
+        waited = message.time_ms - timed[number - 1].time_ms if number else _GAP_MS
+        if waited >= _GAP_MS or message.kind == "user" or message is timed[-1]:
+            found.append(message)
+    kept = [*found[: _ANCHORS - 1], *found[_ANCHORS - 1 :][-1:]]
+    return [f"{clock.moment(message.time_ms)} {opening(message)}" for message in kept]
 
 
 def _speaker(message: SourceMessage) -> str:
@@ -126,7 +259,11 @@ def without_middle(text: str, message: SourceMessage, rules: ChunkRules) -> str:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    return (f"  {line}" for line in _TAGS.sub("< ", text).split("\n") if line.strip())
+    return (f"  {line}" for line in _quoted_lines(text.split("\n")))
+
+
+def _quoted_lines(lines: Sequence[str]) -> Iterator[str]:
+    return (_TAGS.sub("< ", line) for line in lines if line.strip())
 
 
 def _one_line(text: str) -> str:

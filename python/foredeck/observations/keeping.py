@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from foredeck.errors import Conflict, ForedeckError, StoreError, StoreUnavailable
@@ -116,6 +116,8 @@ class ObservationKeeper:
         if chunk is None:
             return None
         self.step("read")
+        if found.branch.placed:
+            chunk = replace(chunk, task=found.branch.placed[-1].observation.task)
         ends = (chunk.messages[0].address, chunk.messages[-1].address)
         held = self._take("observe", found.seen, ends, chunk.tokens)
         written = await held.during(observer.observe(chunk, mode.mode))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from foredeck.model.messages import strings_in
+from foredeck.sources.toolpaths import path_argument
 
 SourceKind = Literal["user", "assistant", "result", "context", "opaque"]
 """As `context.messages.items.ItemKind`: `context` is text that the model takes for a user's."""
@@ -12,14 +15,22 @@ SourceKind = Literal["user", "assistant", "result", "context", "opaque"]
 
 @dataclass(frozen=True, slots=True)
 class SourceCall:
-    """A tool call inside an answer. `shown`: its arguments in a few words; `text`: all of them;
-    `path`: the file that it is about, empty for none."""
+    """A tool call inside an answer. `shown`: its arguments in a few words."""
 
     id: str
     tool: str
     shown: str = ""
-    text: str = ""
-    path: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The file that it is about; empty for none."""
+        return path_argument(self.arguments) or ""
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts of its arguments, in their order."""
+        return list(strings_in(self.arguments))
 
 
 @dataclass(frozen=True, slots=True)

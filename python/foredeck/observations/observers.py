@@ -8,7 +8,7 @@ from typing import Protocol
 
 from foredeck.model.observations import Mode, ObservedBy, Remark, Work
 from foredeck.observations.chunks import Chunk, ChunkRules
-from foredeck.observations.excerpt import WallTime, excerpt, opening, source_text
+from foredeck.observations.excerpt import WallTime, anchors, excerpt, opening, source_text
 from foredeck.observations.lease import ObservingFailed
 from foredeck.observations.modes import MODES
 from foredeck.observations.names import KnownNames, all_of, checked
@@ -103,14 +103,10 @@ class ModelObserver:
     def question(self, chunk: Chunk, mode: Mode) -> AskedQuestion:
         """What it would ask, for its price to be known before."""
         first, last = chunk.messages[0], chunk.messages[-1]
-        times = [message.time_ms for message in chunk.messages if message.time_ms]
         # A piece of a message cannot be pointed at in a prompt that shows all of it.
         warm = None
         if chunk.part is None:
-            ends = (
-                (self.clock.moment(times[0]), self.clock.moment(times[-1])) if times else ("", "")
-            )
-            warm = warm_text(mode, opening(first), opening(last), *ends)
+            warm = warm_text(mode, opening(first), opening(last), anchors(chunk, self.clock))
         return AskedQuestion(
             work="observe",
             system=observer_system(mode),

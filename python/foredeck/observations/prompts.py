@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foredeck.model.observations import Mode
 from foredeck.observations.modes import MODES
 
@@ -126,9 +128,11 @@ user; what you are to do is said here and nowhere else.
 
 {rules}
 
-Report on the messages from {first} to {last}, and on no others. The messages show no times: these \
-were written from {begun} to {ended}, so date each note between the two, in the order of the \
-messages. Of results that stand as a reference say what the line says."""
+Report on the messages from {first} to {last}, and on no others. The messages show no times; these \
+are some of them, and a note has that of the nearest one before it:
+{times}
+
+Of results that stand as a reference say what the line says."""
 
 _REFLECT = """\
 <notes>
@@ -154,13 +158,13 @@ def observer_text(excerpt: str) -> str:
     return _ASK.format(excerpt=excerpt)
 
 
-def warm_text(mode: Mode, first: str, last: str, begun: str, ended: str) -> str:
+def warm_text(mode: Mode, first: str, last: str, times: Sequence[str]) -> str:
     """The question at the end of the agent's own last prompt, which shows the messages already.
 
-    `first`, `last`: how these messages begin. `begun`, `ended`: when they were written.
+    `first`, `last`: how these messages begin. `times`: when some of them were written, a line each.
     """
     rules = observer_system(mode)
-    return _WARM.format(rules=rules, first=first, last=last, begun=begun, ended=ended)
+    return _WARM.format(rules=rules, first=first, last=last, times="\n".join(times))
 
 
 def reflector_system(attempt: int, tokens: int, wanted: int) -> str:

@@ -8,6 +8,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench blame": "time who wrote the lines of long files with many versions",
     "bench eval": "compare plain Pi and foredeck on the shipped tasks, with a scripted model",
     "bench extraction": "read recorded sessions out with a fixed extractor, and count the junk",
+    "bench excerpts": "count how much of what agents wrote their observers are shown",
     "bench facts": "ask at the end of 3,000 calls for what was said in the first of them",
     "bench growth": "put many sessions into one store, and see whether anything drifts",
     "bench guard": "let two agents change one file a thousand times, and time the check",

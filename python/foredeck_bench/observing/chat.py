@@ -42,7 +42,7 @@ def chat(chunks: int) -> list[SourceMessage]:
         found.append(_message(number, "user", f"Please read part {number} of the code."))
         for n, text in texts.items():
             path = f"src/part_{number}_{n}.py"
-            call = SourceCall(f"call-{number}-{n}", "read", path, path, path)
+            call = SourceCall(f"call-{number}-{n}", "read", path, {"path": path})
             found.append(_message(number, "assistant", f"I read file {n}.", calls=(call,)))
             found.append(_message(number, "result", text, call_id=call.id, tool="read", shown=path))
         found.append(_message(number, "assistant", f"Part {number} defines two functions."))

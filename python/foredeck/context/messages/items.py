@@ -141,18 +141,6 @@ def value_chars(value: Any) -> int:
     return 4
 
 
-def strings_in(value: Any) -> Iterator[str]:
-    """Every string inside a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from strings_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from strings_in(item)
-
-
 class JoinedItems(Sequence[Item]):
     """The first `count` items of a list that may go on, and new ones after them. Nothing is copied:
     copying the list of a long session takes a call a tenth of its time."""

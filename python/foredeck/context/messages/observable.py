@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from foredeck.context.arguments import args_display
-from foredeck.context.messages.items import Item, ToolUse, strings_in
+from foredeck.context.messages.items import Item, ToolUse
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.observations.messages import SourceCall, SourceMessage
-from foredeck.sources.toolpaths import path_argument
 
 
 def observable(
@@ -47,13 +46,7 @@ def observable(
 
 
 def _call(call: ToolUse, cwd: str) -> SourceCall:
-    return SourceCall(
-        call.id,
-        call.tool,
-        args_display(call.arguments, cwd),
-        "\n".join(strings_in(call.arguments)),
-        path_argument(call.arguments) or "",
-    )
+    return SourceCall(call.id, call.tool, args_display(call.arguments, cwd), call.arguments)
 
 
 def _shown(call: ToolUse | None, cwd: str) -> str:

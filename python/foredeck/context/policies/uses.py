@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers, inner_identifiers
-from foredeck.context.messages.items import Item, ToolUse, strings_in
+from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.messages.parts import SEALED, PieceRef
 from foredeck.context.policies.kept import KeptHolders, KeptNames, KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.view import own_names
+from foredeck.model.messages import strings_in
 from foredeck.sources.edits import edits_of
 from foredeck.sources.toolpaths import WRITERS, path_argument
 

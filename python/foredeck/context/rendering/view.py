@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
-from foredeck.context.messages.items import Block, strings_in
+from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import Part
+from foredeck.model.messages import strings_in
 
 
 def names_in_view(conversation: Conversation, without: Collection[int]) -> set[str]:

@@ -10,12 +10,13 @@ from typing import Any
 from foredeck.context.arguments import args_display
 from foredeck.context.digests.names import unheld_names
 from foredeck.context.messages.identifiers import identifiers
-from foredeck.context.messages.items import Item, strings_in
+from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import Part, apply_recipe
 from foredeck.context.quoting import on_one_line
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
 from foredeck.context.wording import handle
+from foredeck.model.messages import strings_in
 from foredeck.sources.toolpaths import path_argument
 
 NAMED_SHARE = 0.3

@@ -1,0 +1,114 @@
+"""How much of what an agent wrote its observer is shown, over recorded sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.observable import observable
+from foredeck.histories.recordings import load_recording
+from foredeck.hosts.pi.messages import to_item
+from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, pending_tokens
+from foredeck.observations.excerpt import WallTime, excerpt
+from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
+from foredeck.sources.edits import edits_of, written_texts
+
+CHARS_PER_TOKEN = 4
+
+
+@dataclass(slots=True)
+class ExcerptFigures:
+    """Sums over chunks. `names`: identifiers that a call of `write` or `edit` wrote and that did
+    not stand in what it replaced, counted once for each call; `shown`: those of them in the excerpt
+    of their chunk. `tokens`: of the messages; `excerpt_tokens`: of what the observer is shown."""
+
+    chunks: int = 0
+    calls: int = 0
+    names: int = 0
+    shown: int = 0
+    tokens: int = 0
+    excerpt_tokens: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of the names that were written: how many are shown."""
+        return self.shown / self.names if self.names else 1.0
+
+    @property
+    def per_chunk(self) -> str:
+        """`2,145 of 7,860`: tokens shown of a chunk's, on average."""
+        each = max(1, self.chunks)
+        return f"{self.excerpt_tokens // each:,} of {self.tokens // each:,}"
+
+    def see(self, chunk: Chunk, text: str) -> None:
+        """Count one chunk, whose excerpt is `text`."""
+        self.chunks += 1
+        self.tokens += chunk.tokens
+        self.excerpt_tokens += len(text) // CHARS_PER_TOKEN
+        for names in _written(chunk):
+            self.calls += 1
+            self.names += len(names)
+            self.shown += sum(name in text for name in names)
+
+
+def chunks_of(path: Path, rules: ChunkRules) -> Iterator[Chunk]:
+    """The chunks of a recorded session as they are observed while it goes on: each as soon as
+    enough waits. Raises `TranscriptError`."""
+    transcript = load_recording(path)
+    items = [to_item(recorded.message, recorded.entry, {}) for recorded in transcript.messages]
+    messages = observable(
+        items, lambda chars: int(chars / CHARS_PER_TOKEN), cwd=transcript.cwd or ""
+    )
+    position = Position()
+    for call in transcript.calls:
+        seen = messages[: call.seen]
+        if pending_tokens(seen, position) < rules.least:
+            continue
+        chunk = next_chunk(seen, position, rules)
+        if chunk is not None:
+            part = chunk.part
+            is_open = part is not None and part.end < part.length
+            done = position.messages + len(chunk.covers)
+            position = Position(done, part.end if part is not None and is_open else 0)
+            yield chunk
+
+
+def measure_excerpts(path: Path) -> ExcerptFigures:
+    """The figures of one session. Raises `TranscriptError`."""
+    figures, rules = ExcerptFigures(), ChunkRules()
+    for chunk in chunks_of(path, rules):
+        figures.see(chunk, excerpt(chunk, rules, WallTime()))
+    return figures
+
+
+def question_about(chunk: Chunk) -> AskedQuestion:
+    """What a model would be asked about a chunk."""
+    return ModelObserver(_ask_nobody, lambda text: len(text) // CHARS_PER_TOKEN).question(
+        chunk, "default"
+    )
+
+
+async def _ask_nobody(_asked: AskedQuestion) -> ModelReply:
+    return ModelReply("")
+
+
+def total_of(sessions: Iterable[ExcerptFigures]) -> ExcerptFigures:
+    """The sums of them."""
+    total = ExcerptFigures()
+    for figures in sessions:
+        for each in fields(ExcerptFigures):
+            setattr(total, each.name, getattr(total, each.name) + getattr(figures, each.name))
+    return total
+
+
+def _written(chunk: Chunk) -> Iterator[frozenset[str]]:
+    """For each call of a chunk that wrote something and did not fail, the names that it wrote."""
+    failed = {each.call_id for each in chunk.messages if each.kind == "result" and each.failed}
+    for message in chunk.messages:
+        for call in message.calls:
+            texts = written_texts(call.arguments)
+            if texts and call.id not in failed:
+                before = [edit.old for edit in edits_of(call.arguments)]
+                yield identifiers("\n".join(texts)) - identifiers("\n".join(before))
