@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+import foredeck.model
 from foredeck.model.canonical import hash_text, hash_value, sha256_hex
 from foredeck.model.documents import (
     ENVELOPE,
@@ -23,7 +26,7 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
-from foredeck.model.kinds import KINDS, kind_of
+from foredeck.model.kinds import KEPT_HERE, KINDS, OWNED, SHARED, kind_of
 from foredeck.model.records import MemberDocument, VersionRef, call_id, member_id, nickname_id
 from foredeck.model.sources import FilesystemSource
 
@@ -199,6 +202,18 @@ class TestKinds:
             assert kind.model_fields["type"].default == type
             assert kind_of(type) is kind
         assert kind_of("unknown") is Document
+
+    def test_every_class_stands_among_them(self) -> None:
+        for module in pkgutil.iter_modules(foredeck.model.__path__):
+            importlib.import_module(f"foredeck.model.{module.name}")
+        ours = {
+            kind for kind in Document.__subclasses__() if kind.__module__.startswith("foredeck")
+        }
+        assert ours == set(KINDS.values())
+
+    def test_every_type_belongs_to_somebody(self) -> None:
+        """A new type is a session's own, shared, or of this store; exports and `forget` need it."""
+        assert sorted(KINDS) == sorted([*OWNED, *SHARED, *KEPT_HERE])
 
     def test_a_member_keeps_its_pin(self) -> None:
         file = make_file(content="x")

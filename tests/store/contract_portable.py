@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +19,7 @@ from foredeck.model.documents import (
     SessionDocument,
     ToolcallDocument,
 )
+from foredeck.model.kinds import KEPT_HERE, KINDS, SHARED
 from foredeck.model.messages import load_message
 from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
@@ -28,6 +30,7 @@ from foredeck.store.portable import ExportSummary, export_session, import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token
 
 from .documents import batch, file, foreign_file, note, of_commit
+from .every_type import write_every_type
 from .sessions import LONG, SampleSession, dump, write_sample
 
 SESSION = SampleSession.id
@@ -46,6 +49,12 @@ def lines_of(text: str) -> list[bytes]:
     return text.encode().splitlines(keepends=True)
 
 
+def documents_in(text: str) -> list[dict[str, Any]]:
+    """The fields of all versions in a file."""
+    lines = map(json.loads, lines_of(text))
+    return [line["document"] for line in lines if "document" in line]
+
+
 class PortableContract:
     """Adapters give a fixture `make_store`: each call opens a new, empty database."""
 
@@ -58,6 +67,22 @@ class PortableContract:
         assert exported(target) == text
         assert summary.session == SESSION
         assert summary.documents == summary.new_documents == len(dump(source))
+
+    @pytest.mark.parametrize("as_new", [False, True])
+    def test_every_type_of_document_goes_along(self, make_store: MakeStore, as_new: bool) -> None:
+        source, target = make_store(), make_store()
+        write_every_type(source)
+        text = exported(source)
+        types = [fields["type"] for fields in documents_in(text)]
+        assert set(types) == KINDS.keys() - KEPT_HERE
+        session = import_file(target, lines_of(text), as_new=as_new).session
+        again = exported(target, session)
+        if not as_new:
+            assert again == text
+        assert Counter(fields["type"] for fields in documents_in(again)) == Counter(types)
+        if as_new:
+            for fields in documents_in(again):
+                assert SESSION not in json.dumps(_references(fields))
 
     def test_every_hash_and_token_of_a_pin_still_holds(self, make_store: MakeStore) -> None:
         source, target = make_store(), make_store()
@@ -375,6 +400,17 @@ class AsNewContract:
         assert [head.id for head in store.query("toolcall", {"nickname": "result"})] == ["toolu_1"]
         assert len(store.history("nickname:result")) == 1
         check_pins(store, copy)
+
+
+def _references(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a copy that name its session, or would still name the original."""
+    if fields["type"] in SHARED:
+        return {}
+    of_others = {"label", "tool_call", "provider_call_id", "inserts"}
+    named = {name: value for name, value in fields.items() if name not in of_others}
+    if fields["type"] == "session":
+        del named["provenance"]  # says which session it is a copy of
+    return named
 
 
 def check_pins(store: Store, session: str) -> None:

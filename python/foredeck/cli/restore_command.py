@@ -51,7 +51,9 @@ def _restore_files(args: Namespace) -> int:
         if args.to is not None:
             args.to.mkdir(parents=True, exist_ok=True)
             return _tell(args, rewinding.copy_to(store, plan.files, cwd, args.to), cwd)
-        done = rewinding.apply(store, home, session, plan.files, overwrite=args.overwrite)
+        done = rewinding.apply(
+            store, home, session, plan.files, overwrite=args.overwrite, named=bool(args.path)
+        )
         return _tell(args, done, cwd)
 
 
@@ -142,7 +144,11 @@ def _configure(parser: ArgumentParser) -> None:
     )
     what.add_argument("--undo", action="store_true", help="take the newest restoring back")
     parser.add_argument(
-        "--path", metavar="PATH", type=Path, action="append", help="only this file; may be repeated"
+        "--path",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        help="only this file; may be repeated. Of a session that was imported no other is changed",
     )
     parser.add_argument(
         "--to", metavar="FOLDER", type=Path, help="write them into this folder, and touch nothing"

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from foredeck.memory.user import User
 from foredeck.model.documents import Document, Fields, session_object_id
 from foredeck.model.memory import MemoryDocument
+from foredeck.model.records import imported_id
 from foredeck.store.protocol import Store
 
 Trust = Literal["user-stated", "derived"]
@@ -55,10 +56,12 @@ class TrustOf:
 
     def said_by_user(self, session: str | None) -> Trust:
         """Of what stands as the user's in the chat of a session. Only where that session began
-        under this user's hands: an imported one may say anything, and a subagent's user is the
-        agent that started it."""
-        head = None if session is None else self._store.head(session_object_id(session))
-        if head is None or session is None or head.fields.get("started_by") is not None:
+        under this user's hands: what was imported may say anything, also in a session of theirs,
+        and a subagent's user is the agent that started it."""
+        if session is None or self._store.head(imported_id(session)) is not None:
+            return "derived"
+        head = self._store.head(session_object_id(session))
+        if head is None or head.fields.get("started_by") is not None:
             return "derived"
         code = head.fields.get("begun_by")
         return "user-stated" if self._user.vouches(session_statement(session), code) else "derived"

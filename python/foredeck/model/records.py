@@ -1,4 +1,5 @@
-"""Record documents: turns, index membership, nickname claims, calibrations, seals and tombstones.
+"""Record documents: turns, index membership, nickname claims, calibrations, seals, and what is
+left to say of sessions that were erased or imported.
 
 They are documents like any other to the store. With the stored messages they are enough to put
 every prompt together again, and to resume a session on any of its branches.
@@ -108,6 +109,23 @@ class ForgottenDocument(Document):
 def forgotten_id(session: str) -> str:
     """Id of the tombstone of a session."""
     return f"forgotten:{session}"
+
+
+class ImportedDocument(Document):
+    """That a session, or a part of it, came from a file that anybody may have written.
+
+    Stored before anything of it: what stands as the user's in its chat is not taken for their
+    word, and what its tool calls say of files is not written to the disk unasked.
+    """
+
+    type: str = "imported"
+    provenance: Provenance = Field(default_factory=by_foredeck)
+    session: str
+
+
+def imported_id(session: str) -> str:
+    """Id of the mark of an imported session."""
+    return f"imported:{session}"
 
 
 class CalibrationDocument(Document):

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from foredeck.config import Config
 from foredeck.errors import UnknownSession
-from foredeck.model.documents import session_object_id, session_of
+from foredeck.model.documents import session_object_id
+from foredeck.model.kinds import owner_of
 from foredeck.model.portions import portions
-from foredeck.model.records import ForgottenDocument, forgotten_id
+from foredeck.model.records import ForgottenDocument, forgotten_id, imported_id
 from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
 from foredeck.store.references import in_message, references
@@ -22,13 +23,6 @@ from foredeck.store.registry import store_kind
 from foredeck.store.session_cache import drop_cached
 
 CHUNK = 500
-_OF_ONE_SESSION = frozenset(
-    {
-        *("session", "chat", "system_prompt", "turn", "member", "call", "compaction", "claim"),
-        *("change", "asked", "observation", "reflection", "observing", "memory"),
-        *("archived", "extraction"),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,7 @@ def _doomed_documents(
     kept: dict[str, int] = {}
     is_alone: dict[str, bool] = {}
     for session in sessions:
-        wanted = documents_of(store, session)
+        wanted = [*documents_of(store, session), imported_id(session)]
         heads = store.heads(wanted)
         ours = [id for id in wanted if id in heads and id not in needed]
         for id in ours:
@@ -172,13 +166,9 @@ def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
 
 def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
     """Whether no session but these, and such as are gone, uses a document."""
-    fields = head.fields
-    reference = fields.get("session_ref")
-    owner = (
-        fields.get("session") or fields.get("session_id") or (reference and session_of(reference))
-    )
-    if head.type in _OF_ONE_SESSION:
-        return owner is None or owner in sessions or store.head(session_object_id(owner)) is None
+    owner = owner_of(head.type, head.fields)
+    if owner is not None and head.type != "toolcall":  # which another session may have met
+        return owner in sessions or store.head(session_object_id(owner)) is None
     if head.type == "task":
         return all(_names_only(version, sessions) for version in store.history(head.id))
     # A session lists an object once: not more are read than it takes to find somebody else.

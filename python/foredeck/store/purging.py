@@ -20,12 +20,11 @@ from pydantic import ValidationError
 from foredeck.config import Config
 from foredeck.errors import Conflict, Corrupt, ForedeckError
 from foredeck.model.documents import Document
-from foredeck.model.kinds import kind_of
+from foredeck.model.kinds import kind_of, rank_of
 from foredeck.model.user_objects import user_object_id
 from foredeck.store.location import holders, private_draft
 from foredeck.store.opening import PENDING_PURGE
 from foredeck.store.portable.lines import blob_line, blob_of_line
-from foredeck.store.portable.scope import RANK
 from foredeck.store.protocol import (
     Advance,
     Batch,
@@ -120,13 +119,9 @@ def _listed(store: Store, advance: Advance) -> dict[Origin, list[tuple[str, str]
         token = changes[-1].token
         advance()
     return {
-        origin: sorted(found[origin.token], key=lambda version: (_rank(version[0]), version[1]))
+        origin: sorted(found[origin.token], key=lambda version: (rank_of(version[0]), version[1]))
         for origin in store.transactions(found)
     }
-
-
-def _rank(type: str) -> int:
-    return RANK.index(type) if type in RANK else len(RANK)
 
 
 def _rename_blobs(

@@ -23,6 +23,8 @@ class Event:
     change: str
     before: PathState
     after: PathState
+    imported: bool = False
+    """Whether it came with a session that was imported: anybody may have written it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class FilePlan:
     between: bool = False
     left: PathState = UNKNOWN
     """What the session has left there."""
+    imported: bool = False
+    """Whether what it would become was said by an imported session."""
 
     @property
     def action(self) -> Action:
@@ -78,8 +82,9 @@ def plan_undo(events: Iterable[Event], look: Callable[[str], PathState]) -> list
     """The plan that takes a rewinding back; `events`: those of that rewinding."""
     plans = []
     for event in sorted(events, key=lambda event: event.path):
-        present = look(event.path)
-        plans.append(FilePlan(event.path, present, event.before, present != event.after))
+        present, target = look(event.path), _harmless(event.before, event)
+        foreign = present != event.after
+        plans.append(FilePlan(event.path, present, target, foreign, imported=event.imported))
     return plans
 
 
@@ -87,7 +92,8 @@ def _plan(
     path: str, events: Sequence[Event], earlier: frozenset[str], present: PathState
 ) -> FilePlan:
     last = max((i for i, event in enumerate(events) if event.change in earlier), default=-1)
-    target = events[last].after if last >= 0 else events[0].before
+    said = events[max(last, 0)]
+    target = _harmless(said.after if last >= 0 else said.before, said)
     later = events[last:] if last >= 0 else events
     left = events[-1].after
     return FilePlan(
@@ -97,7 +103,15 @@ def _plan(
         foreign=left == UNKNOWN or present != left,
         between=_has_gap(later),
         left=left,
+        imported=said.imported,
     )
+
+
+def _harmless(state: PathState, said: Event) -> PathState:
+    """Nobody else's record makes a program run as this user for others (setuid, setgid)."""
+    if not said.imported or state.mode is None:
+        return state
+    return state.model_copy(update={"mode": state.mode & 0o777})
 
 
 def _has_gap(events: Sequence[Event]) -> bool:

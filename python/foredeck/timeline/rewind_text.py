@@ -42,6 +42,8 @@ def _line(file: FilePlan, cwd: str) -> str:
     if file.action == "impossible":
         return f"{'cannot':<13}{name}: {why_impossible(file)}"
     words = f"{_WORDS[file.action]:<13}{name}"
+    if file.imported:
+        words += "  (as an imported session has it: only with --path or --to)"
     if file.foreign:
         return f"{words}  (changed since by a person or another program)"
     if file.between:

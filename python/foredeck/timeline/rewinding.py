@@ -24,7 +24,7 @@ from foredeck.model.file_changes import (
     change_id,
     changes_of,
 )
-from foredeck.model.records import call_id
+from foredeck.model.records import call_id, imported_id
 from foredeck.store.location import private_draft
 from foredeck.store.protocol import Batch, Head, Store
 from foredeck.timeline.branches import chain_to, on_branch
@@ -34,6 +34,11 @@ from foredeck.timeline.states import capture, own_path, put_back
 
 REWIND = "rewind"
 CHANGED_NOW = "it was changed at this moment, by something else"
+FROM_IMPORTED = (
+    "the session was imported, and whoever wrote the file chose this path: `foredeck restore "
+    "SESSION --call N` takes it with --path PATH, or writes a copy with --to FOLDER"
+)
+LEADS_OUT = "it would lead out of the folder"
 _FOLDER = "rewinds"
 
 
@@ -84,10 +89,17 @@ def stored_changes(store: Store, sessions: Iterable[str]) -> list[Head]:
     return sorted(heads, key=lambda h: (first[h.id], h.fields["session"], h.fields["ordinal"]))
 
 
-def events_of(heads: Iterable[Head]) -> list[Event]:
+def events_of(store: Store, heads: Sequence[Head]) -> list[Event]:
     """The changes of single paths."""
+    marks = store.heads({imported_id(head.fields["session"]) for head in heads})
     return [
-        Event(change.path, head.id, change.before, change.after)
+        Event(
+            change.path,
+            head.id,
+            change.before,
+            change.after,
+            imported_id(head.fields["session"]) in marks,
+        )
         for head in heads
         for change in changes_of(head.fields)
     ]
@@ -110,7 +122,7 @@ def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
     later = [head for head in heads if head.id not in earlier]
     uncovered = {path for head in later for path in head.fields.get("uncovered") or ()}
     blind = any(head.fields.get("blind") for head in heads)
-    return RewindPlan(plan_rewind(events_of(heads), earlier, look), sorted(uncovered), blind)
+    return RewindPlan(plan_rewind(events_of(store, heads), earlier, look), sorted(uncovered), blind)
 
 
 def plan_for_undo(store: Store, session: str) -> RewindPlan:
@@ -119,7 +131,7 @@ def plan_for_undo(store: Store, session: str) -> RewindPlan:
     newest = next((head for head in reversed(heads) if head.fields["tool"] == REWIND), None)
     if newest is None:
         raise CannotRewind(f"Session {session} has not been rewound.")
-    return RewindPlan(plan_undo(events_of([newest]), look))
+    return RewindPlan(plan_undo(events_of(store, [newest]), look))
 
 
 def apply(
@@ -129,16 +141,20 @@ def apply(
     plans: Sequence[FilePlan],
     *,
     overwrite: bool = False,
+    named: bool = False,
     advance: Callable[[str], None] = lambda _path: None,
 ) -> Rewound:
     """Do what the plans say. With `overwrite` also to files that somebody else has changed.
 
+    `named`: the user has named these paths; without that an imported session changes none.
     `advance` is called with each path before it is touched.
     """
     steps, result = [], Rewound()
     for plan in plans:
         if plan.action == "impossible":
             result.failed[plan.path] = why_impossible(plan)
+        elif plan.imported and plan.action != "none" and not named:
+            result.failed[plan.path] = FROM_IMPORTED
         elif plan.needs_consent and not overwrite:
             result.skipped.append(plan.path)
         elif plan.action != "none":
@@ -191,13 +207,23 @@ def copy_to(store: Store, plans: Iterable[FilePlan], root: str, folder: Path) ->
         place = own_path(str(folder / name))
         if plan.target.kind == "missing":
             continue
-        if not plan.target.can_be_restored:
+        if not _stays_in(plan, place, os.path.realpath(folder)):
+            result.failed[plan.path] = LEADS_OUT
+        elif not plan.target.can_be_restored:
             result.failed[plan.path] = why_impossible(plan)
         elif look(place) not in (MISSING, plan.target):
             result.failed[plan.path] = f"{place} is there already, and differs"
         else:
             _bring_back(store, RewindStep(place, MISSING, plan.target), result)
     return result
+
+
+def _stays_in(plan: FilePlan, place: str, folder: str) -> bool:
+    """Whether what is written lies in a folder, and, of an imported session, leads nowhere else."""
+    places = [place]
+    if plan.imported and plan.target.kind == "link":
+        places.append(os.path.realpath(Path(place).parent / (plan.target.target or "")))
+    return all(os.path.commonpath([folder, each]) == folder for each in places)
 
 
 def why_impossible(plan: FilePlan) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from foredeck.errors import ImportRefused
+from foredeck.model.documents import session_object_id
 from foredeck.store.portable.check import Checked, VersionHashes
 from foredeck.store.protocol import Head, Store, Token
 
@@ -33,7 +34,21 @@ def count_new(store: Store, checked: Checked, ids: Iterable[str]) -> int:
     for known in store.transactions(checked.times):
         if checked.times[known.token] != known.time_ms:
             raise ImportRefused(f"transaction {known.token!r} has another time in the store")
-    return sum(_count_one(id, checked, store.history(id)) for id in ids)
+    counts = {id: _count_one(id, checked, store.history(id)) for id in ids}
+    _check_others(store, checked, {id for id, count in counts.items() if count})
+    return sum(counts.values())
+
+
+def _check_others(store: Store, checked: Checked, new: set[str]) -> None:
+    """A session that is here gets nothing from the file of another one."""
+    owners = {id: owner for id, owner in checked.ownership.owners.items() if id in new}
+    here = store.heads({session_object_id(owner) for owner in owners.values()})
+    for id, owner in sorted(owners.items()):
+        if session_object_id(owner) in here:
+            raise ImportRefused(
+                f"{id!r} belongs to session {owner!r}, which is in the store without it: import"
+                " a newer export of that session first"
+            )
 
 
 def _count_one(id: str, checked: Checked, history: list[Head]) -> int:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from foredeck.errors import ImportRefused
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
+from foredeck.model.file_changes import FileChangeDocument
 from foredeck.model.kinds import KINDS
 from foredeck.model.messages import is_digest
 from foredeck.model.sources import FilesystemSource
@@ -192,6 +193,8 @@ class _Checker:
                 raise ValueError(f"{document.id!r} is not the id that its source gives")
             if isinstance(document.source, FilesystemSource):
                 paths.append(document.source.path)
+        if isinstance(document, FileChangeDocument):
+            paths += [*(change.path for change in document.paths), *document.uncovered]
         for path in paths:
             good = isinstance(path, str) and _ABSOLUTE.match(path) and "\0" not in path
             if not good or _DOTS.search(path) or len(path) > self._limits.path_length:

@@ -9,7 +9,7 @@ from foredeck import __version__
 from foredeck.errors import Missing
 from foredeck.model.canonical import encode_text
 from foredeck.model.documents import Document
-from foredeck.model.kinds import kind_of
+from foredeck.model.kinds import kind_of, rank_of
 from foredeck.store.archives import Archives
 from foredeck.store.portable.lines import (
     CONTENT_BYTES,
@@ -19,7 +19,7 @@ from foredeck.store.portable.lines import (
     blob_line,
     encode_line,
 )
-from foredeck.store.portable.scope import RANK, versions_of
+from foredeck.store.portable.scope import versions_of
 from foredeck.store.protocol import Origin, Store, Token
 from foredeck.store.references import in_message, references
 
@@ -73,7 +73,7 @@ class _Exporter:
     def transaction(self, transaction: Origin, versions: Iterable[tuple[str, str]]) -> None:
         self._counts.transactions += 1
         self.line({"transaction": {"token": transaction.token, "time_ms": transaction.time_ms}})
-        ordered = sorted(versions, key=lambda version: (_rank(version[0]), version[1]))
+        ordered = sorted(versions, key=lambda version: (rank_of(version[0]), version[1]))
         documents = [self._load(type, id, transaction.token) for type, id in ordered]
         contents = _long_contents(documents)
         self._write_blobs(documents, contents)
@@ -125,10 +125,6 @@ class _Exporter:
         return ExportSummary(
             session, counts.transactions, counts.documents, counts.blobs, counts.size, digest
         )
-
-
-def _rank(type: str) -> int:
-    return RANK.index(type) if type in RANK else len(RANK)
 
 
 def _long_contents(documents: list[Document]) -> dict[str, bytes]:

@@ -7,12 +7,15 @@ from typing import Any
 
 from foredeck.model.documents import Document
 from foredeck.model.ids import uuid7
-from foredeck.store.portable.ownership import PREFIXES, owned
+from foredeck.model.kinds import owner_of
+from foredeck.store.portable.ownership import PREFIXES
 
 _HASHES = frozenset({"content_hash", "metadata_view_hash"})
 _REFERENCES = frozenset(
     {
         "id",
+        "answers",
+        "call",
         "chat_ref",
         "entries_kept",
         "entries_proposed",
@@ -65,7 +68,7 @@ class FreshIds:
     def document(self, document: Document) -> Document:
         """The document under its new id, sealed again; an object of others stays as it is."""
         body = document.model_dump()
-        if not owned(self._old, document.type, body):
+        if owner_of(document.type, body) != self._old:
             return document
         fresh = {k: self._value(v) if k in _REFERENCES else v for k, v in body.items()}
         # A nickname means one object at a time, and it means the original.

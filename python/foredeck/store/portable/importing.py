@@ -9,12 +9,13 @@ from typing import IO
 
 from foredeck.errors import Conflict, ImportRefused
 from foredeck.model.documents import Document
+from foredeck.model.kinds import rank_of
+from foredeck.model.records import ImportedDocument, imported_id
 from foredeck.store.clock import now_ms
 from foredeck.store.portable.agreement import count_new
 from foredeck.store.portable.check import Checked, check_file, load_document
 from foredeck.store.portable.fresh import FreshIds
 from foredeck.store.portable.lines import ImportLimits, StagedFile, blob_of_line
-from foredeck.store.portable.scope import RANK
 from foredeck.store.protocol import Batch, Origin, Store
 
 
@@ -70,19 +71,31 @@ def import_file(
         skipped = _own_claims(checked) if as_new else set()
         compared = checked.ownership.foreign if as_new else checked.versions
         new = count_new(store, checked, [id for id in compared if id not in skipped])
+        new += _own_versions(checked, fresh)
+        session = fresh.session if fresh else checked.session
         try:
+            if new:
+                _mark(store, session)
             _write(store, staged, fresh, skipped)
         except Conflict as error:
             raise ImportRefused(
                 f"the store was changed during the import ({error}): import the file again"
             ) from error
     return ImportSummary(
-        session=fresh.session if fresh else checked.session,
+        session=session,
         transactions=checked.counts.transactions,
         documents=checked.counts.documents,
         blobs=checked.counts.blobs,
-        new_documents=new + _own_versions(checked, fresh),
+        new_documents=new,
     )
+
+
+def _mark(store: Store, session: str) -> None:
+    """Say first that it was imported: an import that is cut short leaves nothing unmarked."""
+    id = imported_id(session)
+    if store.head(id) is None:
+        mark = ImportedDocument(id=id, session=session).seal()
+        store.commit(Batch([mark], expect={id: None}))
 
 
 def _own_claims(checked: Checked) -> set[str]:
@@ -99,7 +112,7 @@ def _own_versions(checked: Checked, fresh: FreshIds | None) -> int:
 
 def _write(store: Store, staged: StagedFile, fresh: FreshIds | None, skipped: set[str]) -> None:
     for group in _groups(staged):
-        group.documents.sort(key=lambda document: RANK.index(document.type))
+        group.documents.sort(key=lambda document: rank_of(document.type))
         kept = (document for document in group.documents if document.id not in skipped)
         puts = [fresh.document(document) if fresh else document for document in kept]
         store.commit(Batch(puts=puts, blobs=group.blobs), origin=group.origin)

@@ -18,6 +18,7 @@ import base64
 import binascii
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from tempfile import TemporaryFile
@@ -28,6 +29,7 @@ from foredeck.model.canonical import encode_text, json_text, sha256_hex
 
 FORMAT = "foredeck-session"
 VERSION = 1
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 CONTENT_BYTES = 512
 """Content of fewer bytes stands in its document."""
 
@@ -39,6 +41,8 @@ class ImportLimits:
     file_bytes: int = 16 * 2**30
     line_bytes: int = 512 * 2**20
     lines: int = 20_000_000
+    line_structure: int = 8 * 2**20
+    """Of one line with its strings emptied."""
     depth: int = 100
     id_length: int = 1_024
     path_length: int = 4_096
@@ -104,6 +108,8 @@ def encode_line(value: dict[str, Any]) -> str:
 
 def decode_line(data: bytes, limits: ImportLimits) -> dict[str, Any]:
     """The object on a line. Raises `ValueError` for anything else, or one nested too deep."""
+    if len(data) > limits.line_structure and _outside_texts(data) > limits.line_structure:
+        raise ValueError(f"more than {limits.line_structure} bytes of it are no text")
     try:
         value = json.loads(data.decode(), parse_constant=_no_constant)
     except RecursionError:
@@ -114,6 +120,12 @@ def decode_line(data: bytes, limits: ImportLimits) -> dict[str, Any]:
         raise ValueError("not a JSON object")
     _check_depth(value, limits.depth)
     return value
+
+
+def _outside_texts(data: bytes) -> int:
+    """The length of a line of JSON with its strings emptied: in memory each byte of that becomes up
+    to fifty, and a string stays as long as it is."""
+    return len(_STRING.sub(b'""', data))
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -11,42 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.model.archive import archived_id
-from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
-from foredeck.model.memory import is_kept_with
+from foredeck.model.documents import session_object_id
+from foredeck.model.file_changes import change_id
+from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of
 from foredeck.model.records import call_id, member_id, nickname_id
 from foredeck.model.user_objects import user_object_id
 from foredeck.model.working import working_id
 
-PREFIXES = (
-    *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
-    *("user", "working", "claim", "observation", "reflection", "observing", "memory"),
-    *("archived", "asked", "extraction"),
-)
-"""First parts of assigned ids; they belong to one type each."""
-
-
 SOURCED = frozenset({"file", "pointer"})
 """Types whose objects are bound to something outside, by which they have their ids."""
 
-
-def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
-    """Whether a document is the session's own, and not shared with other sessions."""
-    match type:
-        case "session":
-            return bool(fields["id"] == session_object_id(session))
-        case "chat":
-            return bool(fields["id"] == chat_id(session))
-        case "system_prompt":
-            return bool(fields["id"] == system_prompt_id(session))
-        case "toolcall":
-            return bool(fields["chat_ref"] == chat_id(session))
-        case "turn" | "member" | "call" | "compaction" | "working" | "claim" | "archived":
-            return bool(fields["session"] == session)
-        case "observation" | "reflection" | "observing" | "asked" | "extraction":
-            return bool(fields["session"] == session)
-        case "memory":
-            return bool(fields["session"] == session) and is_kept_with(fields)
-    return False
+PREFIXES = tuple(type for type in KINDS if type not in SOURCED | {"toolcall"})
+"""First parts of assigned ids; they belong to one type each. Tool calls have their provider's."""
 
 
 @dataclass(slots=True)
@@ -57,19 +33,26 @@ class Ownership:
     own: set[str] = field(default_factory=set)
     foreign: dict[str, str] = field(default_factory=dict)
     """Types of the documents that are not the session's own, by id."""
+    owners: dict[str, str] = field(default_factory=dict)
+    """Of those that are another session's own: that session, by id."""
     _objects: set[str] = field(default_factory=set)
     _parents: set[str] = field(default_factory=set)
     _claimed: dict[str, set[str]] = field(default_factory=dict)
+    _private: set[str] = field(default_factory=set)
 
     def take(self, type: str, fields: Mapping[str, Any]) -> None:
         """Note one version. Raises `ValueError` where its id does not fit its fields."""
         _check_id(type, fields)
-        id = fields["id"]
-        if owned(self.session, type, fields):
+        id, owner = fields["id"], owner_of(type, fields)
+        if owner == self.session:
             self.own.add(id)
         else:
             self.foreign[id] = type
-        if type == "member":
+            if owner is not None:
+                self.owners[id] = owner
+        if type == "session":
+            self._check_privacy(fields)
+        elif type == "member":
             self._objects.add(fields["object"])
         elif type == "task" and self.session in (fields.get("created_by"), fields.get("session")):
             self._objects.add(id)
@@ -79,6 +62,13 @@ class Ownership:
             self._parents.add(fields["parent"])
         elif type == "nickname" and fields["object"] is not None:
             self._claimed.setdefault(id, set()).add(fields["object"])
+
+    def _check_privacy(self, fields: Mapping[str, Any]) -> None:
+        """A private session is private for good."""
+        if fields.get("private") is True:
+            self._private.add(fields["id"])
+        elif fields["id"] in self._private:
+            raise ValueError(f"{fields['id']!r} is private, and cannot become public")
 
     def check(self) -> None:
         """Raise `ValueError` for a document that does not belong to the session."""
@@ -94,7 +84,8 @@ class Ownership:
             return id in self._parents
         if type == "nickname":
             return bool(self._claimed.get(id, set()) & (self.own | self.foreign.keys()))
-        return type not in ("turn", "member") and id in self._objects
+        # Memory of other sessions, marks and what else is no object would come in as one.
+        return type in (*OBJECT_TYPES, "task") and id in self._objects
 
 
 def _check_id(type: str, fields: Mapping[str, Any]) -> None:
@@ -102,12 +93,14 @@ def _check_id(type: str, fields: Mapping[str, Any]) -> None:
     if (source is not None) != (type in SOURCED):
         raise ValueError(f"{id!r}: a {type} {'needs a' if source is None else 'has no'} source")
     prefix = id.partition(":")[0]
-    if ":" in id and prefix in PREFIXES and prefix != type:
+    if prefix != type and (type in PREFIXES or (":" in id and prefix in PREFIXES)):
         raise ValueError(f"{id!r} is no id of a {type}")
+    owner = owner_of(type, fields)
     expected = {
         "session": lambda: session_object_id(fields["session_id"]),
         "member": lambda: member_id(fields["session"], fields["ordinal"]),
         "call": lambda: call_id(fields["session"], fields["ordinal"]),
+        "change": lambda: change_id(fields["session"], fields["ordinal"]),
         "nickname": lambda: nickname_id(id.removeprefix("nickname:")),
         "user": lambda: user_object_id(str(fields["text_hash"])),
         "archived": lambda: archived_id(str(fields["session"])),
@@ -116,3 +109,6 @@ def _check_id(type: str, fields: Mapping[str, Any]) -> None:
     }.get(type)
     if expected is not None and id != expected():
         raise ValueError(f"{id!r} does not fit the fields of the {type}")
+    named = type in PREFIXES and type not in ("working", "memory")
+    if owner is not None and named and not f"{id}:".startswith(f"{type}:{owner}:"):
+        raise ValueError(f"{id!r} does not fit the session of the {type}")

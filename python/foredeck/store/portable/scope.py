@@ -11,55 +11,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from foredeck.errors import UnknownSession
-from foredeck.model.archive import archived_id
-from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
-from foredeck.model.memory import is_kept_with
+from foredeck.model.documents import chat_id, session_object_id
+from foredeck.model.kinds import OWNED, owner_of
 from foredeck.store.protocol import Head, Store, Token
-
-OBJECTS = (
-    *("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction"),
-    *("observation", "reflection", "working", "memory", "task"),
-)
-RANK = (
-    *(*OBJECTS, "nickname", "claim", "observing", "turn", "member", "call", "change", "asked"),
-    *("archived", "extraction"),
-)
-"""Types in the order in which a transaction's documents are written: what others pin is first."""
 
 
 def documents_of(store: Store, session: str) -> list[str]:
     """Ids of all documents that belong to a session. Raises `UnknownSession`."""
     if store.head(session_object_id(session)) is None:
         raise UnknownSession(f"no session {session!r} in this store")
-    own = [session_object_id(session), chat_id(session), system_prompt_id(session)]
-    calls = store.query("call", {"session": session})
-    turns = store.query("turn", {"session": session})
-    kept = ("claim", "observation", "reflection", "observing")
-    records = [
-        *turns,
-        *calls,
-        *(h for type in kept for h in store.query(type, {"session": session})),
-    ]
-    members = store.query("member", {"session": session})
-    toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
-    changes = store.query("change", {"session": session})
-    asked = store.query("asked", {"session": session})
-    asked += store.query("extraction", {"session": session})
-    compactions = store.query("compaction", {"session": session})
-    pages = store.query("working", {"session": session})
-    pages += [h for h in store.query("memory", {"session": session}) if is_kept_with(h.fields)]
+    own = {type: _own(store, type, session) for type in OWNED}
     ids = [
-        *own,
-        archived_id(session),
-        *(
-            head.id
-            for head in (*records, *members, *toolcalls, *compactions, *pages, *changes, *asked)
-        ),
-        *(head.fields["object"] for head in members),
-        *_tasks(store, session, turns),
-        *_ancestors(store, calls),
+        *(head.id for heads in own.values() for head in heads),
+        *(head.fields["object"] for head in own["member"]),
+        *_tasks(store, session, own["turn"]),
+        *_ancestors(store, own["call"]),
     ]
     return list(dict.fromkeys(ids))
+
+
+def _own(store: Store, type: str, session: str) -> list[Head]:
+    """The documents of one type that are a session's own."""
+    if type in ("chat", "system_prompt"):  # which name their session in several ways
+        return list(store.heads([f"{type}:{session}"]).values())
+    wanted = chat_id(session) if type == "toolcall" else session
+    found = store.query(type, {OWNED[type]: wanted})
+    return [head for head in found if owner_of(type, head.fields) == session]
 
 
 def _tasks(store: Store, session: str, turns: Iterable[Head]) -> Iterator[str]:

@@ -107,7 +107,18 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             raise StoreUnavailable(f"{path}: {error}") from error
         if empty:
             raise StoreUnavailable(f"{path} is empty: it is no store of foredeck")
+        _check_plain(db, path)
         yield db
+
+
+def _check_plain(db: sqlite3.Connection, path: Path) -> None:
+    """Raise `Corrupt` for what is not only data: a file from elsewhere could change each commit."""
+    kinds = (
+        "SELECT name FROM sqlite_schema"
+        " WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'"
+    )
+    if (found := db.execute(kinds).fetchone()) is not None:
+        raise Corrupt(f"{path} holds {found[0]!r}, which no store has: nothing was done")
 
 
 def _check_target(target: Path) -> None:

@@ -29,6 +29,11 @@ shares it with the stored messages that hold the same text."""
 _SMALL = 8_192
 _SAMPLE = 16_384
 _LARGE = 65_536
+MAX_BLOB = 2**30
+"""Bytes. Nothing larger can be put; a file from elsewhere may say that a blob unpacks to anything.
+"""
+MAX_BODY = 2**28
+"""Of a document's fields without the long texts, which are blobs."""
 _WORTH_IT = 0.9
 _PLAIN, _DEFLATED, _BY_DICTIONARY = 0, 1, 2
 
@@ -161,7 +166,7 @@ def _inflate_body(data: bytes) -> bytes:
         return rest
     if kind != _BY_DICTIONARY:
         raise ValueError(f"unknown encoding {kind}")
-    return _inflate(zlib.decompressobj(-15, BODY_1), rest)
+    return _inflate(zlib.decompressobj(-15, BODY_1), rest, MAX_BODY)
 
 
 def _deflate(primed: Any, data: bytes) -> bytes:
@@ -191,6 +196,8 @@ def _is_smaller(packed: bytes, size: int) -> bool:
 def decode_blob(digest: str, size: int, encoding: int, data: bytes) -> bytes:
     """The bytes that were put, not yet checked against their hash. Raises `Corrupt`."""
     try:
+        if size > MAX_BLOB:
+            raise ValueError(f"{size} bytes are said to be in it")
         if encoding == _BY_DICTIONARY:
             data = _inflate(zlib.decompressobj(-15, MESSAGE_1), data, size + 1)
         elif encoding == _DEFLATED:
@@ -204,8 +211,8 @@ def decode_blob(digest: str, size: int, encoding: int, data: bytes) -> bytes:
     return data
 
 
-def _inflate(unpacker: Any, data: bytes, limit: int = 0) -> bytes:
-    """Inflate a whole stream, to at most `limit` bytes (0: any)."""
+def _inflate(unpacker: Any, data: bytes, limit: int) -> bytes:
+    """Inflate a whole stream, to at most `limit` bytes."""
     found: bytes = unpacker.decompress(data, limit)
     if not unpacker.eof or unpacker.unused_data:
         raise ValueError("the deflated bytes do not end where they should")
