@@ -1,9 +1,10 @@
 /**
- * Reports to the engine every tool call, of any kind and also from scripts in code mode, and the
- * answer that ends a run.
+ * Reports to the engine every tool call, of any kind and also from scripts in code mode, the answer
+ * that ends a run, and what the user types.
  */
 
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
+import { typedIn } from "./context/typed.ts";
 import type { Shim } from "./shim.ts";
 
 /** Larger results are not reported: the engine meets them in the message list anyway. */
@@ -20,6 +21,12 @@ export function registerReporting(pi: ExtensionAPI, shim: Shim): void {
   pi.on("tool_result", (event) => {
     shim.safely("tool_result", () => {
       if (sizeOf(event) <= MAX_CHARS) shim.engine.notify("tool/observed", observed(event, shim));
+    });
+  });
+  pi.on("input", (event, ctx) => {
+    shim.safely("input", () => {
+      const typed = typedIn(event, process.argv.slice(2), ctx.hasUI);
+      if (typed !== null) shim.context.typed.add(typed);
     });
   });
   // The last answer of a run reaches a message list only when the user goes on, if ever.

@@ -159,6 +159,7 @@ class Pi:
         *,
         foredeck: bool = False,
         extensions: Sequence[Path] = (),
+        arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> TerminalPi:
         """Start an interactive `pi` on a terminal; it is ended with the test if not before."""
@@ -166,6 +167,7 @@ class Pi:
             self.install,
             self.workspace,
             extensions=self._loaded(foredeck, extensions),
+            arguments=arguments,
             environment={**PATIENT, **self._store, **(environment or {})},
         )
         self._stack.callback(client.close)

@@ -44,6 +44,7 @@ class TerminalPi:
         workspace: PiWorkspace,
         *,
         extensions: Sequence[Path] = (),
+        arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
         timeout_s: float = 240.0,
     ) -> None:
@@ -54,7 +55,7 @@ class TerminalPi:
         self._terminal, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._process = subprocess.Popen(
-            [*install.command, *pi_arguments(extensions, ())],
+            [*install.command, *pi_arguments(extensions, arguments)],
             cwd=workspace.repo,
             env={**workspace.environment(environment), "TERM": "xterm-256color"},
             stdin=inner,

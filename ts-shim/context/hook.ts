@@ -19,7 +19,7 @@ import { HISTORY_MS, History } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OtherExtensions } from "./others.ts";
-import { OutcomeLog } from "./outcomes.ts";
+import { OutcomeLog, Unacknowledged } from "./outcomes.ts";
 import { type HostLists, RequestBuilder } from "./request.ts";
 
 /** What the hook needs of the rest of the extension. */
@@ -40,6 +40,9 @@ export interface HookHost {
 /** More new messages than this may take the engine a second or more: the status line says so. */
 const MANY_MESSAGES = 500;
 
+/** Texts of the user's that wait for an engine. */
+const MOST_TYPED = 50;
+
 interface Call extends HostLists {
   /** Messages at the start of `list` that are those of the last answered request. */
   prefix: number;
@@ -56,6 +59,8 @@ export class ContextHook {
   private readonly outcomes = new OutcomeLog();
   private readonly others: OtherExtensions;
   readonly lastPrompt = new LastPrompt();
+  /** What the user has typed (`typed.ts`). */
+  readonly typed = new Unacknowledged<string>(MOST_TYPED);
   /** The tool call on whose result one more cache marker goes, in the call under way. */
   marker: string | null = null;
 
@@ -71,6 +76,7 @@ export class ContextHook {
     this.inForce.clear();
     this.history.clear();
     this.outcomes.clear();
+    this.typed.clear();
     this.others.clear();
     this.lastPrompt.clear();
   }
@@ -200,12 +206,15 @@ export class ContextHook {
     }
     const { params, sameHead, accepted } = this.requests.build(call, keep);
     const outcomes = this.outcomes.pending();
-    const value = await this.request({ session: this.deps.session(), ...params, outcomes }, call);
+    const typed = this.typed.pending();
+    const request = { session: this.deps.session(), ...params, outcomes, typed };
+    const value = await this.request(request, call);
     const checked = checkAnswer(value, list, keep, this.inForce.editsBefore(keep));
     const { answer } = checked;
     // From here on nothing can fail: the answer is taken as a whole or not at all.
     accepted();
     this.outcomes.acknowledge(outcomes.length);
+    this.typed.acknowledge(typed.length);
     const extendsLast = sameHead && this.inForce.isExtendedBy(answer, keep);
     this.others.expectRequest(extendsLast, call.ctx.signal);
     this.inForce.accept(list, keep, checked, generation);

@@ -2,12 +2,44 @@
 
 import type { Outcome } from "../engine/protocol.ts";
 
-/** Outcomes kept at most; if the engine is away for more calls than this, the oldest are lost. */
+/** What goes with the next request until the engine has answered one that carried it. */
+export class Unacknowledged<T> {
+  protected waiting: T[] = [];
+  private readonly limit: number;
+
+  /** @param limit how many are kept: while the engine is away for longer, the oldest are lost */
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  add(item: T): void {
+    this.waiting.push(item);
+    if (this.waiting.length > this.limit) this.waiting.shift();
+  }
+
+  /** All of them, oldest first. They stay pending until they are acknowledged. */
+  pending(): T[] {
+    return [...this.waiting];
+  }
+
+  /** The engine has answered a request that carried the first `count` of the pending ones. */
+  acknowledge(count: number): void {
+    this.waiting.splice(0, count);
+  }
+
+  clear(): void {
+    this.waiting = [];
+  }
+}
+
+/** Outcomes kept at most. */
 const LIMIT = 1000;
 
-/** The outcomes that the engine has not acknowledged, oldest first. */
-export class OutcomeLog {
-  private unacknowledged: Outcome[] = [];
+/** The outcomes that the engine has not acknowledged. */
+export class OutcomeLog extends Unacknowledged<Outcome> {
+  constructor() {
+    super(LIMIT);
+  }
 
   /** The engine's answer went out. */
   applied(call: number): void {
@@ -16,7 +48,7 @@ export class OutcomeLog {
 
   /** Another extension changed the call that went out last, or the one before it. */
   rewritten(reason: string): void {
-    const newest = this.unacknowledged.at(-1);
+    const newest = this.waiting.at(-1);
     if (newest?.kind === "applied") newest.reason = reason;
   }
 
@@ -41,24 +73,5 @@ export class OutcomeLog {
     const { edited, ending = false, messages, reason, call = null } = sent;
     const outcome = { call, kind, edited, messages, time_ms: Date.now(), reason };
     this.add(ending ? { ...outcome, ending } : outcome);
-  }
-
-  /** All of them. They stay pending until they are acknowledged. */
-  pending(): Outcome[] {
-    return [...this.unacknowledged];
-  }
-
-  /** The engine has answered a request that carried the first `count` of the pending ones. */
-  acknowledge(count: number): void {
-    this.unacknowledged.splice(0, count);
-  }
-
-  clear(): void {
-    this.unacknowledged = [];
-  }
-
-  private add(outcome: Outcome): void {
-    this.unacknowledged.push(outcome);
-    if (this.unacknowledged.length > LIMIT) this.unacknowledged.shift();
   }
 }

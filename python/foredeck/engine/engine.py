@@ -209,6 +209,7 @@ class Engine:
                 blobs = opened.session.workspace.blobs
                 try:
                     request = to_request(params, blobs, opened.session.log.messages)
+                    opened.session.typed += params.typed
                     return opened.session, opened.assembler.assemble(request)
                 except OutOfSync:
                     blobs.clear()  # the host sends all of it again

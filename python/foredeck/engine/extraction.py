@@ -6,8 +6,10 @@ outlive the session and is not the user's own sentence waits for their word.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
@@ -84,7 +86,8 @@ class Extraction:
         shown = within_bounds(texts.sayings)
         answer = await asking.ask("extract", self._question(shown), output_tokens=EXPECTED_TOKENS)
         live = (session.turns if self._earlier is None else self._earlier) + 1
-        turns = AskedTurns(session.id, self._project, first, last, texts, shown, live)
+        typed = await asyncio.to_thread(_not_copied, session.cwd, tuple(session.typed))
+        turns = AskedTurns(session.id, self._project, first, last, texts, shown, live, typed)
         _judged, taken = read_out(self._memory, turns, answer.text, self._accept)
         self._last = last
         for line in news_of(taken, self._memory.name) if taken is not None else ():
@@ -102,6 +105,17 @@ class Extraction:
             done = self._session.store.query("extraction", {"session": self._session.id})
             self._last = max((head.fields["last"] for head in done), default=0)
         return self._last
+
+
+def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
+    """The sentences that the user typed, but for those that stand in a file of the project: a shell
+    (`pi -p "$(cat issue.md)"`), a front end or the clipboard may have brought them."""
+    from foredeck.memory.extracting.origin import own_sentences
+    from foredeck.sources.copied import found_in_files
+
+    sentences = [sentence for text in typed for sentence in own_sentences(text)]
+    copied = found_in_files(Path(folder), sentences)
+    return [sentence for sentence in sentences if sentence not in copied]
 
 
 def extraction(config: Config, session: Session) -> Extraction | None:

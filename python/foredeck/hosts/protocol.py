@@ -134,6 +134,9 @@ class AssembleParams(ListParams):
     """When the host last sent the newest request once more to keep the provider's cache warm."""
     zone: ZoneParams | None = None
     outcomes: list[OutcomeParams] = []
+    typed: list[str] = []
+    """What the user has typed since the last answered request. Nothing else that stands as the
+    user's in the messages is taken for their own words."""
 
 
 class RefusedParams(SessionParams):

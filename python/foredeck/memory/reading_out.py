@@ -23,7 +23,8 @@ class AskedTurns:
     """The turns `first` to `last` of a session, about which a model was asked: what was said and
     brought in them, and which of that it was shown.
 
-    live  number of the first turn that came about at this user's side
+    live   number of the first turn that came about at this user's side
+    typed  what the user typed since then
     """
 
     session: str
@@ -33,6 +34,7 @@ class AskedTurns:
     texts: TurnTexts
     shown: Sequence[Saying]
     live: int = 1
+    typed: Sequence[str] = ()
 
 
 def read_out(
@@ -46,7 +48,7 @@ def read_out(
         accept,
         private=is_private(memory.store, turns.session),
         earlier=frozenset(turn_id(turns.session, n) for n in range(turns.first, turns.live)),
-        by_user=memory.trust.said_by_user(turns.session) == "user-stated",
+        typed=turns.typed if memory.trust.said_by_user(turns.session) == "user-stated" else (),
     )
     known = known_facts(memory, turns.session, turns.project)
     judged = judge(answer, turns.shown, turns.texts.tools, known, around)

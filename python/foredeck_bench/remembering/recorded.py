@@ -123,7 +123,8 @@ def _read_session(
         tally.questions += 1
         tally.asked_chars += len(SYSTEM) + len(question(shown, "0" * 20))
         tally.answered_chars += len(answer)
-        turns = AskedTurns(session, None, first, last, texts, shown)
+        typed = [saying.text for saying in texts.sayings if saying.role == "user"]
+        turns = AskedTurns(session, None, first, last, texts, shown, typed=typed)
         judged, _taken = read_out(memory, turns, answer, "user-stated")
         first = last + 1
         for line in judged:

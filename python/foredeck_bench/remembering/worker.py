@@ -84,7 +84,9 @@ def extract(store: Store, session: str) -> None:
     memory = Extracted(store, user_of_session(session), by=session)
     texts = texts_of_turns(store, session, 1, 1)
     shown = within_bounds(texts.sayings)
-    read_out(memory, AskedTurns(session, None, 1, 1, texts, shown), ANSWER, "user-stated")
+    typed = [saying.text for saying in texts.sayings if saying.role == "user"]
+    turns = AskedTurns(session, None, 1, 1, texts, shown, typed=typed)
+    read_out(memory, turns, ANSWER, "user-stated")
 
 
 def accept(store: Store, session: str) -> None:

@@ -24,7 +24,7 @@ def judged(
     **around: object,
 ) -> list[JudgedLine]:
     everywhere = {name: known or [] for name in ("preference", "decision", "fact", "context")}
-    surroundings = Surroundings(**around)  # type: ignore[arg-type]
+    surroundings = Surroundings(**{"typed": [SAYINGS[0].text], **around})  # type: ignore[arg-type]
     return judge(answer, SAYINGS, ToolTexts.of(tools), everywhere, surroundings)
 
 

@@ -68,6 +68,8 @@ class Session:
     """Whether tools run now and here, so that a look at the disk tells what they did."""
     calls_at_opening: int = 0
     """Ordinal of the newest call when the session was opened."""
+    typed: list[str] = field(default_factory=list)
+    """What the user has typed since it was opened, as the host says."""
     turns: int = 0
     """How many turns its chat has, those of all branches together."""
     was_read_in: bool = False

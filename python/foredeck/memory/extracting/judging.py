@@ -60,14 +60,14 @@ class Surroundings:
 
     accept   what becomes of facts that would outlive the session
     private  the session lets nothing out
-    by_user  a person types its user messages
+    typed    what this user has typed in it
     earlier  ids of turns that were there before this user took part: of a file that was imported,
              resumed or copied, anybody may have written them
     """
 
     accept: Accept = "user-stated"
     private: bool = False
-    by_user: bool = True
+    typed: Sequence[str] = ()
     earlier: frozenset[str] = frozenset()
 
 
@@ -112,8 +112,8 @@ def _judge_line(
     lasting = line.category in LASTING
     if lasting and (around.private or around.accept == "off"):
         return JudgedLine("refuse", shown, "private" if around.private else "off")
-    by_user = around.by_user and sayings[line.turn].turn not in around.earlier
-    origin = origin_of(line, sayings, tools, by_user=by_user)
+    typed = () if sayings[line.turn].turn in around.earlier else around.typed
+    origin = origin_of(line, sayings, tools, typed)
     if not origin.supported:
         return JudgedLine("refuse", shown, "unsupported")
     fact = origin.stated or line.fact

@@ -69,17 +69,17 @@ def origin_of(
     line: ExtractedLine,
     sayings: Mapping[int, Saying],
     tools: ToolTexts,
-    *,
-    by_user: bool = True,
+    typed: Sequence[str] = (),
 ) -> FactOrigin:
-    """Where the fact of a line comes from. `by_user`: a person types the session's user messages;
-    in a session that an agent has started, another agent does."""
+    """Where the fact of a line comes from. `typed`: what the user typed by their own hand; the
+    message of which it is part may hold more, which files or programs have put there."""
     about = content_words(f"{line.fact} {line.words}")
     native = content_words(line.words)
     users = [saying for saying in sayings.values() if saying.role == "user"]
     user_words = all_words("\n".join(saying.text for saying in users))
     saying = sayings[line.turn]
-    stated = stated_in(line.words, saying.text) if saying.role == "user" and by_user else None
+    found = (stated_in(line.words, text) for text in typed if saying.role == "user")
+    stated = next((each for each in found if each is not None and each in saying.text), None)
     if stated is not None and f" {folded(stated)} " in tools.folded:
         stated = None  # it was read from somewhere, and may be anybody's
     foreign = [word for word in about if word not in user_words]
@@ -103,7 +103,7 @@ def stated_in(words: str, message: str) -> str | None:
     wanted = folded(words)
     if len(message) > PASTED_CHARS or len(wanted.replace(" ", "")) < _SHORTEST // 2:
         return None
-    for sentence in _own_sentences(message):
+    for sentence in own_sentences(message):
         held = f" {wanted} " in f" {folded(sentence)} " or _within_unspaced(words, sentence)
         if held and _SHORTEST <= len(sentence) <= _LONGEST and not _QUESTION.search(sentence):
             return sentence
@@ -115,7 +115,8 @@ def _within_unspaced(words: str, sentence: str) -> bool:
     return not words.isascii() and folded(words) in folded(sentence)
 
 
-def _own_sentences(message: str) -> Sequence[str]:
+def own_sentences(message: str) -> Sequence[str]:
+    """What a message of the user's says by itself: without code, quotes, and what it shows."""
     typed = _FENCED.sub("\n", message)
     lines = [*_until_shown(typed.splitlines())]
     found = (sentence.strip() for line in lines for sentence in _SENTENCE.findall(line))
