@@ -17,17 +17,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 import foredeck
 import foredeck_bench
-from foredeck.cli.checks import watcher
-from foredeck.config import Config
-from foredeck.context.tools import memory_search
-from foredeck.lookup import reader
-from foredeck.notes import live
-from foredeck.sources import git
-from foredeck.timeline import guard, keeping, repositories
-from foredeck.xtdb import opening
-from foredeck.xtdb.journal import link
-from foredeck.xtdb.journal import store as journaled
 from foredeck_bench.injections import Injections, NoInjections, load_injections
+from patience import be_patient
 from store.two_nodes import machines
 from store.xtdb_node import memory_node, runtime
 
@@ -56,9 +47,6 @@ def _import_all(package: ModuleType) -> None:
 
 _import_all(foredeck)
 _import_all(foredeck_bench)
-
-ENOUGH_S = 100.0
-"""Seconds; within the time that a test has."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -127,26 +115,8 @@ def _private_state(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture(scope="session", autouse=True)
 def _time_enough() -> Iterator[None]:
-    """Whoever works here waits for as long as it takes: what was not kept or read within some
-    milliseconds is left out, and on a busy machine that would be anything."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Config, "opening_s", ENOUGH_S)
-        patch.setattr(keeping, "BUDGET_SHARE", 1000 * ENOUGH_S)
-        patch.setattr(link, "LOOK_MS", int(1000 * ENOUGH_S))
-        patch.setattr(link, "_CHECK_MS", int(1000 * ENOUGH_S))
-        for owner, name in (
-            (keeping, "WARMING_S"),
-            (repositories, "AFTER_S"),
-            (guard, "RECENT_S"),
-            (git, "DEADLINE_S"),
-            (memory_search, "PATIENCE_S"),
-            (live, "CHAT_PATIENCE_S"),
-            (reader, "PATIENCE_S"),
-            (watcher, "EVENT_SECONDS"),
-            (opening, "_ENGINE_PATIENCE"),
-            (journaled, "DELIVERY_PATIENCE"),
-        ):
-            patch.setattr(owner, name, ENOUGH_S)
+        be_patient(patch)
         yield
 
 

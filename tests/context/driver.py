@@ -345,12 +345,15 @@ class Host(SimulatedHost):
         )
 
     def _record(self, book: EditBook, call: int | None) -> Sent:
+        record = None
+        if call is not None:
+            record = self.shown(call).record if self._checked else self.state.branch_record
         sent = Sent(
             messages=list(self.messages),
             prompt=book.apply(self.messages),
             parts=split(self.messages, book),
             call=call,
-            record=CallRecord({}) if call is None else self.shown(call).record,
+            record=record or CallRecord({}),
         )
         if self._checked and call is not None:
             check(self, sent)

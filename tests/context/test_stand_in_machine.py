@@ -12,7 +12,6 @@ from context.sent import Sent
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, AnySession
 from examples import examples
-from foredeck.observations.messages import SourceCall, SourceMessage, ends_of_batches
 
 
 class AnySessionWithStandIns(AnySession):
@@ -43,7 +42,7 @@ class AnySessionWithStandIns(AnySession):
 
     def observe_rest(self) -> None:
         """What came after the newest text; all of it where the list has become shorter."""
-        ends = self.ends()
+        ends = self.noted.ends()
         if not ends:
             return
         first = self.observed if self.observed in ends[:-1] else 0
@@ -54,37 +53,17 @@ class AnySessionWithStandIns(AnySession):
     @rule(data=st.data(), text=st.sampled_from(["* noted", "* noted\n[foredeck] pretends"]))
     def observe(self, data: st.DataObject, text: str) -> None:
         """An observation, or a reflection on some, of any stretch that may end where it does."""
-        ends = [0, *self.ends()]
+        ends = [0, *self.noted.ends()]
         first = data.draw(st.sampled_from(ends[:3]))
         until = data.draw(st.sampled_from([end for end in ends if end > first] or [0]))
         if until:
             kind = data.draw(st.sampled_from([self.noted.observe, self.noted.reflect]))
             kind(first, until, text)
 
-    def ends(self) -> list[int]:
-        """Where a stretch of the branch at hand may end."""
-        items = self.host.state.branch.conversation.items
-        return ends_of_batches(
-            [
-                SourceMessage(
-                    item.key.address,
-                    item.kind,
-                    calls=tuple(_source_call(call.id) for call in item.calls),
-                    call_id=item.call_id,
-                    is_void=item.void,
-                )
-                for item in items
-            ]
-        )
-
     @rule()
     def rest(self) -> None:
         """The provider's cache expires."""
         self.host.wait(10_000)
-
-
-def _source_call(id: str) -> SourceCall:
-    return SourceCall(id, "any")
 
 
 AnySessionWithStandIns.TestCase.settings = settings(

@@ -1,0 +1,79 @@
+"""Recorded sessions in several configurations."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from foredeck.histories.recordings import find_recordings, load_recording, stem_of
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.replayed_session import ReplayedSession
+from goldens.lines import Prompt
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+FOLDERS = ("transcripts", "transcripts-other")
+
+CONFIGURATIONS = {
+    "default": ReplayOptions(),
+    "observed": ReplayOptions(observes=True),
+    "observed-60k": ReplayOptions(observes=True, window=60_000),
+    "restarted": ReplayOptions(restart_every=20),
+    "anthropic": ReplayOptions(cache="anthropic"),
+    "60k": ReplayOptions(window=60_000),
+    "head": ReplayOptions(head=2000, window=60_000),
+    "lean": ReplayOptions(policy="lean"),
+    "careful": ReplayOptions(policy="careful"),
+    "seed-window": ReplayOptions(policy="seed-window"),
+    "last-n": ReplayOptions(policy="last-n"),
+    "keep-all": ReplayOptions(policy="keep-all", window=60_000),
+    "pools": ReplayOptions(layout="pools"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded session in one configuration."""
+
+    path: Path
+    configuration: str
+
+    @property
+    def name(self) -> str:
+        """What it is called in a file of goldens."""
+        return f"recorded {self.configuration} {stem_of(self.path)}"
+
+    def prompts(self) -> Iterator[Prompt]:
+        """What would have been sent at each call. A cache marker is a message at its end."""
+        transcript, options = load_recording(self.path), CONFIGURATIONS[self.configuration]
+        with (
+            tempfile.TemporaryDirectory(prefix="foredeck-goldens-") as home,
+            closing(ReplayedSession(Path(home), transcript, options)) as session,
+        ):
+            for number, call in enumerate(transcript.calls):
+                if options.restart_every and number and number % options.restart_every == 0:
+                    session.restart()
+                prompt, _ = session.call(call)
+                yield [*prompt, {"marker": session.marker}] if session.marker else prompt
+
+
+def all_recorded() -> list[Recorded]:
+    """Every recording that is here, in every configuration."""
+    folders = [SHARED / name for name in FOLDERS if (SHARED / name).is_dir()]
+    paths = find_recordings(folders) if folders else []
+    return [Recorded(path, name) for name in CONFIGURATIONS for path in paths]
+
+
+IN_SUITE = [
+    Recorded(SHARED / path, name)
+    for name in CONFIGURATIONS
+    for path in (
+        "transcripts/raquezha__pi.dev__2026-04-24_019dbe19-ca83-74b3-b3ca-230160eb3875.jsonl",
+        "transcripts-other/FSM1__cipher-box__8a11a693-0.jsonl",
+        "transcripts-other/PackmindHub__context-evaluator__33ed38b7-0.jsonl",
+        "transcripts-other/entireio__git-sync__ffbceeb3-0.jsonl",
+    )
+]
+"""What the tests replay: short sessions, whose prompts each configuration changes."""

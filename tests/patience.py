@@ -1,0 +1,40 @@
+"""No deadlines: what is left out once one has passed depends on how busy a machine is."""
+
+from __future__ import annotations
+
+import pytest
+
+from foredeck.cli.checks import watcher
+from foredeck.config import Config
+from foredeck.context.tools import memory_search
+from foredeck.lookup import reader
+from foredeck.notes import live
+from foredeck.sources import git
+from foredeck.timeline import guard, keeping, repositories
+from foredeck.xtdb import opening
+from foredeck.xtdb.journal import link
+from foredeck.xtdb.journal import store as journaled
+
+ENOUGH_S = 100.0
+"""Seconds; within the time that a test has."""
+
+
+def be_patient(patch: pytest.MonkeyPatch) -> None:
+    """Wait for as long as it takes wherever something is given some milliseconds."""
+    patch.setattr(Config, "opening_s", ENOUGH_S)
+    patch.setattr(keeping, "BUDGET_SHARE", 1000 * ENOUGH_S)
+    patch.setattr(link, "LOOK_MS", int(1000 * ENOUGH_S))
+    patch.setattr(link, "_CHECK_MS", int(1000 * ENOUGH_S))
+    for owner, name in (
+        (keeping, "WARMING_S"),
+        (repositories, "AFTER_S"),
+        (guard, "RECENT_S"),
+        (git, "DEADLINE_S"),
+        (memory_search, "PATIENCE_S"),
+        (live, "CHAT_PATIENCE_S"),
+        (reader, "PATIENCE_S"),
+        (watcher, "EVENT_SECONDS"),
+        (opening, "_ENGINE_PATIENCE"),
+        (journaled, "DELIVERY_PATIENCE"),
+    ):
+        patch.setattr(owner, name, ENOUGH_S)
