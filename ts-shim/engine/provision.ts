@@ -114,7 +114,8 @@ async function buildInto(
     if (!signal.aborted) rememberFailure(target, text);
     throw new ProvisionError(text);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    // What an aborted installer had started may write for a moment longer.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
   }
 }
 

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { refusal } from "../guards.ts";
+import { removeFolder } from "./support/processes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "foredeck-guards-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+after(() => removeFolder(folder));
 const posix = { skip: process.platform === "win32" ? "no FIFOs on Windows" : false };
 
 const cwd = () => folder;

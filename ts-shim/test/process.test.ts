@@ -6,7 +6,8 @@ import { afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { MAX_RESTARTS } from "../engine/health.ts";
 import { result, user } from "./support/conversation.ts";
-import { Harness, isAlive, until } from "./support/harness.ts";
+import { Harness, until } from "./support/harness.ts";
+import { isAlive } from "./support/processes.ts";
 
 let harness: Harness;
 afterEach(() => harness.close());

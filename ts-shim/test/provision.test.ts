@@ -1,14 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
@@ -20,6 +12,7 @@ import { ProvisionError, provision } from "../engine/provision.ts";
 import { findPython, hasForedeck, pythonAdvice } from "../engine/python.ts";
 import { run } from "../engine/run.ts";
 import { stateDir } from "../engine/state-dir.ts";
+import { removeFolder } from "./support/processes.ts";
 
 const PATH = process.env.PATH ?? "";
 let folder: string;
@@ -29,9 +22,9 @@ after(() => clearInterval(hold));
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "foredeck-provision-"));
 });
-afterEach(() => {
+afterEach(async () => {
   process.env.PATH = PATH;
-  rmSync(folder, { recursive: true, force: true });
+  await removeFolder(folder);
 });
 
 /** A package like this one whose wheel can be built without a network. */

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { declaredFacilities, keepFacilities, projectKey } from "../switches.ts";
+import { removeFolder } from "./support/processes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "foredeck-switches-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+after(() => removeFolder(folder));
 
 function made(name: string): string {
   const path = join(folder, name);

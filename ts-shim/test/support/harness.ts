@@ -1,11 +1,12 @@
 /** A shim with a real engine process (fake-engine.mjs) and as little of Pi as it touches. */
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { HostMessage } from "../../context/messages.ts";
 import { Shim } from "../../shim.ts";
+import { removeFolder } from "./processes.ts";
 
 const SCRIPT = fileURLToPath(new URL("./fake-engine.mjs", import.meta.url));
 
@@ -90,8 +91,8 @@ export class Harness {
       await this.shim.end("quit");
     } finally {
       clearInterval(this.hold);
-      // An engine that was killed may still be writing when it is emptied.
-      rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+      const engines = this.requests().map(({ pid }) => pid);
+      await removeFolder(this.folder, engines);
     }
   }
 
@@ -141,14 +142,4 @@ export async function until(condition: () => boolean, what: string): Promise<voi
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   throw new Error(`never: ${what}`);
-}
-
-/** Whether a process runs. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
