@@ -13,8 +13,7 @@ from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument, identity_hash
 from foredeck.sources import git
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.git import Repository, shared_name
-from foredeck.sources.pointers import GitName
+from foredeck.sources.git import shared_name
 from foredeck.sources.pointing import pointed, pointer_label
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -136,7 +135,7 @@ def test_what_is_not_there_says_what_to_do(repo: Path, tmp_path: Path) -> None:
     assert "lacks a part" in refusal(repo, "git::a.py")
     assert "git knows no 'abcdef0'" in refusal(repo, "git:abcdef0")
     assert "is in no git repository" in refusal(tmp_path, "git:HEAD:a.py")
-    assert "gone is not there" in refusal(tmp_path / "gone", "git:HEAD:a.py")
+    assert "gone is in no git repository" in refusal(tmp_path / "gone", "git:HEAD:a.py")
 
 
 def test_a_revision_is_never_an_option(repo: Path) -> None:
@@ -154,7 +153,7 @@ def test_a_pathspec_has_no_magic(repo: Path) -> None:
 def test_git_is_not_waited_for(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(git, "DEADLINE_S", 0)
     with pytest.raises(ToolError, match="git took longer than 0 s"):
-        Repository(str(repo), "p").document(GitName("HEAD", "src/a.py"), 1000)
+        read(repo, "git:HEAD:src/a.py")
 
 
 def test_without_git_the_user_reads_so(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

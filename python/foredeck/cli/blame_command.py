@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SHOWN_ID = 13
 """So much of a session's id tells it from those begun in other milliseconds."""
 
+MOST_BYTES = 64 * 1024 * 1024
+"""Of a file whose lines are blamed."""
+
 _LINES = re.compile(r"(?P<file>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 
@@ -36,7 +39,7 @@ def _run(args: Namespace) -> int:
         found = find_object(store, name)
         versions = _versions(store, found)
         lines = blame(store, versions, _unstored(found, versions))
-    commits = _commits(found, len(lines))
+    commits = _commits(found, [line.text for line in lines])
     shown = lines[first - 1 : last]
     if not shown:
         raise NotFound(f"{found.name} has {len(lines)} lines, no line {first}.")
@@ -92,30 +95,39 @@ def _path(store: Store, object: str) -> str:
 def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
     """What stands on the disk, where that is text and no stored version."""
     from foredeck.model.canonical import sha256_hex
+    from foredeck.regular_files import read_regular
     from foredeck.sources.classify import decode
 
-    path = Path(found.path or "")
-    if not path.is_file():
+    try:
+        raw = read_regular(found.path or "", MOST_BYTES)
+    except OSError:
         return None
-    raw = path.read_bytes()
     if sha256_hex(raw) == versions[-1].fields.get("source_hash"):
         return None
     return decode(raw)
 
 
-def _commits(found: Found, count: int) -> dict[int, str]:
-    """By line, the commit that took it in, where git knows the file as it is on the disk."""
+def _commits(found: Found, lines: Sequence[str]) -> dict[int, str]:
+    """By line, from 1, the commit that brought it, as far as git knows the file."""
     from foredeck.errors import ToolError
-    from foredeck.sources.git import Repository
+    from foredeck.sources.git import repository
+    from foredeck.timeline.origins import equal_runs
 
     path = Path(found.path or "")
     if not path.is_file():
         return {}
     try:
-        commits = Repository(str(path.parent), "").commits_of(path.name)
+        with repository(str(path.parent)) as opened:
+            blamed = opened.blamed(path.name)
     except ToolError:
         return {}
-    return commits if max(commits, default=0) <= count else {}
+    committed = [text.rstrip("\r") for _, text in blamed]
+    runs = equal_runs(committed, [text.rstrip("\r") for text in lines])
+    return {
+        into + offset + 1: blamed[at + offset][0]
+        for at, into, size in runs
+        for offset in range(size)
+    }
 
 
 def _show_prompt(args: Namespace, found: Found, line: BlamedLine) -> int:

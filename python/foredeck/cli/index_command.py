@@ -40,6 +40,9 @@ def _run(args: Namespace) -> int:
     parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]
     parts += [f"{done.moved:,} of the new ones renamed"] if done.moved else []
     parts += [f"{done.unreadable:,} that could not be read"] if done.unreadable else []
+    parts += (
+        [f"{counted(done.outside, 'link')} left out that lead elsewhere"] if done.outside else []
+    )
     print(f"{counted(done.files, 'file')}: {', '.join(parts)}.")
     return 0
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,8 @@ from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.portions import portions
 from foredeck.model.sources import path_of
 from foredeck.sources.disk import DiskSource
+from foredeck.sources.filesystem import is_within
+from foredeck.sources.git_process import GitUnusable, opened_git
 from foredeck.sources.indexing import Limits, Sighting
 from foredeck.sources.opening import open_filesystems, open_source
 from foredeck.sources.pointing import pointer_label
@@ -26,6 +28,9 @@ BATCH = 200
 """Files per transaction."""
 
 ATTEMPTS = 5
+GIT_S = 30.0
+"""How long git may take to list a folder; then the folder is walked through."""
+
 SKIPPED = frozenset({"node_modules", "__pycache__"})
 """Folders that are passed over where git does not say what to ignore, as all hidden ones are."""
 
@@ -43,7 +48,8 @@ class TooManyFiles(ForedeckError):
 class Indexed:
     """What came of it: how many files were looked at, and what was new of them.
 
-    `moved` counts those among `new` that another file was renamed to.
+    `moved` counts those among `new` that another file was renamed to, `outside` links that lead
+    out of the repository or the folder: what is there was not asked for.
     """
 
     files: int = 0
@@ -52,6 +58,7 @@ class Indexed:
     deleted: int = 0
     moved: int = 0
     unreadable: int = 0
+    outside: int = 0
 
     def count(self, sighting: Sighting) -> None:
         """Count one look at a file."""
@@ -78,7 +85,8 @@ def index_paths(
     renamed where another holds the same bytes. Doing it again changes nothing. Raises
     `TooManyFiles` before anything is written.
     """
-    files = list(islice(_files(paths), limit + 1))
+    done = Indexed()
+    files = list(islice(_files(paths, done), limit + 1))
     if len(files) > limit:
         raise TooManyFiles(
             f"there are more than {limit:,} files: name folders that hold fewer, or raise --limit"
@@ -86,7 +94,6 @@ def index_paths(
     filesystems = open_filesystems(config, os.getcwd())  # noqa: PTH109
     limits = Limits(config.limits.max_file_bytes, max(len(files), 1))
     source = DiskSource(store, filesystems, limits)
-    done = Indexed()
     gone = [path for path in _known(store, paths) if not os.path.lexists(path)]
     if gone:
         fresh = [path for path in files if store.head(source.identify(path)[0]) is None]
@@ -157,17 +164,17 @@ def _known(store: Store, paths: Sequence[str]) -> list[str]:
     found = []
     for head in store.query("file"):
         path = path_of(head.fields) or ""
-        below = any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+        below = any(is_within(path, root) for root in roots)
         if below and head.fields.get("state") != "deleted":
             found.append(path)
     return found
 
 
-def _files(paths: Sequence[str]) -> Iterator[str]:
-    """The files that are meant, each once."""
+def _files(paths: Sequence[str], done: Indexed) -> Iterator[str]:
+    """The files that are meant, each once; `done` counts links that are left out."""
     seen: set[str] = set()
     for path in paths:
-        listed = _in_folder(os.path.abspath(path)) if os.path.isdir(path) else [path]
+        listed = _in_folder(os.path.abspath(path), done) if os.path.isdir(path) else [path]
         for file in listed:
             full = os.path.abspath(file)
             if full not in seen:
@@ -175,24 +182,34 @@ def _files(paths: Sequence[str]) -> Iterator[str]:
                 yield full
 
 
-def _in_folder(folder: str) -> Iterator[str]:
-    listed = _listed_by_git(folder)
-    for path in _walked(folder) if listed is None else listed:
-        if os.path.isfile(path):
+def _in_folder(folder: str, done: Indexed) -> Iterator[str]:
+    """The files in a folder. Whoever made it may have put in links to anything."""
+    top, listed = _listed_by_git(folder) or (folder, _walked(folder))
+    top = os.path.realpath(top)
+    for path in listed:
+        if not os.path.isfile(path):
+            continue
+        if is_within(os.path.realpath(path), top):
             yield path
+        else:
+            done.outside += 1
 
 
-def _listed_by_git(folder: str) -> list[str] | None:
-    """What git tracks or would track there; None where there is no git, or no repository."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+def _listed_by_git(folder: str) -> tuple[str, list[str]] | None:
+    """The repository's folder, and what git tracks or would track here; None where there is no
+    git, or no repository."""
+    end = time.monotonic() + GIT_S
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    except OSError:
+        with opened_git(folder) as git:
+            names = ("-z", "--cached", "--others", "--exclude-standard")
+            answer = git.run("ls-files", *names, until=end)
+            top = git.top
+    except GitUnusable:
         return None
-    if done.returncode != 0:
+    if answer.code:
         return None
-    names = filter(None, done.stdout.split(b"\0"))
-    return sorted(os.path.join(folder, os.fsdecode(name)) for name in names)
+    found = filter(None, answer.out.split(b"\0"))
+    return top, sorted(os.path.join(folder, os.fsdecode(name)) for name in found)
 
 
 def _walked(folder: str) -> Iterator[str]:

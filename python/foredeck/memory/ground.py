@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from foredeck.errors import ToolError
 from foredeck.memory.rules import MemoryRefused
 from foredeck.model.memory import Ground
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.git import Repository
+from foredeck.sources.git import Repository, repository
+from foredeck.sources.git_folder import find_git
 from foredeck.store.protocol import Store
 
 _COMMIT = "git:"
@@ -79,7 +81,8 @@ class GroundReader:
     def _commit(self, name: str) -> Ground:
         folder = self._filesystems.cwd
         try:
-            commit = self._repository(folder).commit(name.removeprefix(_COMMIT))
+            with self._repository(folder) as opened:
+                commit = opened.commit(name.removeprefix(_COMMIT))
         except ToolError as error:
             raise MemoryRefused(str(error)) from error
         return Ground(kind="commit", path=folder, version=commit)
@@ -94,17 +97,18 @@ class GroundReader:
         known = self._commits.get(key)
         if known is None or state is None or known[0] != state:
             try:
-                known = state, self._repository(ground.path).contains(ground.version)
+                with self._repository(ground.path) as opened:
+                    known = state, opened.contains(ground.version)
             except ToolError:
                 known = state, False
             self._commits[key] = known
         return known[1]
 
-    def _repository(self, folder: str) -> Repository:
+    def _repository(self, folder: str) -> AbstractContextManager[Repository]:
         local = self._filesystems.locate(folder).local
         if local is None:
             raise ToolError(f"{folder} cannot be reached from here.")
-        return Repository(local, "")
+        return repository(local)
 
 
 def names_of(grounds: Iterable[Ground]) -> list[str]:
@@ -127,10 +131,9 @@ def _hash_of(path: str) -> str:
 
 def _last_move(folder: str) -> _State | None:
     """When git last noted that something else is checked out; None where that cannot be seen."""
-    here = Path(folder).absolute()
-    git = next((git for at in (here, *here.parents) if (git := at / ".git").exists()), None)
+    found = find_git(folder, FilesystemMap("", cwd=folder))
     try:
-        # Of a worktree `.git` is a file, and its log lies elsewhere: git is asked each time.
-        return None if git is None else _state_of(str(git / "logs" / "HEAD"))
+        own = None if found is None else found.own
+        return None if own is None else _state_of(str(Path(own, "logs", "HEAD")))
     except OSError:
         return None

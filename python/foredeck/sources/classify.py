@@ -21,6 +21,9 @@ import time
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from foredeck.regular_files import NotRegular, open_regular
+from foredeck.sources.filesystem import is_within
+
 Kind = Literal[
     "text", "binary", "huge", "unreadable", "special", "directory", "missing", "unreachable"
 ]
@@ -126,7 +129,10 @@ def _open_and_read(
     path: str, max_bytes: int, hashed_bytes: int, device: int | None, project: str | None
 ) -> Look:
     try:
-        handle = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
+        handle = open_regular(path)
+    except NotRegular:
+        status = os.stat(path)
+        return _seen(path, status, "special", detail=_special_kind(status.st_mode))
     except OSError as error:
         if error.errno in _DENIED:
             return Look("unreadable", detail=error.strerror or "")
@@ -139,20 +145,9 @@ def _open_and_read(
         os.close(handle)
 
 
-# Not to block, even where a FIFO has taken the place of the file since it was looked at.
-_OPEN_FLAGS = (
-    getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
-
-
 def _read_open(path: str, handle: int, max_bytes: int, hashed_bytes: int) -> Look:
     # The time from before reading: a change meanwhile must not seem to have been long ago.
     now_ns, before = time.time_ns(), os.fstat(handle)
-    if not stat.S_ISREG(before.st_mode):
-        return _seen(path, before, "special", detail=_special_kind(before.st_mode))
     read, after = _read(handle, max_bytes, hashed_bytes), os.fstat(handle)
     for _ in range(_RETRIES):
         if fingerprint(before) == fingerprint(after):
@@ -236,11 +231,7 @@ def _removed(path: str, device: int | None, project: str | None) -> bool:
             folder, direct = above, False
     if device is not None:
         return status.st_dev == device
-    return direct or (project is not None and _is_within(folder, project))
-
-
-def _is_within(folder: str, project: str) -> bool:
-    return folder == project or folder.startswith(project.rstrip(os.sep) + os.sep)
+    return direct or (project is not None and is_within(folder, project))
 
 
 def _device_of_folder(path: str) -> int | None:

@@ -115,7 +115,7 @@ class FilesystemMap:
         Without `follow` the disk is not touched and links stay as they are written.
         """
         absolute = self.absolute(path, self._agent_cwd(cwd or self.cwd))
-        found = next((r for r in self._ranges if _within(absolute, r.prefix)), self._rest)
+        found = next((r for r in self._ranges if is_within(absolute, r.prefix)), self._rest)
         named = found.translate(absolute)
         if not found.reachable or not _can_exist(named):
             return Location(found.filesystem_id, found.identity(named), None)
@@ -143,7 +143,7 @@ class FilesystemMap:
         shared = (
             r
             for r in self._ranges
-            if r.shared and r.filesystem_id == filesystem_id and _within(path, r.prefix)
+            if r.shared and r.filesystem_id == filesystem_id and is_within(path, r.prefix)
         )
         volume = next(shared, None)
         local = path if volume is None else volume.local(path)
@@ -163,7 +163,7 @@ class FilesystemMap:
         if local is None:
             return path
         found = self._range_here(local)
-        if found.shared and not self.sandboxed and not _within(self.cwd, found.prefix):
+        if found.shared and not self.sandboxed and not is_within(self.cwd, found.prefix):
             return local
         return found.agent_path(local) if found.translated else path
 
@@ -195,7 +195,7 @@ class FilesystemMap:
 
         The host may run on this side and tell its own name of a folder that the container has.
         """
-        if not self.sandboxed or any(_within(cwd, r.prefix) for r in self._ranges):
+        if not self.sandboxed or any(is_within(cwd, r.prefix) for r in self._ranges):
             return cwd
         local = self.real(cwd)
         found = self._range_here(local)
@@ -216,15 +216,15 @@ class FilesystemMap:
 
     def _resolve(self, named: str, found: _Range) -> Location:
         real = self.real(named)
-        if found.translated and not _within(real, found.root):
+        if found.translated and not is_within(real, found.root):
             return Location(found.filesystem_id, found.identity(named), None)
         here = self._range_here(real)
-        if not _within(real, found.root) or len(here.root) > len(found.root):
+        if not is_within(real, found.root) or len(here.root) > len(found.root):
             found = here
         return Location(self._id_here(real, found), found.identity(real), real)
 
     def _range_here(self, local: str) -> _Range:
-        matches = (r for r in self._ranges if _within(local, r.root))
+        matches = (r for r in self._ranges if is_within(local, r.root))
         return max(matches, key=lambda r: len(r.root), default=self._rest)
 
     def _id_here(self, local: str, found: _Range) -> str:
@@ -261,7 +261,7 @@ class _Range:
 
     def identity(self, local: str) -> str:
         """The identity path of a file at a path of this machine."""
-        return self.agent_path(local) if self.shared and _within(local, self.root) else local
+        return self.agent_path(local) if self.shared and is_within(local, self.root) else local
 
     def agent_path(self, local: str) -> str:
         """The path under `prefix` for one of this machine under `root`."""
@@ -272,7 +272,7 @@ class _Range:
 _SEPARATORS = "/" if os.sep == "/" else "/\\"
 
 
-def _within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
     """Whether `path` is `folder` or lies under it, on whole components."""
     bare = folder.rstrip(_SEPARATORS)
     if path == folder:

@@ -1,7 +1,7 @@
 """Files as of a commit, read through the git command. Nothing is written, and nothing fetched.
 
-Only what git has stored is asked for, never the working tree, so that no hook, filter or monitor
-of the repository's runs. All commands about one name share one deadline.
+Only what git has stored is asked for, never the working tree. All commands about one name share
+one deadline.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument, Provenance, identity_hash
 from foredeck.model.sources import GitSource
 from foredeck.sources.classify import decode
+from foredeck.sources.git_process import Git, GitAnswer, GitTimeout, GitUnusable, opened_git
 from foredeck.sources.pointers import GitName
 from foredeck.sources.versions import file_type_of
 
@@ -29,45 +30,45 @@ NEAR = 5
 MAX_LISTED_BYTES = 4 * 1024 * 1024
 """How many bytes of the names in a commit are searched for near ones."""
 
+MAX_BYTES = 512 * 1024 * 1024
+"""Of anything else; more than a blob may have that is read."""
+
 _SCP = re.compile(r"(?:[^@/]+@)?([\w.-]{2,}):(?!//)(.+)")
 _BLAME_HEADER = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
-_QUIET = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    # A partial clone would otherwise fetch what it lacks.
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_LITERAL_PATHSPECS": "1",
-    "LC_ALL": "C",
-}
-_OF_ANOTHER_REPOSITORY = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_PREFIX",
-    "GIT_COMMON_DIR",
-)
-"""Left out: set where git itself has started us, as in a hook, they would make git look there
-and not in the folder."""
 
 
-@dataclass(slots=True)
-class Repository:
+@contextmanager
+def repository(folder: str, project: str = "") -> Iterator[Repository]:
     """The git repository that a folder of this machine is in.
 
-    `project`: what to call it where it has no remote that others know it by.
+    `project`: what to call it where it has no remote that others know it by. Raises `ToolError`.
     """
+    end = time.monotonic() + DEADLINE_S
+    try:
+        with opened_git(folder) as git:
+            yield Repository(git, project, end)
+    except GitTimeout as error:
+        raise ToolError(
+            f"git took longer than {DEADLINE_S:g} s in {folder}: try again, or read the file with "
+            "git show."
+        ) from error
+    except GitUnusable as error:
+        raise ToolError(str(error)) from error
 
-    folder: str
-    project: str
-    _end: float = field(default_factory=lambda: time.monotonic() + DEADLINE_S)
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository, to be asked within `repository`."""
+
+    _git: Git
+    _project: str
+    _end: float
 
     def document(self, name: GitName, max_bytes: int) -> FileDocument:
         """The sealed object of a file as of a commit, or of a blob.
 
         Content of more than `max_bytes` is left out. Raises `ToolError` with what to do.
         """
-        self._check()
         if name.path:
             ref, path, blob = self._in_commit(name)
         else:
@@ -78,7 +79,7 @@ class Repository:
         if size <= max_bytes:
             text = decode(self._run("cat-file", "blob", blob))
             state = "binary" if text is None else "text"
-        source = GitSource(repo=self._name(), ref=ref, path=path)
+        source = GitSource(repo=self._name, ref=ref, path=path)
         fields = {
             "id": identity_hash("file", source),
             "source": source,
@@ -94,29 +95,18 @@ class Repository:
 
     def commit(self, revision: str) -> str:
         """The full id of the commit that a revision means. Raises `ToolError`."""
-        self._check()
         return self._resolved(f"{revision}^{{commit}}", revision)
 
     def contains(self, commit: str) -> bool:
         """Whether what is checked out goes back to a commit. Raises `ToolError`."""
-        return self._try("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+        return self._try("merge-base", "--is-ancestor", commit, "HEAD").code == 0
 
-    def commits_of(self, name: str) -> dict[int, str]:
-        """By line of a file of the folder, from 1, the commit that has it as it is on the disk.
-
-        Lines that are in no commit yet are left out. Raises `ToolError` where git does not know
-        the file, is not there, or takes too long.
-        """
-        blamed = self._run("-c", "core.fsmonitor=false", "blame", "--porcelain", "--", name)
-        return dict(_blamed(blamed.decode(errors="replace")))
-
-    def _check(self) -> None:
-        done = self._try("rev-parse", "--git-dir")
-        if done.returncode:
-            said = _said(done)
-            if "not a git repository" in said:
-                raise ToolError(f"{self.folder} is in no git repository.")
-            raise ToolError(f"git cannot read the repository of {self.folder}: {said}")
+    def blamed(self, name: str) -> list[tuple[str, str]]:
+        """The lines of a file of the folder as it was last committed, each with the commit that
+        brought it. Raises `ToolError` where git does not know the file or takes too long."""
+        # Of the file on the disk git would convert the bytes first.
+        said = self._run("blame", "--porcelain", "--no-textconv", "HEAD", "--", name)
+        return list(_blamed(said.decode(errors="replace")))
 
     def _in_commit(self, name: GitName) -> tuple[str, str, str]:
         """The commit, the path from the root, and the blob of a name."""
@@ -136,11 +126,11 @@ class Repository:
 
     def _resolved(self, expression: str, asked: str) -> str:
         done = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
-        found = done.stdout.decode(errors="replace").strip()
-        if done.returncode or not found:
+        found = done.out.decode(errors="replace").strip()
+        if done.code or not found:
             raise ToolError(
-                f"git knows no {asked!r} in {self.folder}: give a branch, a tag, HEAD~N, or more "
-                "of the id. `git log --oneline` lists commits."
+                f"git knows no {asked!r} in {self._git.folder}: give a branch, a tag, HEAD~N, or "
+                "more of the id. `git log --oneline` lists commits."
             )
         return found.splitlines()[-1]
 
@@ -163,52 +153,33 @@ class Repository:
         return f"There is no {name.path!r} in {name.revision} ({commit[:12]}).{hint}"
 
     def _names(self, *arguments: str) -> list[str]:
-        listed = self._run(*arguments)[:MAX_LISTED_BYTES]
+        listed = self._try(*arguments, most=MAX_LISTED_BYTES).out
         return [os.fsdecode(name) for name in listed.split(b"\0") if name]
 
+    @property
     def _name(self) -> str:
-        done = self._try("config", "--get", "remote.origin.url")
-        return shared_name(done.stdout.decode(errors="replace").strip()) or self.project
+        return shared_name(self._git.origin) or self._project
 
     def _run(self, *arguments: str) -> bytes:
         done = self._try(*arguments)
-        if done.returncode:
-            raise ToolError(f"git {arguments[0]} failed in {self.folder}: {_said(done)}")
-        return done.stdout
+        if done.code:
+            raise ToolError(f"git {arguments[0]} failed in {self._git.folder}: {done.said}")
+        return done.out
 
-    def _try(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        left = self._end - time.monotonic()
-        try:
-            if left <= 0:
-                raise subprocess.TimeoutExpired("git", DEADLINE_S)
-            return subprocess.run(
-                ["git", *arguments],
-                cwd=self.folder,
-                env=quiet_environment(),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=left,
-                check=False,
-            )
-        except FileNotFoundError as error:
-            missing = "git" if os.path.isdir(self.folder) else self.folder  # noqa: PTH112
-            raise ToolError(f"{missing} is not there, so nothing of git's can be read.") from error
-        except subprocess.TimeoutExpired as error:
-            raise ToolError(
-                f"git took longer than {DEADLINE_S:g} s in {self.folder}: try again, or read the "
-                "file with git show."
-            ) from error
-        except (OSError, ValueError) as error:
-            raise ToolError(f"git cannot be run in {self.folder}: {error}.") from error
+    def _try(self, *arguments: str, most: int = MAX_BYTES) -> GitAnswer:
+        return self._git.run(*arguments, until=self._end, most=most)
 
 
-def _blamed(porcelain: str) -> Iterator[tuple[int, str]]:
-    """Line numbers with their commits, from what `git blame --porcelain` prints: each line of the
-    file begins with a tab, the header above it with the commit; all zeros is no commit yet."""
+def _blamed(porcelain: str) -> Iterator[tuple[str, str]]:
+    """Commits with their lines, from what `git blame --porcelain` prints: each line of the file
+    begins with a tab, the header above it with the commit."""
+    commit = ""
     for line in porcelain.split("\n"):
         header = _BLAME_HEADER.match(line)
-        if header is not None and header["commit"].strip("0"):
-            yield int(header["line"]), header["commit"]
+        if line.startswith("\t"):
+            yield commit, line[1:]
+        elif header is not None:
+            commit = header["commit"]
 
 
 def shared_name(url: str) -> str:
@@ -224,15 +195,3 @@ def shared_name(url: str) -> str:
         host, path = parts.netloc.rpartition("@")[2], parts.path
     path = path.strip("/").removesuffix(".git")
     return f"{host.lower()}/{path}" if path else ""
-
-
-def quiet_environment() -> dict[str, str]:
-    """The environment of a git that looks at the folder it runs in, asks nobody, and changes and
-    fetches nothing."""
-    ours = ((k, v) for k, v in os.environ.items() if k not in _OF_ANOTHER_REPOSITORY)
-    return {**dict(ours), **_QUIET}
-
-
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return lines[0].removeprefix("fatal: ") if lines else f"exit code {done.returncode}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from foredeck.errors import ToolError
 from foredeck.model.documents import Document, Fields
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.git import Repository
+from foredeck.sources.git import repository
 from foredeck.sources.pointers import git_name, pointer
 from foredeck.sources.projects import project_of
 
@@ -27,7 +27,8 @@ def pointed(name: str, filesystems: FilesystemMap, cwd: str | None, max_bytes: i
     if local is None:
         raise ToolError(f"{folder} cannot be reached from here: read the file with git show.")
     project = project_of(folder, filesystems)
-    return Repository(local, project.id).document(asked, max_bytes)
+    with repository(local, project.id) as opened:
+        return opened.document(asked, max_bytes)
 
 
 def pointer_label(fields: Fields) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from foredeck.model.documents import identity_hash
 from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.git_folder import find_git
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,17 @@ def project_of(folder: str, filesystems: FilesystemMap) -> Project:
     """The project that `folder` is in. The folder need not exist.
 
     A repository is known by its common git folder, which worktrees share; a submodule is a
-    repository of its own. Of what cannot be read from here the path alone counts.
+    repository of its own, and so is a folder whose `.git` points to a repository that does not
+    point back. Of what cannot be read from here the path alone counts.
     """
     start = filesystems.absolute(folder)
-    for place in _upwards(start):
-        git = _common_git_folder(posixpath.join(place, ".git"), filesystems)
-        if git is not None:
-            main = posixpath.dirname(git) if posixpath.basename(git) == ".git" else place
-            return _project(git, main, filesystems)
-    return _project(start, start, filesystems)
+    found = find_git(start, filesystems)
+    if found is None or found.common is None:
+        place = start if found is None else found.top
+        return _project(place, place, filesystems)
+    git = found.common
+    main = posixpath.dirname(git) if posixpath.basename(git) == ".git" else found.top
+    return _project(git, main, filesystems)
 
 
 def folders_of_project(
@@ -51,43 +53,10 @@ def folders_of_project(
 
 def checkout_of(folder: str, filesystems: FilesystemMap) -> str | None:
     """The top folder of the repository or the worktree that `folder` lies in; None for none."""
-    for place in _upwards(filesystems.absolute(folder)):
-        if _common_git_folder(posixpath.join(place, ".git"), filesystems) is not None:
-            return place
-    return None
+    found = find_git(filesystems.absolute(folder), filesystems)
+    return None if found is None else found.top
 
 
 def _project(place: str, root: str, filesystems: FilesystemMap) -> Project:
     source = filesystems.locate(place).source
     return Project(identity_hash("project", source), root, posixpath.basename(root) or root)
-
-
-def _upwards(folder: str) -> Iterator[str]:
-    yield folder
-    while (parent := posixpath.dirname(folder)) != folder:
-        folder = parent
-        yield folder
-
-
-def _common_git_folder(git: str, filesystems: FilesystemMap) -> str | None:
-    """The repository's own folder behind a `.git`: of a worktree that is a file, which names it."""
-    here = filesystems.locate(git).local
-    if here is None:
-        return None
-    if Path(here).is_dir():
-        return git
-    named = _text_of(git, filesystems).partition("gitdir:")[2].strip()
-    if not named:
-        return None
-    own = posixpath.normpath(posixpath.join(posixpath.dirname(git), named))
-    common = _text_of(posixpath.join(own, "commondir"), filesystems)  # a submodule has none
-    return posixpath.normpath(posixpath.join(own, common)) if common else own
-
-
-def _text_of(path: str, filesystems: FilesystemMap) -> str:
-    """The text of a small file of git's, "" where there is none."""
-    here = filesystems.locate(path).local
-    try:
-        return "" if here is None else Path(here).read_text().strip()
-    except (OSError, ValueError):
-        return ""

@@ -46,7 +46,7 @@ def _carry(old: str, new: str, origins: list[int], number: int) -> None:
     olds, news = lines_of(old[start : len(old) - end]), lines_of(new[start : len(new) - end])
     first = old.count("\n", 0, start)
     found = [number] * len(news)
-    for at, into, size in _matches(olds, news):
+    for at, into, size in equal_runs(olds, news):
         found[into : into + size] = origins[first + at : first + at + size]
     origins[first : first + len(olds)] = found
 
@@ -71,7 +71,7 @@ def _begins_line(text: str, at: int) -> bool:
     return at == 0 or text[at - 1] == "\n"
 
 
-def _matches(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int]]:
+def equal_runs(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int]]:
     """Runs of equal lines: where each begins in the old text, in the new one, and how long it is.
 
     Most versions differ in a few places. So equal lines are walked over in strides, and where they
@@ -118,7 +118,7 @@ def _resumed(olds: list[str], at: int, news: list[str], into: int) -> tuple[int,
 def _compared(
     olds: list[str], at: int, end: int, news: list[str], into: int, new_end: int
 ) -> Iterator[tuple[int, int, int]]:
-    """The same as `_matches`, of two stretches, line by line."""
+    """The same as `equal_runs`, of two stretches, line by line."""
     if at == end or into == new_end:
         return
     is_long = end - at + new_end - into > EXACT_LINES

@@ -2,21 +2,19 @@
 # ruff: noqa: PTH118
 """What a command does to files of a working folder too large to be looked through, as git tells.
 
-Git is asked before the command and after it. It is asked by plumbing that compares time stamps and
-starts nothing that the repository names: no hook, filter or monitor.
+Git is asked before the command and after it, by plumbing that compares time stamps.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foredeck.model.file_changes import MISSING, PathState
 from foredeck.model.messages import put_blob
-from foredeck.sources.git import quiet_environment
+from foredeck.sources.git_process import Git, GitUnusable, RunningGit, opened_git
 from foredeck.timeline.states import Captured, capture
 
 AFTER_S = 3.0
@@ -27,7 +25,6 @@ MAX_BYTES = 2 * 1024 * 1024
 """Of one file."""
 CLOCK_NS = 20_000_000
 """By how much a file's time stamp may be behind the clock."""
-_OPTIONS = ("-c", "core.fsmonitor=false", "-c", "core.quotepath=false")
 _DIFFER = ("diff-index", "--raw", "-z", "--no-renames", "--relative", "--ignore-submodules=all")
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _CONVERTED = ("filter", "ident", "eol", "working-tree-encoding")
@@ -72,10 +69,12 @@ def look_at(folder: str, until: float) -> RepositoryLook | None:
     """The folder as git sees it now; None outside git, or where it takes longer than `until` (by
     `time.monotonic`)."""
     began_ns = time.time_ns()
-    said = _all_said(folder, [("rev-parse", "HEAD"), (*_DIFFER, "HEAD"), _UNTRACKED], until)
-    if said is None:
+    asked = [("rev-parse", "HEAD"), (*_DIFFER, "HEAD"), _UNTRACKED]
+    try:
+        with opened_git(folder) as git:
+            commit, differing, untracked = _all_said(git, asked, until)
+    except GitUnusable:
         return None
-    commit, differing, untracked = said
     return RepositoryLook(
         folder,
         began_ns,
@@ -89,19 +88,24 @@ def changed_since(before: RepositoryLook) -> dict[str, Captured | None] | None:
     """The files that have changed since and were not among `before.paths`: what each was, None
     where that cannot be told. None for all where git does not say."""
     until = time.monotonic() + AFTER_S
-    asked = [(*_DIFFER, before.commit), _UNTRACKED]
-    said = _all_said(before.folder, asked, until)
-    if said is None:
+    try:
+        with opened_git(before.folder) as git:
+            return _changed_since(before, git, until)
+    except GitUnusable:
         return None
+
+
+def _changed_since(before: RepositoryLook, git: Git, until: float) -> dict[str, Captured | None]:
+    said = _all_said(git, [(*_DIFFER, before.commit), _UNTRACKED], until)
     known = before.differing | before.untracked
-    differing = [found for found in _raw(before.folder, said[0]) if found.path not in known]
-    new = [path for path in _paths(before.folder, said[1]) if path not in known]
+    differing = [found for found in _raw(git.folder, said[0]) if found.path not in known]
+    new = [path for path in _paths(git.folder, said[1]) if path not in known]
     new += [each.path for each in differing if each.is_new]
     tracked = [each for each in differing if not each.is_new and each.mode != _SUBMODULE]
     found: dict[str, Captured | None] = {
         path: Captured(MISSING) for path in new if not _is_older(path, before.began_ns)
     }
-    found |= _as_committed(before.folder, tracked, until)
+    found |= _as_committed(git, tracked, until)
     return found | {each.path: None for each in differing if each.status == "U"}
 
 
@@ -114,16 +118,16 @@ def _is_older(path: str, began_ns: int) -> bool:
 
 
 def _as_committed(
-    folder: str, files: Sequence[_Differing], until: float
+    git: Git, files: Sequence[_Differing], until: float
 ) -> dict[str, Captured | None]:
     """What these files held, whose bytes were those of the commit."""
     found: dict[str, Captured | None] = {each.path: None for each in files}
-    if not files or _converts_line_ends(folder, until):
+    if not files or _converts_line_ends(git, until):
         return found
     asked = files[:MAX_PATHS]
-    converted = _converted(folder, asked, until)
+    converted = _converted(git, asked, until)
     plain = [each for each in asked if each.path not in converted]
-    texts = _blobs(folder, {each.digest for each in plain}, until)
+    texts = _blobs(git, {each.digest for each in plain}, until)
     for each in plain:
         if (data := texts.get(each.digest)) is not None:
             found[each.path] = _captured(each, data)
@@ -142,36 +146,36 @@ def _captured(file: _Differing, data: bytes) -> Captured:
     return Captured(PathState(kind="file", digest=digest, mode=mode, size=len(data)), data)
 
 
-def _converts_line_ends(folder: str, until: float) -> bool:
-    said = _said(folder, ("config", "--get-regexp", r"^core\.(autocrlf|eol)$"), until, b"")
+def _converts_line_ends(git: Git, until: float) -> bool:
+    said = _said(git, ("config", "--get-regexp", r"^core\.(autocrlf|eol)$"), until, b"")
     settings = dict(line.split(" ", 1) for line in (said or b"").decode().lower().splitlines())
     return settings.get("core.autocrlf") == "true" or settings.get("core.eol") == "crlf"
 
 
-def _converted(folder: str, files: Iterable[_Differing], until: float) -> set[str]:
+def _converted(git: Git, files: Iterable[_Differing], until: float) -> set[str]:
     """Those whose bytes on the disk need not be those of the commit."""
-    names = b"".join(os.fsencode(os.path.relpath(f.path, folder)) + b"\0" for f in files)
-    said = _said(folder, ("check-attr", "-z", "--stdin", *_CONVERTED), until, names)
+    names = b"".join(os.fsencode(os.path.relpath(f.path, git.folder)) + b"\0" for f in files)
+    said = _said(git, ("check-attr", "-z", "--stdin", *_CONVERTED), until, names)
     if said is None:
         return {each.path for each in files}
     fields = said.split(b"\0")
     return {
-        os.path.join(folder, os.fsdecode(path))
+        os.path.join(git.folder, os.fsdecode(path))
         for path, value in zip(fields[::3], fields[2::3], strict=False)
         if value not in (b"unspecified", b"unset")
     }
 
 
-def _blobs(folder: str, digests: set[str], until: float) -> dict[str, bytes]:
+def _blobs(git: Git, digests: set[str], until: float) -> dict[str, bytes]:
     """The bytes of git's blobs, those that are too large left out."""
     asked = "".join(f"{digest}\n" for digest in sorted(digests)).encode()
-    sizes = _said(folder, ("cat-file", "--batch-check"), until, asked) or b""
+    sizes = _said(git, ("cat-file", "--batch-check"), until, asked) or b""
     small = [
         line.split()[0]
         for line in sizes.splitlines()
         if line.split()[1:2] == [b"blob"] and int(line.split()[2]) <= MAX_BYTES
     ]
-    said = _said(folder, ("cat-file", "--batch"), until, b"".join(d + b"\n" for d in small)) or b""
+    said = _said(git, ("cat-file", "--batch"), until, b"".join(d + b"\n" for d in small)) or b""
     found, at = {}, 0
     while (end := said.find(b"\n", at)) > 0:
         digest, _, size = said[at:end].split()
@@ -195,39 +199,28 @@ def _paths(folder: str, said: bytes) -> Iterator[str]:
             yield os.path.join(folder, os.fsdecode(name))
 
 
-def _said(folder: str, arguments: Sequence[str], until: float, given: bytes) -> bytes | None:
+def _said(git: Git, arguments: Sequence[str], until: float, given: bytes) -> bytes | None:
     """What git prints; None where it fails or is late."""
-    process = _start(folder, arguments)
-    return None if process is None else _end(process, until, given)
-
-
-def _all_said(folder: str, asked: Iterable[Sequence[str]], until: float) -> list[bytes] | None:
-    """What git prints, asked side by side; None where one of these fails or is late."""
-    started = [_start(folder, arguments) for arguments in asked]
-    said = [None if process is None else _end(process, until, b"") for process in started]
-    whole = [output for output in said if output is not None]
-    return whole if len(whole) == len(started) else None
-
-
-def _start(folder: str, arguments: Sequence[str]) -> subprocess.Popen[bytes] | None:
     try:
-        return subprocess.Popen(
-            ["git", *_OPTIONS, *arguments],
-            cwd=folder,
-            env=quiet_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-    except OSError:
+        answer = git.run(*arguments, until=until, given=given)
+    except GitUnusable:
         return None
+    return answer.out if answer.code == 0 else None
 
 
-def _end(process: subprocess.Popen[bytes], until: float, given: bytes) -> bytes | None:
+def _all_said(git: Git, asked: Iterable[Sequence[str]], until: float) -> list[bytes]:
+    """What git prints, asked side by side. Raises `GitUnusable` where one fails or is late."""
+    started: list[RunningGit] = []
+    said = []
     try:
-        output, _ = process.communicate(given, timeout=max(0.001, until - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return None
-    return output if process.returncode == 0 else None
+        for arguments in asked:
+            started.append(git.start(*arguments))
+        while started:
+            answer = started.pop(0).end(until)
+            if answer.code:
+                raise GitUnusable(answer.said)
+            said.append(answer.out)
+    finally:
+        for running in started:
+            running.kill()
+    return said

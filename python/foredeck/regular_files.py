@@ -1,0 +1,98 @@
+"""Opening what is named, where it may be anything: only a regular file is opened, without waiting
+for it, and read to a bound.
+
+Whoever opens a named pipe that nobody writes to waits for ever, and `/dev/zero` never ends. Either
+may stand wherever a name leads: in a repository, or in a folder that others can write to.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+SMALL = 1024 * 1024
+"""Bytes; more than any file has that foredeck or git writes for itself."""
+
+_FLAGS = (
+    getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+class NotRegular(OSError):
+    """At the path is a folder, a pipe, a device or the like, or a link that is not followed."""
+
+
+class TooLarge(OSError):
+    """The file has more bytes than are read of it."""
+
+
+def open_regular(
+    path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, follow: bool = True
+) -> int:
+    """The descriptor of a regular file, opened with `flags`; made with mode 0600 if they say so.
+
+    Without `follow` a link is not opened; folders above the file may be links in any case. Raises
+    `OSError`, `NotRegular` among them.
+    """
+    no_follow = 0 if follow else getattr(os, "O_NOFOLLOW", 0)
+    try:
+        # Not opened to find out: that alone can change a device.
+        _check(Path(path).stat(follow_symlinks=follow), path)
+    except FileNotFoundError:
+        if not flags & os.O_CREAT:
+            raise
+    descriptor = os.open(path, flags | _FLAGS | no_follow, 0o600)
+    try:
+        _check(os.fstat(descriptor), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_regular(path: str | os.PathLike[str], most: int = SMALL, *, follow: bool = True) -> bytes:
+    """All bytes of a regular file. Raises `OSError`, `TooLarge` where it has more than `most`."""
+    with os.fdopen(open_regular(path, follow=follow), "rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise TooLarge(errno.EFBIG, f"larger than {most:,} bytes", os.fspath(path))
+    return data
+
+
+def read_text(path: str | os.PathLike[str], most: int = SMALL, *, errors: str = "strict") -> str:
+    """As `read_regular`, of a file in UTF-8. Raises `ValueError` where it is not."""
+    return read_regular(path, most).decode("utf-8", errors)
+
+
+def require_regular(path: str | os.PathLike[str]) -> None:
+    """Raise `NotRegular` where there is something that is no regular file. For what is opened by
+    others, such as a database."""
+    try:
+        _check(Path(path).stat(), path)
+    except FileNotFoundError:
+        return
+
+
+def _check(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        text = f"is {kind_of(status.st_mode)}, not a file"
+        code = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+        raise NotRegular(code, text, os.fspath(path))
+
+
+def kind_of(mode: int) -> str:
+    """What something is that is no regular file."""
+    kinds = (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISLNK, "a link"),
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((name for is_kind, name in kinds if is_kind(mode)), "a special file")

@@ -1,0 +1,275 @@
+# Paths are strings here: not always UTF-8.
+# ruff: noqa: PTH100, PTH112
+"""Running git: the only place that does.
+
+A repository can name programs for git to run in dozens of places, and new versions of git bring
+more. So git never goes by its configuration here, nor by the user's: it gets a git folder of our
+own, with links to what the repository's holds (commits, names, the index), and a configuration of
+ours, into which a few values are copied. No hook, filter, monitor, pager or remote is in it, even
+where somebody changes the repository's own meanwhile. Git is told where the working tree is and
+looks for no repository itself, so that it never takes a folder of a clone for one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from threading import Timer
+from typing import IO
+
+from foredeck.errors import ForedeckError
+from foredeck.regular_files import read_regular
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.git_folder import find_git
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Of what one git prints; one that prints more is ended."""
+
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+_USERS = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+"""Kept of git's own variables. Where git itself has started us, as in a hook, the others would make
+it look there."""
+_NO_USER = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+_OURS = {
+    "core.bare": "false",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.quotePath": "false",
+}
+_TRUTH = "true|false|yes|no|on|off|0|1"
+_COPIED = {
+    "core.autocrlf": f"input|{_TRUTH}",
+    "core.eol": "lf|crlf|native",
+    "core.filemode": _TRUTH,
+    "core.ignorecase": _TRUTH,
+    "core.precomposeunicode": _TRUTH,
+    "core.symlinks": _TRUTH,
+    "core.repositoryformatversion": "[01]",
+    "extensions.objectformat": "sha1|sha256",
+    "extensions.refstorage": "files|reftable",
+}
+"""Keys that are taken over from the repository's configuration and from the user's, where they have
+such a value."""
+
+_SHARED = ("objects", "refs", "packed-refs", "reftable", "shallow", "logs", "info/exclude")
+_OWN = ("index", "MERGE_HEAD", "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD")
+_SMALL = 64 * 1024
+CONFIGURATION_S = 5.0
+"""How long git may take to say what a configuration holds."""
+
+
+class GitUnusable(ForedeckError):
+    """Git is not run in a folder; the text says why."""
+
+
+class GitTimeout(GitUnusable):
+    """Git has taken too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitAnswer:
+    """What a git has printed, its exit status, and the first line of its errors."""
+
+    code: int
+    out: bytes
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunningGit:
+    """A git that has been started; one of `end` and `kill` must be called."""
+
+    folder: str
+    _process: subprocess.Popen[bytes]
+    _errors: IO[bytes]
+
+    def end(self, until: float, most: int = MOST_BYTES) -> GitAnswer:
+        """What it prints until it ends by itself, or has printed more than `most` bytes.
+
+        Raises `GitTimeout` where it is still running at `until` (by `time.monotonic`).
+        """
+        out = self._process.stdout
+        assert out is not None
+        timer = Timer(max(0.0, until - time.monotonic()), self._stop)
+        timer.start()
+        try:
+            data = out.read(most + 1)
+            if len(data) > most:
+                self._stop()
+            code = self._process.wait()
+            self._errors.seek(0)
+            said = self._errors.read(_SMALL).decode(errors="replace").strip().partition("\n")[0]
+        finally:
+            timer.cancel()
+            self._close()
+        if code < 0 and len(data) <= most and time.monotonic() >= until:
+            raise GitTimeout(f"git takes too long in {self.folder}.")
+        return GitAnswer(code, data[:most], said.removeprefix("fatal: ") or f"exit code {code}")
+
+    def kill(self) -> None:
+        """End it now."""
+        self._stop()
+        self._process.wait()
+        self._close()
+
+    def _stop(self) -> None:
+        with suppress(OSError):
+            # With whatever it may have started, which would keep the pipe open.
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def _close(self) -> None:
+        self._errors.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Git for one repository. `folder`, where it runs, and `top` are paths of this machine.
+
+    `origin`: the address of the remote of that name, or "".
+    """
+
+    folder: str
+    top: str
+    origin: str
+    _git_dir: str
+
+    def start(self, *arguments: str, given: bytes = b"") -> RunningGit:
+        """Start a git that reads `given`. Raises `GitUnusable`."""
+        # Before 2.32 git knows nothing of GIT_CONFIG_GLOBAL.
+        homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME"), self._git_dir)
+        place = {"GIT_DIR": self._git_dir, "GIT_WORK_TREE": self.top, **_NO_USER, **homes}
+        return _start(self.folder, arguments, place, given)
+
+    def run(
+        self, *arguments: str, until: float, given: bytes = b"", most: int = MOST_BYTES
+    ) -> GitAnswer:
+        """As `start` and `end`."""
+        return self.start(*arguments, given=given).end(until, most)
+
+
+@contextmanager
+def opened_git(folder: str) -> Iterator[Git]:
+    """Git in a folder, for the repository that this is in. Raises `GitUnusable`."""
+    found = find_git(os.path.abspath(folder), FilesystemMap("", cwd=folder))
+    if found is None:
+        raise GitUnusable(f"{folder} is in no git repository.")
+    if found.own is None or found.common is None:
+        raise GitUnusable(f"{found.top}/.git leads to a repository that is not this folder's.")
+    own, common = Path(found.own), Path(found.common)
+    with tempfile.TemporaryDirectory(prefix="foredeck-git-") as name:
+        place = Path(name)
+        try:
+            said = _repositorys_configuration(read_regular(common / "config"))
+            _furnish(place, own, common, {**_users_configuration(), **said})
+        except (OSError, ValueError) as error:
+            raise GitUnusable(f"git cannot read the repository of {folder}: {error}") from error
+        yield Git(folder, found.top, said.get("remote.origin.url", ""), name)
+
+
+def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> None:
+    """Make a git folder of what the repository's holds."""
+    (place / "HEAD").write_bytes(read_regular(own / "HEAD", _SMALL))
+    (place / "info").mkdir()
+    parts = [path.name for path in own.glob("sharedindex.*")]
+    for held, names in ((common.resolve(), _SHARED), (own.resolve(), (*_OWN, *parts))):
+        for name in names:
+            target = (held / name).resolve()
+            if not target.is_relative_to(held):
+                raise ValueError(f"its {name} is elsewhere")
+            if target.is_file() or target.is_dir():
+                (place / name).symlink_to(target)
+    ours = {**_OURS, "core.excludesFile": _users_configuration()["core.excludesfile"]}
+    for key, allowed in _COPIED.items():
+        if re.fullmatch(allowed, value := said.get(key, ""), re.IGNORECASE):
+            ours[key] = value
+    lines = []
+    for key, value in ours.items():
+        section, _, name = key.partition(".")
+        text = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        lines.append(f'[{section}]\n\t{name} = "{text}"\n')
+    (place / "config").write_bytes(os.fsencode("".join(lines)))
+
+
+@lru_cache(maxsize=16)
+def _repositorys_configuration(text: bytes) -> Mapping[str, str]:
+    """What a repository's configuration says by itself, without what it includes."""
+    with tempfile.NamedTemporaryFile(prefix="foredeck-git-") as file:
+        file.write(text)
+        file.flush()
+        return _listed("--file", file.name)
+
+
+@cache
+def _users_configuration() -> Mapping[str, str]:
+    """What the user's configuration says of all repositories, with the file that names what is
+    ignored everywhere."""
+    try:
+        said = _listed("--includes")
+    except (GitUnusable, ValueError):
+        said = {}
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config")
+    ignored = Path(said.get("core.excludesfile") or settings / "git" / "ignore")
+    return {**said, "core.excludesfile": str(ignored.expanduser())}
+
+
+def _listed(*options: str) -> dict[str, str]:
+    nowhere = {"GIT_DIR": os.devnull}
+    running = _start(tempfile.gettempdir(), ("config", "-z", "--list", *options), nowhere, b"")
+    answer = running.end(time.monotonic() + CONFIGURATION_S)
+    if answer.code:
+        raise ValueError(answer.said)
+    entries = (entry.partition("\n") for entry in os.fsdecode(answer.out).split("\0"))
+    return {key: value if sign else "true" for key, sign, value in entries if key}
+
+
+def _start(
+    folder: str, arguments: Sequence[str], place: Mapping[str, str], given: bytes
+) -> RunningGit:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _USERS}
+    # Files and no pipes: writing to one pipe while git fills another could block both.
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
+    with tempfile.TemporaryFile() as source:
+        source.write(given)
+        source.seek(0)
+        try:
+            process = subprocess.Popen(
+                ["git", *arguments],
+                cwd=folder,
+                env={**kept, **_ENVIRONMENT, **place},
+                stdin=source,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            errors.close()
+            missing = "git" if os.path.isdir(folder) else folder
+            if isinstance(error, FileNotFoundError):
+                text = f"{missing} is not there, so nothing of git's can be read."
+            else:
+                text = f"git cannot be run in {folder}: {error}."
+            raise GitUnusable(text) from error
+    return RunningGit(folder, process, errors)
