@@ -17,6 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 import foredeck
 import foredeck_bench
+from foredeck.cli import person
 from foredeck_bench.injections import Injections, NoInjections, load_injections
 from patience import be_patient
 from store.two_nodes import machines
@@ -111,6 +112,14 @@ def _private_state(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> N
     home = next(_homes)
     home.mkdir(mode=0o700)
     monkeypatch.setenv("FOREDECK_HOME", str(home))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _typed_by_a_person() -> Iterator[None]:
+    """What tests run in this process is typed in a terminal, also while an engine is at work."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(person, "has_terminal", lambda: True)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -50,6 +50,7 @@ STORE = (
         "whole",
         "archives",
         "quarantine",
+        "at_work",
         "copying",
     ),
     *("kind", "registry", "sqlite", "session_cache", "opening"),

@@ -60,6 +60,15 @@ class StoreUnavailable(StoreError):
 class StoreDamaged(StoreUnavailable):
     """The store's file is damaged, or no database at all."""
 
+    found = "damaged"
+    """What the file is, in one word."""
+
+
+class StoreEmpty(StoreDamaged):
+    """The store's file has lost all that was in it."""
+
+    found = "empty"
+
 
 class OutOfSync(ForedeckError):
     """The host speaks of messages that the engine does not hold: it must send everything."""

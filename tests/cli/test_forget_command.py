@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from contextlib import closing
@@ -15,14 +16,17 @@ from context.messages import lines, user
 from context.scenes import ask, bash
 from foredeck.cli.main import main
 from foredeck.config import Config
+from foredeck.context.state.opening import CUT
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
+from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Batch
 from foredeck.store.session_cache import read_cached, write_cached
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared
+from foredeck_bench.file_agent import FileAgent
 from store.xtdb_node import installed_home
 
 SECRET = "a private word that only this session holds: xyzzy"
@@ -192,6 +196,64 @@ def test_a_forgotten_session_can_begin_again(home: Path) -> None:
     assert SECRET not in host.call().text(0)
     assert host.state.log.newest == 1
     host.close()
+
+
+def test_a_session_that_is_open_stays(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    agent = FileAgent(home, work, "open")
+    agent.answer()
+    capsys.readouterr()
+    assert forget(home, "open", "--yes") == 2
+    assert f"session open is open in Pi (process {os.getpid()})" in capsys.readouterr().err
+    assert forget(home, "open", "--dry-run") == 0
+    assert forget(home, "first", "--yes") == 0
+    agent.close()
+    assert forget(home, "open", "--yes") == 0
+
+
+@pytest.fixture
+def left_over(home: Path) -> Host:
+    """A session that was erased while its engine was at work, and of which that has written more,
+    as one did that could not know: its last call, without what that goes on from."""
+    host = Host(home, session="first-left", checked=False)
+    for number in range(4):
+        bash(host, f"l{number}")
+    host.close()
+    with closing(open_sqlite(Config(home=home).sqlite_file)) as store:
+        newest = {f"{type}:first-left:4" for type in ("call", "turn")} | {"chat:first-left", "l3"}
+        going = set(documents_of(store, "first-left")) - newest
+        store.erase(going, [])
+    return host
+
+
+def test_what_is_left_of_a_session_is_named_and_erased(
+    home: Path, left_over: Host, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del left_over
+    main(["doctor", "--home", str(home)])
+    assert "earlier calls are missing of first-left" in capsys.readouterr().out
+    assert forget(home, "first-left", "--yes") == 0
+    capsys.readouterr()
+    main(["doctor", "--home", str(home)])
+    assert "first-left" not in capsys.readouterr().out
+
+
+def test_what_is_left_of_a_session_begins_anew(home: Path, left_over: Host) -> None:
+    """Which failed at each resume, for good."""
+    again = Host(home, session="first-left", checked=False)
+    again.messages, again.entries = list(left_over.messages), list(left_over.entries)
+    assert again.state.pending.user_messages == [CUT]
+    assert ask(again, "Are you there?").call is not None
+    bash(again, "l9")
+    again.close()
+    resumed = Host(home, session="first-left", checked=False)
+    resumed.messages, resumed.entries = list(again.messages), list(again.entries)
+    assert resumed.state.pending.user_messages == []
+    assert ask(resumed, "And now?").call is not None
+    resumed.close()
 
 
 def test_vacuum_gives_space_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

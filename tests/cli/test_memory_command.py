@@ -171,5 +171,5 @@ def test_what_an_agent_runs_is_no_act_of_the_users(
     monkeypatch.setenv("FOREDECK_SESSION", "an agent's")
 
     assert main([argument.format(name) for argument in arguments]) == 2
-    assert "by your own acts" in capsys.readouterr().err
+    assert "is for you alone" in capsys.readouterr().err
     assert told("list", "--all") == before

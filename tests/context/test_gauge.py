@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from context.driver import Host
 from context.messages import assistant, image, user
 from context.sent import Sent
-from foredeck.cli.checks.calibration import check_calibration
+from foredeck.cli.checks.stored import check_stored
 from foredeck.config import Config
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.images import UNKNOWN_TOKENS, image_tokens, pixels_of
@@ -87,13 +87,13 @@ def test_the_rate_is_there_for_the_next_session_and_engine(tmp_path: Path) -> No
     assert head is not None
     assert head.fields["chars_per_token"] == pytest.approx(2.5, rel=0.01)
     other.close()
-    (told,) = check_calibration(Config(home=tmp_path))
+    (told,) = check_stored(Config(home=tmp_path), forget_refusals=False)
     rate, calls = head.fields["chars_per_token"], len(head.fields["points"])
     assert told.text == f"{MODEL}: {rate} characters a token ({calls} calls)"
 
 
 def test_doctor_says_that_sizes_are_estimated(tmp_path: Path) -> None:
-    (told,) = check_calibration(Config(home=tmp_path))
+    (told,) = check_stored(Config(home=tmp_path), forget_refusals=False)
     assert (told.status, "estimated" in told.text) == ("ok", True)
     assert not (tmp_path / "foredeck.db").exists()
 

@@ -10,11 +10,12 @@ from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, finish
 from context.sent import Sent
 from context.test_window import folded
-from foredeck.cli.checks.seals import check_seals, forget_refusals
+from foredeck.cli.checks.stored import SEALS, check_stored
 from foredeck.config import Config
 from foredeck.context.calls.sealing import has_refused
 from foredeck.context.messages.refusals import is_about_seals
 from foredeck.context.messages.seals import SEALINGS, binds_by_table
+from foredeck.finding import Finding
 from foredeck.model.call_values import Decision
 
 GPT = {"api": "openai-responses", "provider": "openai", "model": "gpt-9"}
@@ -319,18 +320,23 @@ def test_a_file_change_that_only_the_refused_prompt_told_is_told_again(host: Hos
     assert host.state.pending.notices.take() == {1: "deleted"}
 
 
+def seals_found(host: Host, *, forget: bool = False) -> list[Finding]:
+    found = check_stored(Config(home=host.home), forget_refusals=forget)
+    return [finding for finding in found if finding.name == SEALS]
+
+
 def test_doctor_shows_it_and_has_it_tried_again(host: Host) -> None:
-    assert list(check_seals(Config(home=host.home))) == []
+    assert seals_found(host) == []
     long_turn(host, GPT)
     assert host.refuse(BOUND)
     host.call()
-    (shown,) = check_seals(Config(home=host.home))
+    (shown,) = seals_found(host)
     assert (shown.status, "openai/gpt-9" in shown.text) == ("ok", True)
     assert "--forget-refusals" in shown.advice
-    (done,) = forget_refusals(Config(home=host.home))
+    (done,) = seals_found(host, forget=True)
     assert "openai/gpt-9" in done.text
-    assert list(check_seals(Config(home=host.home))) == []
-    (none,) = forget_refusals(Config(home=host.home))
+    assert seals_found(host) == []
+    (none,) = seals_found(host, forget=True)
     assert "no model" in none.text
     host.restart()
     finish(host)

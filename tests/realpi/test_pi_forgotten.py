@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
+from foredeck.engine.current import FORGOTTEN
+from foredeck.store.forgetting import forget, plan_forgetting
 from foredeck_bench.scripted import call
 from harness import Asked, Pi, one_version
-from observed import answered, assert_stable, calls_of, stored
+from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
@@ -44,3 +49,63 @@ def test_a_session_deleted_in_pi_is_offered_and_forgotten(pi: Pi, asked: Asked) 
         assert [t.fields["tool"] for t in store.query("toolcall")] == ["read"]
         assert store.query("file")
         assert store.head(f"forgotten:{gone}") is not None
+
+
+@one_version
+def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
+    """Neither by its agent, nor by a command beside it that no terminal tells from the agent's."""
+    program = Path(sys.executable).with_name("foredeck")
+
+    def forget_it(session: str) -> str:
+        return f"{program} forget {session} --yes --home {pi.config().home}"
+
+    model = pi.serve(
+        [
+            call("bash", command=f"env -u FOREDECK_SESSION {forget_it('$FOREDECK_SESSION')}"),
+            "It is not for me to do.",
+            "went on",
+        ]
+    )
+    with pi.rpc(foredeck=True) as rpc:
+        rpc.prompt("erase yourself")
+        said = results(model.requests[-1])[-1]
+        assert "is for you alone" in said
+        with stored(pi) as store:
+            session = session_of(store)
+        beside = subprocess.run(
+            forget_it(session).split(), capture_output=True, text=True, start_new_session=True
+        )
+        assert (beside.returncode, "no terminal" in beside.stderr) == (2, True)
+        rpc.prompt("go on")
+    assert model.violations == []
+    assert_stable(answered(model))
+
+
+def test_a_session_erased_under_pi_begins_anew_and_is_resumed(pi: Pi) -> None:
+    """As on a shared database by another machine, which cannot see that it is open."""
+    model = pi.serve(
+        [
+            call("bash", command="seq 300"),
+            "worked",
+            "began anew",
+            call("bash", command="seq 9"),
+            "resumed",
+        ]
+    )
+    with pi.rpc(foredeck=True) as rpc:
+        rpc.prompt("work")
+        with stored(pi) as store:
+            session = session_of(store)
+            forget(pi.config(), store, plan_forgetting(store, [session]))
+        rpc.prompt("go on")
+        assert [text for text in notified(rpc) if "begins it anew" in text] == [FORGOTTEN]
+    assert pi.print("resume", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    assert len(answered(model)) == 5
+    with stored(pi) as store:
+        records = calls_of(store, session)
+        # The first stands for what was said before: it begins there, and not at a call of before.
+        assert [(r.ordinal, r.parent is None) for r in records] == [
+            (n + 1, n == 0) for n in range(len(records))
+        ]
+        assert session_of(store) == session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import ScriptedModel, Text, call
 from harness import Pi, one_version
-from observed import answered, assert_recorded, calls_of, object_id, session_of, stored
+from observed import answered, assert_recorded, calls_of, notified, object_id, session_of, stored
 
 LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
@@ -177,3 +178,22 @@ def test_no_full_output_where_there_is_none_or_too_much(pi: Pi, bytes_: int, kep
     assert (document.full_output is not None) is kept
     if details and details.get("fullOutputPath"):
         Path(details["fullOutputPath"]).unlink()
+
+
+@one_version
+def test_a_damaged_state_folder_is_told_and_the_agent_works(pi: Pi) -> None:
+    home = pi.workspace.foredeck_home
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "user.key").write_text("nonsense")
+    file = pi.config().sqlite_file
+    file.write_bytes(b"")
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    model = pi.serve([call("bash", command="echo one"), "done"])
+    with pi.rpc(foredeck=True) as rpc:
+        rpc.prompt("go")
+        told = notified(rpc)
+    assert model.violations == []
+    assert [f"{home / 'user.key'} is damaged" in text for text in told] == [False, True]
+    assert f"{file} is empty: it is kept as" in told[0]
+    with stored(pi) as store:
+        assert len(calls_of(store, session_of(store))) == 2

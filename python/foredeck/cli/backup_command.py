@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json
+from foredeck.cli.person import check_person
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.lookup.texts import counted, short_count, when
@@ -46,6 +47,7 @@ def restore_store(args: Namespace) -> int:
     from foredeck.store.registry import store_kind
 
     config = resolve_config(args).config
+    check_person(config.home, "Replacing the store")
     _check_no_purge(config.home)
     ensure_home(config.home)
     with Progress("restoring, step") as progress:

@@ -33,10 +33,9 @@ def _run(args: Namespace) -> int:
 
 
 def _check(args: Namespace) -> Iterator[Finding]:
-    from foredeck.cli.checks.calibration import check_calibration
     from foredeck.cli.checks.programs import check_programs
-    from foredeck.cli.checks.seals import check_seals, forget_refusals
     from foredeck.cli.checks.state import check_config, check_state
+    from foredeck.cli.checks.stored import check_stored
     from foredeck.cli.checks.watcher import check_watcher
 
     yield from check_programs()
@@ -45,8 +44,7 @@ def _check(args: Namespace) -> Iterator[Finding]:
     found = list(check_state(config))
     yield from found
     if found[-1].status != "problem":
-        yield from check_calibration(config)
-        yield from (forget_refusals if args.forget_refusals else check_seals)(config)
+        yield from check_stored(config, forget_refusals=args.forget_refusals)
     if config.sources.watch:
         yield from check_watcher()
 

@@ -5,23 +5,27 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json
+from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ForedeckError
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
+from foredeck.store.at_work import engines_at_work
 
 if TYPE_CHECKING:
     from foredeck.store.forgetting import Forgetting
+    from foredeck.store.protocol import Store
 
 
-class NotConfirmed(ForedeckError):
-    """The user has not said yes."""
+class StillOpen(ForedeckError):
+    """A session is open in Pi."""
 
     exit_code = 2
 
@@ -32,11 +36,17 @@ def _forget(args: Namespace) -> int:
     from foredeck.store.forgetting import forget, plan_forgetting
 
     config = resolve_config(args).config
+    if not args.dry_run:
+        check_person(config.home, "Erasing")
     with opened_store(args) as store, Progress("looking through the store") as progress:
-        sessions = list(dict.fromkeys(find_session(store, name) for name in args.session))
+        sessions = list(dict.fromkeys(_session(store, name) for name in args.session))
+        if not args.dry_run:
+            _check_closed(config.home, sessions)
         plans = plan_forgetting(store, sessions, progress.advance)
         if not args.dry_run:
             _confirm(args, plans)
+            # Again: a session may have been opened while the user was asked.
+            _check_closed(config.home, sessions)
             going = {id for plan in plans for id in plan.documents}
             tombstones = {forgotten_id(plan.session) for plan in plans}
             with layers_without(config.home, store, going, tombstones):
@@ -46,18 +56,35 @@ def _forget(args: Namespace) -> int:
                     plans,
                     lambda session: progress.advance(note=f"erasing {session}"),
                 )
+        if store.is_shared and not args.json:
+            print(
+                "Which sessions other machines have open cannot be seen here. Where this is one of "
+                "them it goes on there, and what it writes is stored again."
+            )
     return _report(args, plans)
+
+
+def _session(store: Store, name: str) -> str:
+    """The session that is meant. Of one that was erased while it was open only calls may be left.
+    Raises `NotFound`."""
+    return name if store.query("call", {"session": name}, limit=1) else find_session(store, name)
 
 
 def _confirm(args: Namespace, plans: list[Forgetting]) -> None:
     if args.yes:
         return
-    if not sys.stdin.isatty():
-        raise NotConfirmed("nothing was erased: say --yes, or --dry-run to see what would go")
-    for plan in plans:
-        print(_told(plan, "would go"))
-    if input("This cannot be undone. Erase it? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise NotConfirmed("nothing was erased")
+    if sys.stdin.isatty():
+        for plan in plans:
+            print(_told(plan, "would go"))
+    confirm("This cannot be undone. Erase it?", nothing="nothing was erased")
+
+
+def _check_closed(home: Path, sessions: list[str]) -> None:
+    """Raise `StillOpen` for a session that an engine works on: it would write it again."""
+    for engine in engines_at_work(home):
+        if engine.session in sessions:
+            where = f" (process {engine.host})" if engine.host else ""
+            raise StillOpen(f"session {engine.session} is open in Pi{where}: end it there first")
 
 
 def _report(args: Namespace, plans: list[Forgetting]) -> int:
@@ -136,10 +163,11 @@ COMMANDS = {
             "store's file and its log, and of XTDB the local copy and the database, and the index\n"
             "of `foredeck search`; what else is derived from the store is emptied, and made again\n"
             "when it is next asked for. Copies on other machines, exports and backups are not\n"
-            "reached. Close Pi in that session first; where somebody takes up some of it\n"
-            "meanwhile, nothing is erased. Pi's own session file is Pi's: delete it there. To\n"
-            "tell what others need, the store is read once, however many sessions are named:\n"
-            "seconds for some thousand sessions."
+            "reached. A session that Pi has open is refused, and so is a command of an agent's;\n"
+            "where somebody takes up some of it meanwhile, nothing is erased. Which sessions\n"
+            "other machines have open on a shared database cannot be seen. Pi's own session file\n"
+            "is Pi's: delete it there. To tell what others need, the store is read once, however\n"
+            "many sessions are named: seconds for some thousand sessions."
         ),
         example="foredeck forget 0199 --dry-run",
         configure=_configure_forget,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from foredeck.cli import memory_arguments as arguments
 from foredeck.cli.common import add_flags_of_actions, resolve_config
 from foredeck.cli.output import print_json
+from foredeck.cli.person import check_person, confirm
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError
@@ -30,29 +30,10 @@ if TYPE_CHECKING:
     from foredeck.store.protocol import Store
 
 
-class NotTheUser(ForedeckError):
-    """A command that an agent has run is no act of the user's."""
-
-    exit_code = 2
-
-
 class NotSaidYes(ForedeckError):
     """The user has not said what is to be done."""
 
     exit_code = 2
-
-
-OF_AN_AGENT = "FOREDECK_SESSION"
-"""Set by the Pi extension for all that its session starts."""
-
-
-def check_by_the_user() -> None:
-    """Raise `NotTheUser` for a command that an agent has run."""
-    if os.environ.get(OF_AN_AGENT):
-        raise NotTheUser(
-            "This runs inside an agent's session, and memory changes by your own acts: type "
-            "/memory there, or run it in a terminal of your own."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +60,9 @@ def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterat
     from foredeck.sources.opening import open_filesystems
     from foredeck.sources.projects import project_of
 
-    if acts:
-        check_by_the_user()
     config = resolve_config(args).config
+    if acts:
+        check_person(config.home, "Changing memory")
     folder = str((args.project or Path.cwd()).absolute())
     filesystems = open_filesystems(config, folder)
     with (made_store if makes else opened_store)(args) as store:
@@ -270,12 +251,10 @@ def _family(desk: Desk, name: str) -> list[MemoryEntry]:
 
 
 def _ask_to_delete(desk: Desk, entries: Iterable[MemoryEntry]) -> None:
-    if not sys.stdin.isatty():
-        raise NotSaidYes("nothing was deleted: say --yes")
-    for entry in entries:
-        print(printable(desk.describe.line(entry)))
-    if input("Delete it? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise NotSaidYes("nothing was deleted")
+    if sys.stdin.isatty():
+        for entry in entries:
+            print(printable(desk.describe.line(entry)))
+    confirm("Delete it?", nothing="nothing was deleted")
 
 
 def _done(args: Namespace, desk: Desk, kept: Kept) -> None:

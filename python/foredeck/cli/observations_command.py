@@ -7,9 +7,10 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.editor import NotEdited, edited
 from foredeck.cli.output import print_json
+from foredeck.cli.person import check_person
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
 from foredeck.errors import ForedeckError
@@ -47,6 +48,8 @@ class _Noted:
 
 
 def _run(args: Namespace) -> int:
+    if args.edit or args.text is not None or args.delete:
+        check_person(resolve_config(args).config.home, "Changing observations")
     with made_store(args) as store:
         noted = _noted(args, store)
         if args.edit or args.text is not None:

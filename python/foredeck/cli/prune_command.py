@@ -7,8 +7,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.forget_command import NotConfirmed
 from foredeck.cli.output import print_json
+from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
@@ -29,6 +29,8 @@ def _prune(args: Namespace) -> int:
     from foredeck.pruning.pruning import prune
 
     config = resolve_config(args).config
+    if not args.dry_run:
+        check_person(config.home, "Erasing")
     before_ms = now_ms() - args.days * DAY_MS
     with opened_store(args) as store, Progress("looking through the store") as progress:
         sessions = _sessions(store, args.session)
@@ -56,11 +58,9 @@ def _sessions(store: Store, names: list[str]) -> list[str]:
 def _confirm(args: Namespace, plans: list[Pruning]) -> None:
     if args.yes:
         return
-    if not sys.stdin.isatty():
-        raise NotConfirmed("nothing was pruned: say --yes, or --dry-run to see what would go")
-    _print(plans, "would lose their text")
-    if input("This cannot be undone. Prune it? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise NotConfirmed("nothing was pruned")
+    if sys.stdin.isatty():
+        _print(plans, "would lose their text")
+    confirm("This cannot be undone. Prune it?", nothing="nothing was pruned")
 
 
 def _described(plan: Pruning) -> dict[str, object]:

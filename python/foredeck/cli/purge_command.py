@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.memory_command import check_by_the_user
 from foredeck.cli.output import print_json
+from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
@@ -60,7 +60,7 @@ def _run(args: Namespace) -> int:
 
     config = resolve_config(args).config
     if not args.dry_run:
-        check_by_the_user()
+        check_person(config.home, "Erasing")
         check_alone(config)
         if finish_pending(config):
             print("foredeck: a purge that was interrupted is finished now", file=sys.stderr)
@@ -186,11 +186,9 @@ def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
 def _confirm(args: Namespace, purge: Purge) -> None:
     if args.yes:
         return
-    if not sys.stdin.isatty():
-        raise NotPurged("nothing was purged: say --yes, or --dry-run to see what would change")
-    print(_told(purge, "would be written again"))
-    if input("This cannot be undone. Purge it? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise NotPurged("nothing was purged")
+    if sys.stdin.isatty():
+        print(_told(purge, "would be written again"))
+    confirm("This cannot be undone. Purge it?", nothing="nothing was purged")
 
 
 def _host_files(store: LocalStore, wanted: _Wanted) -> list[str]:

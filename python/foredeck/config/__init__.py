@@ -8,6 +8,7 @@ resolved.origins["seed_window.turns"]  # ValueOrigin(kind="default", place="")
 from foredeck.config.folders import (
     default_home,
     ensure_home,
+    foreign_owner,
     looser_than_private,
     project_config_file,
     user_config_file,
@@ -30,6 +31,7 @@ __all__ = [
     "ValueOrigin",
     "default_home",
     "ensure_home",
+    "foreign_owner",
     "load_config",
     "looser_than_private",
     "project_config_file",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 from pathlib import Path
@@ -56,6 +57,15 @@ def ensure_home(home: Path) -> Path:
 def looser_than_private(home: Path) -> bool:
     """Whether other users of this machine can get into the folder. False on Windows."""
     return sys.platform != "win32" and bool(stat.S_IMODE(home.stat().st_mode) & 0o077)
+
+
+def foreign_owner(home: Path) -> int | None:
+    """The user that the folder belongs to, where that is another one: root may use it all the same,
+    but its owner can read and change what is in it. None on Windows."""
+    if sys.platform == "win32":
+        return None
+    owner = home.stat().st_uid
+    return None if owner == os.geteuid() else owner
 
 
 def _make_private(home: Path) -> None:

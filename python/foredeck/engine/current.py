@@ -12,6 +12,7 @@ from foredeck.engine.opening import OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.errors import OutOfSync, StoreDamaged, ToolError, UnknownSession
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.store.at_work import AtWork
 
 log = logging.getLogger(__name__)
 
@@ -19,16 +20,28 @@ REFUSALS = (OutOfSync, ToolError)
 """Raised before anything has changed: what is in memory is still what is stored."""
 
 
+FORGOTTEN = (
+    "This session was erased with `foredeck forget` while it was open. foredeck begins it anew "
+    "with what Pi still holds."
+)
+
+
 class CurrentSession:
     """Holds at most one session. When work on it fails it is forgotten, and opened again from the
     store at the next request: what is in memory may be ahead of what was committed."""
 
     def __init__(
-        self, opener: SessionOpener, store: RecoverableStore, background: Background
+        self,
+        opener: SessionOpener,
+        store: RecoverableStore,
+        background: Background,
+        at_work: AtWork | None = None,
     ) -> None:
+        """`at_work`: tells commands which session is open; None for a replay, which is nobody's."""
         self._opener = opener
         self._store = store
         self._background = background
+        self._at_work = at_work
         self._params: SessionOpenParams | None = None
         self._calls_at_opening: int | None = None
         self.opened: OpenedSession | None = None
@@ -39,6 +52,7 @@ class CurrentSession:
         if self.opened is None or self.opened.session.id != params.session:
             self.close()
             self._params, self._calls_at_opening = params, params.calls
+            self._say_open(params.session)
         return self.require(params.session)
 
     def require(self, id: str) -> OpenedSession:
@@ -66,6 +80,15 @@ class CurrentSession:
             opened.tidy_memory()
             self.follow()
         return opened
+
+    def begin_anew_if_forgotten(self) -> None:
+        """Before a prompt is assembled: a session that somebody has erased meanwhile (commands
+        refuse to, but other machines cannot see that it is open) begins anew, with a word."""
+        opened = self.opened
+        if opened is not None and opened.session.is_forgotten():
+            self.forget()
+            session = self.require(opened.session.id).session
+            session.pending.user_messages.append(FORGOTTEN)
 
     @contextmanager
     def use(self, id: str) -> Iterator[OpenedSession]:
@@ -148,3 +171,8 @@ class CurrentSession:
             self.opened.close()
         self.forget()
         self._params = None
+        self._say_open(None)
+
+    def _say_open(self, session: str | None) -> None:
+        if self._at_work is not None:
+            self._at_work.on(session)

@@ -23,6 +23,7 @@ from foredeck.engine.current import CurrentSession
 from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.findings import propose_found, questions_of
 from foredeck.engine.garbage import without_garbage_collection
+from foredeck.engine.memory import state_warnings
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.engine.task_commands import with_tasks
@@ -74,6 +75,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.own_tools import FACILITY_TOOLS
 from foredeck.sources import ToolEvent
 from foredeck.sources.toolpaths import WRITERS
+from foredeck.store.at_work import AtWork
 from foredeck.store.protocol import Notify, Store, silent
 
 log = logging.getLogger(__name__)
@@ -105,7 +107,9 @@ class Engine:
         self._store = RecoverableStore(config, notify, store)
         opener = SessionOpener(config, notify, call_soon, recorded, facilities)
         self._background = Background(config.asking, models, show)
-        self._current = CurrentSession(opener, self._store, self._background)
+        is_real = store is None and recorded is None
+        self._at_work = AtWork(config.home) if is_real else None
+        self._current = CurrentSession(opener, self._store, self._background, self._at_work)
         self._later: CallSoon = call_soon or (lambda work: work())
 
     @property
@@ -115,7 +119,8 @@ class Engine:
 
     def initialize(self, params: InitializeParams) -> InitializeResult:
         """Say who we are; the versions of the protocol have been compared already."""
-        del params
+        if self._at_work is not None and params.pid is not None:
+            self._at_work.host = params.pid
         asks = self._config.rewind or self._config.guard != "off"
         return {
             "protocol": PROTOCOL_VERSION,
@@ -123,7 +128,10 @@ class Engine:
             "store": self._config.store,
             "deadline_ms": self._config.deadline_ms,
             "prepare_ms": self._config.prepare_ms if asks else 0,
-            "warnings": self._store.warnings,
+            "warnings": [
+                *self._store.warnings,
+                *state_warnings(self._config, self._store.current),
+            ],
         }
 
     def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
@@ -148,6 +156,8 @@ class Engine:
         """Close the session and the store."""
         self._current.close()
         self._store.close()
+        if self._at_work is not None:
+            self._at_work.close()
 
     def take_history(self, params: SessionHistoryParams) -> SessionHistoryResult:
         """Take in what a session holds, before its first call would have to wait for that."""
@@ -165,6 +175,7 @@ class Engine:
             # Catching up needs an open session. Where it fails the session is forgotten, and
             # opened again for the call.
             self._current.require(params.session)
+            self._current.begin_anew_if_forgotten()
             self._current.catch_up(after_user=ends_with_user(params))
             # After catching up: the model reads what was refused with this very prompt.
             self._current.end_tools()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
-from foredeck.config import Config, user_rules_file
+from foredeck.config import Config, foreign_owner, user_rules_file
 from foredeck.context.state.session import Session
 from foredeck.engine.session_project import session_project
 from foredeck.errors import ForedeckError
@@ -15,8 +16,9 @@ from foredeck.memory.rules import MemoryCaps
 from foredeck.memory.sections import EntriesSection, RulesSection
 from foredeck.memory.session import Inheritance, SessionMemory
 from foredeck.memory.trust import session_statement
-from foredeck.memory.user import User, load_user
+from foredeck.memory.user import KEY_FILE, User, load_user
 from foredeck.sources.opening import open_filesystems
+from foredeck.store.protocol import Store
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +30,26 @@ def user_of(config: Config) -> User | None:
     except (OSError, ForedeckError) as error:
         log.warning("the user's key: %s", error)
         return None
+
+
+def state_warnings(config: Config, store: Store) -> Iterator[str]:
+    """What the user should know of their state folder before anything is kept in it."""
+    home = config.home
+    if home.is_dir() and (owner := foreign_owner(home)) is not None:
+        yield (
+            f"The state folder {home} belongs to user {owner}, who can read and change what is in "
+            "it: set FOREDECK_HOME to a folder of your own."
+        )
+    if (home / KEY_FILE).exists():
+        try:
+            load_user(home)
+        except (OSError, ForedeckError) as error:
+            yield f"Nothing counts as said by you, and nothing is remembered: {error}"
+    elif store.query("memory", limit=1):
+        yield (
+            f"{home / KEY_FILE} is missing: a new one is made, and nothing that is remembered "
+            "counts as said by you. Bring the old one back from a backup."
+        )
 
 
 def begun_by(config: Config, params: SessionOpenParams) -> str | None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foredeck.config import Config
-from foredeck.errors import UnknownSession
 from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import owner_of
 from foredeck.model.portions import portions
@@ -44,9 +43,6 @@ def plan_forgetting(
     """What erasing these sessions takes, one after the other in this order. Reads the whole store
     once, however many they are; `advance` is called again and again. Raises `UnknownSession`, and
     `StoreUnavailable` where nobody can say what others need."""
-    for session in sessions:
-        if store.head(session_object_id(session)) is None:
-            raise UnknownSession(f"No session {session!r} is stored.")
     doomed, kept = _doomed_documents(store, sessions)
     digests = {session: _digests(store, sorted(ids)) for session, ids in doomed.items()}
     _leave_to_the_last(digests)

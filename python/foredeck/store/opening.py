@@ -48,6 +48,6 @@ def open_beside(
         raise damage from None
     kept = f"it is kept as {moved_to.name}" if moved_to else "another process has moved it away"
     return open_store(config, notify=notify), (
-        f"{file} is damaged: {kept}, {store_kind(config.store).describe_replacement()}; "
+        f"{file} is {damage.found}: {kept}, {store_kind(config.store).describe_replacement()}; "
         "Pi's own session files are not touched."
     )

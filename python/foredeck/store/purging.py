@@ -22,6 +22,7 @@ from foredeck.errors import Conflict, Corrupt, ForedeckError
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of, rank_of
 from foredeck.model.user_objects import user_object_id
+from foredeck.store.at_work import engines_at_work
 from foredeck.store.location import holders, private_draft
 from foredeck.store.opening import PENDING_PURGE
 from foredeck.store.portable.lines import blob_line, blob_of_line
@@ -218,8 +219,9 @@ def _load(store: Store, type: str, id: str, token: Token) -> Document:
 
 def check_alone(config: Config) -> None:
     """Raise `PurgeRefused` while an engine works on the store: it would write the text again."""
-    if others := holders(store_kind(config.store).file(config)):
-        pids = ", ".join(map(str, others))
+    engines = {engine.pid for engine in engines_at_work(config.home)}
+    if others := sorted({*holders(store_kind(config.store).file(config)), *engines}):
+        pids = ", ".join(str(pid) for pid in others if pid) or "of another container"
         raise PurgeRefused(f"the store is in use (process {pids}): end what uses it first")
 
 

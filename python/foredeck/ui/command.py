@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from importlib.util import find_spec
 
 from foredeck.cli.common import add_config_flags, resolve_config
+from foredeck.cli.person import check_person
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
 
@@ -29,13 +30,12 @@ def check_packages(what: str) -> None:
 
 def _run(args: Namespace) -> int:
     check_packages("`foredeck ui`")
+    config = resolve_config(args).config
     if args.edit:
-        from foredeck.cli.memory_command import check_by_the_user
-
-        check_by_the_user()
+        check_person(config.home, "Changing memory")
     from foredeck.ui.server import serve
 
-    return serve(resolve_config(args).config, args.port, opens=not args.no_open, edits=args.edit)
+    return serve(config, args.port, opens=not args.no_open, edits=args.edit)
 
 
 def _port(text: str) -> int:

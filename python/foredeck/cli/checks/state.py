@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from foredeck.cli.common import resolve_config
-from foredeck.config import Config, looser_than_private
+from foredeck.config import Config, foreign_owner, looser_than_private
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, ok, problem
 from foredeck.store.location import is_network_filesystem
@@ -74,6 +74,12 @@ def _home_to_be(home: Path) -> Finding:
 
 
 def _permissions(home: Path) -> Finding:
+    if (owner := foreign_owner(home)) is not None:
+        return problem(
+            "permissions",
+            f"{home} belongs to user {owner}, who can read and change what is in it",
+            "Set FOREDECK_HOME to a folder of your own.",
+        )
     if looser_than_private(home):
         mode = stat.S_IMODE(home.stat().st_mode)
         return problem(

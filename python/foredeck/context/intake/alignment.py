@@ -121,7 +121,7 @@ def _match(
     `base`: the call that it must be, if it has a record. `tips`: the rolling hashes of `keys`.
     """
     log, named = session.log, base
-    if log.record(named) is not None:
+    if log.record(named) is not None and named not in log.unsent:
         state = log.replay(named, session.load_record)
         matched = _common(state, keys)
     else:

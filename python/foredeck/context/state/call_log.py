@@ -167,13 +167,26 @@ class CallLog:
         if record is not None and self.by_tip.get(record.tip) == id:
             del self.by_tip[record.tip]
 
+    def leave_out_cut(self) -> bool:
+        """Never go on from calls whose earlier ones are no longer stored, as where a session was
+        erased while it was at work; whether the newest is one of them."""
+        whole: set[str] = set()
+        for id, record in self.records.items():  # parents stand before their children
+            if record.parent is None or record.parent in whole:
+                whole.add(id)
+        cut = [id for id in self.records if id not in whole]
+        for id in cut:
+            self.unsend(id)
+        return self.last is not None and self.last.id not in whole
+
     def chain(self, id: str | None, load: Load) -> list[CallRecord]:
-        """The records from the root to `id`; `load` fetches those of other sessions."""
+        """The records from the root to `id`; `load` fetches those of other sessions. None of them
+        where one is no longer stored: half a chain is not what was sent."""
         chain: list[CallRecord] = []
         while id is not None:
             record = self.record(id) or load(id)
             if record is None:
-                break
+                return []
             chain.append(record)
             id = record.parent
         return chain[::-1]

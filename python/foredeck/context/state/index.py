@@ -73,6 +73,8 @@ class SessionIndex:
     by_label: dict[str, int] = field(default_factory=dict)
     kept: int = 0
     """How many entries are kept for the next process."""
+    _last: int = 0
+    """The highest handle that was given: entries may be missing where a session was erased."""
 
     @classmethod
     def load(cls, session: str, members: Iterable[Member]) -> SessionIndex:
@@ -103,7 +105,7 @@ class SessionIndex:
             metadata_view_hash=seen.metadata_view_hash,
         )
         if known is None:
-            known = Entry(len(self.entries) + 1, seen.object, seen.type, seen.label, ref)
+            known = Entry(self._last + 1, seen.object, seen.type, seen.label, ref)
             self._add(known)
         else:
             known.newest = ref
@@ -125,6 +127,7 @@ class SessionIndex:
 
     def _add(self, entry: Entry) -> None:
         self.entries[entry.ordinal] = entry
+        self._last = max(self._last, entry.ordinal)
         self.by_object[entry.object] = entry.ordinal
         if entry.label:
             self.by_label[entry.label] = entry.ordinal

@@ -25,6 +25,11 @@ from foredeck.model.records import VersionRef
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_paths
 from foredeck.store.protocol import Store
 
+CUT = (
+    "Of the calls of this session that are stored the earlier ones are missing: foredeck begins it "
+    "anew with what the chat still holds."
+)
+
 
 def names_only(source: FileSource) -> Recall:
     """Looks up the files of old tool calls by name only: the disk no longer has what they held.
@@ -74,16 +79,18 @@ def open_session(
     `checkpoint` and `members`: of an earlier process; without them every call record and every
     member is read.
     """
-    chat, wrapper = store.head(chat_id(session)), None
-    if chat is not None:
-        wrapper = store.head(session_object_id(session))
-        parent = None if wrapper is None else wrapper.fields.get("parent_session")
+    wrapper = store.head(session_object_id(session))
+    # Without it the session was erased, whatever an engine has written since.
+    chat = None if wrapper is None else store.head(chat_id(session))
+    if wrapper is not None:
+        parent = wrapper.fields.get("parent_session")
     log = None
     if checkpoint is not None and parent is None:
         log = CallLog.resume(checkpoint, store, session)
     if log is None:
         log = CallLog.load(store.query("call", {"session": session}))
     ancestors = _add_ancestors(log, store, parent)
+    is_cut = log.checkpoint is None and log.leave_out_cut()
     opened = Session(
         id=session,
         cwd=cwd,
@@ -102,13 +109,15 @@ def open_session(
     if chat is None:
         opened.private = private or _is_private(store, parent, started_by)
         _begin(opened, host_file, parent, started_by, begun_by)
-    elif wrapper is not None:
+    if wrapper is not None and chat is not None:
         opened.pending = PendingWork(
             notices=PendingNotices(wrapper.fields.get("untold")),
             behind=KnownTexts(wrapper.fields.get("behind")),
         )
         opened.private = SessionDocument.is_private(wrapper.fields)
         opened.was_read_in = bool(wrapper.fields.get("ingested"))
+    if is_cut:
+        opened.pending.user_messages.append(CUT)
     opened.frame = PromptFrame(version=_system_version(opened))
     return opened
 

@@ -135,6 +135,11 @@ class Session:
         found = self.workspace.pending.get(id) or self.store.get(id, SessionDocument)
         return found if isinstance(found, SessionDocument) else None
 
+    def is_forgotten(self) -> bool:
+        """Whether somebody has erased the session from the store since it was stored."""
+        id = session_object_id(self.id)
+        return id not in self.workspace.pending and self.store.head(id) is None
+
     @property
     def branch_record(self) -> CallRecord | None:
         """The call record that the branch stands at; None before its first call."""

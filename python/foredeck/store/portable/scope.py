@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from foredeck.errors import UnknownSession
-from foredeck.model.documents import chat_id, session_object_id
+from foredeck.model.documents import chat_id
 from foredeck.model.kinds import OWNED, owner_of
 from foredeck.store.protocol import Head, Store, Token
 
 
 def documents_of(store: Store, session: str) -> list[str]:
     """Ids of all documents that belong to a session. Raises `UnknownSession`."""
-    if store.head(session_object_id(session)) is None:
-        raise UnknownSession(f"no session {session!r} in this store")
     own = {type: _own(store, type, session) for type in OWNED}
+    if not any(own.values()):
+        raise UnknownSession(f"no session {session!r} in this store")
     ids = [
         *(head.id for heads in own.values() for head in heads),
         *(head.fields["object"] for head in own["member"]),

@@ -23,7 +23,7 @@ def check_file(file: Path) -> Finding:
     if not file.exists():
         return ok("store", f"{file} (made at first use)")
     try:
-        answer = _quick_check(file)
+        answer, schema = _quick_check(file)
     except StoreUnavailable as error:
         return problem("store", f"{file}: {error}", ELSEWHERE)
     except sqlite3.OperationalError as error:
@@ -32,14 +32,16 @@ def check_file(file: Path) -> Finding:
         return problem("store", f"{file} is damaged: {error}", _START_FRESH)
     if answer != "ok":
         return problem("store", f"{file} is damaged: {answer}", _START_FRESH)
+    if not schema:
+        return problem("store", f"{file} is empty: what was in it is gone", _START_FRESH)
     if looser_than_private(file) and looser_than_private(file.parent):
         return note("store", f"other users can read {file}", f"Run: chmod 600 {file}")
     size = file.stat().st_size / (1024 * 1024)
     return ok("store", f"{file}, {size:,.1f} MiB, no damage found")
 
 
-def _quick_check(file: Path) -> str:
+def _quick_check(file: Path) -> tuple[str, int]:
+    """What SQLite says of the file, and the number of its schema."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         answer: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        check_ours(connection)
-    return answer
+        return answer, check_ours(connection)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from foredeck.errors import StoreUnavailable
+from foredeck.errors import StoreEmpty, StoreUnavailable
 from foredeck.store.location import make_private_file
 from foredeck.store.sqlite.errors import translated
 from foredeck.store.sqlite.schema import check_ours, migrate
@@ -16,6 +16,8 @@ Synchronous = Literal["normal", "full"]
 """What a commit waits for: the operating system has it, or the disk has."""
 
 _RETRY_S = 0.005
+_BEING_MADE_S = 10.0
+"""An empty file that is younger is being made by another process."""
 _LOG_PAGES = 4000
 """16 MB of log before a commit copies it into the file, which takes that commit 5 to 20 ms: one in
 a hundred, instead of one in twenty with SQLite's default. Reading a log of that size after a crash
@@ -31,6 +33,7 @@ def connect(path: Path, synchronous: Synchronous, busy_timeout_ms: int) -> sqlit
     """
     if synchronous not in ("normal", "full"):
         raise ValueError(f"synchronous is 'normal' or 'full', not {synchronous!r}")
+    was_there = _is_older(path, _BEING_MADE_S)
     try:
         make_private_file(path)
     except OSError as error:
@@ -42,16 +45,28 @@ def connect(path: Path, synchronous: Synchronous, busy_timeout_ms: int) -> sqlit
         db = sqlite3.connect(path, timeout=busy_timeout_ms / 1000, isolation_level=None)
         try:
             # Before anything is set: another program's database is left as it is.
-            check_ours(db)
+            if check_ours(db) == 0 and was_there:
+                raise StoreEmpty(
+                    "the file is empty, as after a full disk: `foredeck restore FILE --force` puts "
+                    "a backup in its place; or move it away to start afresh"
+                )
             _configure(db, synchronous, busy_timeout_ms)
             migrate(db)
         except StoreUnavailable as error:
             db.close()
-            raise StoreUnavailable(f"store {path}: {error}") from error
+            raise type(error)(f"store {path}: {error}") from error
         except BaseException:
             db.close()
             raise
     return db
+
+
+def _is_older(path: Path, seconds: float) -> bool:
+    """Whether there is a file that was last written longer ago than that."""
+    try:
+        return time.time() - path.stat().st_mtime > seconds
+    except OSError:
+        return False
 
 
 def _configure(db: sqlite3.Connection, synchronous: Synchronous, busy_timeout_ms: int) -> None:

@@ -1,0 +1,132 @@
+"""Whether a person has asked for a command, and not an agent.
+
+An agent's commands run as its user, so nothing here stops a program that sets out to get around it
+(docs/security.md says what does not). It stops what a model does on its own, or is fooled into:
+dropping a variable, `--yes`, or a process of its own in the background.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from foredeck.errors import ForedeckError
+from foredeck.store.at_work import engines_at_work
+
+OF_AN_AGENT = "FOREDECK_SESSION"
+"""Set by the Pi extension for all that its session starts."""
+
+
+class NotAPerson(ForedeckError):
+    """What only a person may do was asked for by an agent, or may have been."""
+
+    exit_code = 2
+
+
+class NotConfirmed(ForedeckError):
+    """The user has not said yes."""
+
+    exit_code = 2
+
+
+def agent_above(home: Path) -> str | None:
+    """The session whose agent has started this process, empty where it cannot be named; None where
+    no agent has, as far as its ancestors tell."""
+    if session := os.environ.get(OF_AN_AGENT):
+        return session
+    # A command drops a variable with ease, but has Pi among its ancestors all the same.
+    hosts = {engine.host: engine.session for engine in engines_at_work(home) if engine.host}
+    for pid in _ancestors():
+        if pid in hosts:
+            return hosts[pid] or ""
+        if (session := _given(pid, OF_AN_AGENT)) is not None:
+            return session
+    return None
+
+
+def check_person(home: Path, what: str) -> None:
+    """Raise `NotAPerson` where an agent asks for what only a person may do, or may be asking:
+    while one is at work, a command without a terminal could be a process that it has detached.
+
+    `what`: as in "what can only be done by yourself", such as "Erasing".
+    """
+    if agent_above(home) is not None:
+        raise NotAPerson(
+            f"This runs inside an agent's session. {what} is for you alone: do it in a terminal of "
+            "your own."
+        )
+    if engines_at_work(home) and not has_terminal():
+        raise NotAPerson(
+            f"An agent is at work, and this command has no terminal that tells it from one of the "
+            f"agent's. {what} is for you alone: do it in a terminal, or end Pi first."
+        )
+
+
+def confirm(question: str, *, nothing: str) -> None:
+    """Ask a user who has not said `--yes`. Raises `NotConfirmed`; `nothing`: what has not happened,
+    as in "nothing was erased"."""
+    if not sys.stdin.isatty():
+        raise NotConfirmed(f"{nothing}: say --yes")
+    if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+        raise NotConfirmed(nothing)
+
+
+def has_terminal() -> bool:
+    """Whether this process has a terminal and runs in its foreground, as what a person has typed
+    there does."""
+    if sys.platform == "win32":
+        return sys.stdin.isatty()
+    try:
+        descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(descriptor) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _ancestors() -> Iterator[int]:
+    """The processes above this one, the nearest first; none where the system does not say."""
+    parents = _parents_by_ps() if sys.platform == "darwin" else None
+    pid, seen = os.getppid(), set[int]()
+    while pid > 1 and pid not in seen:
+        seen.add(pid)
+        yield pid
+        pid = _parent(pid) if parents is None else parents.get(pid, 0)
+
+
+def _parent(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        return int(status.rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _parents_by_ps() -> dict[int, int]:
+    try:
+        listed = subprocess.run(
+            ["/bin/ps", "-axo", "pid=,ppid="], capture_output=True, text=True, timeout=5
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    pairs = (line.split() for line in listed.splitlines())
+    return {int(pair[0]): int(pair[1]) for pair in pairs if len(pair) == 2}
+
+
+def _given(pid: int, name: str) -> str | None:
+    """A variable that a process was started with; None where it was not, or nobody may know."""
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    start = f"{name}=".encode()
+    found = (entry for entry in environment.split(b"\0") if entry.startswith(start))
+    value = next(found, None)
+    return None if value is None else value.removeprefix(start).decode(errors="replace")
