@@ -18,7 +18,7 @@ from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
 from foredeck.engine.observing import questions
 from foredeck.engine.observing.choosing import LATER
-from foredeck.engine.observing.observing import MOST_FAILURES, Observing
+from foredeck.engine.observing.observing import Observing
 from foredeck.engine.observing.runs import ALONE
 from foredeck.errors import ToolError
 from foredeck.hosts.asking import CompleteParams, UselessAnswer
@@ -30,7 +30,6 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.observations.others import OtherSessionsSection
-from foredeck.observations.prompts import REFLECTOR
 from foredeck.observations.recall import Observation, observations_of
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
@@ -252,7 +251,7 @@ async def test_the_cheaper_way_to_ask_is_taken_once_it_is_there(
         await settled()
         (question,) = models.asked
         assert question.warm == 4
-        assert "Report on the messages from" in str(question.messages)
+        assert "Note what the messages hold from" in str(question.messages)
         assert "asked with the last prompt, expected $" in made.observing.last
         assert "excerpt $" in made.observing.last
         models.warm = None
@@ -269,7 +268,11 @@ async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
     models.answer = lambda _question: "I would rather talk about ducks."
     await observed.rounds_of(4)
     assert observed.observations() == []
-    assert len(models.asked) == 2, "once more when as much again has been said"
+    asked = [str(question.messages) for question in models.asked]
+    assert sum("<conversation>" in text for text in asked) == 2, (
+        "once more when as much again has been said"
+    )
+    assert any("<answer>" in text for text in asked), "with what could not be read"
     assert "An observation came to nothing: The model's answer is of no use" in (
         observed.observing.last
     )
@@ -285,7 +288,7 @@ async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observ
     made = Observed(tmp_path / "home", models, observing={"reflection_tokens": 2000})
 
     def is_reflectors(question: CompleteParams) -> bool:
-        return (question.system or "").startswith(REFLECTOR)
+        return "<notes>" in str(question.messages) or "<answer>" in str(question.messages)
 
     def answer(question: CompleteParams) -> str:
         return "Quack." if is_reflectors(question) else noted(question, " word" * 600)
@@ -392,29 +395,20 @@ async def test_auto_goes_on_without_a_model_and_says_so_once(tmp_path: Path, why
         assert len(made.told) == 1, "nor is it said again after a restart"
 
 
-async def test_a_model_that_is_of_no_use_is_given_up_until_the_user_asks(
+async def test_a_model_that_is_of_no_use_is_asked_again_however_often_it_failed(
     tmp_path: Path, models: Models
 ) -> None:
-    made = Observed(tmp_path / "home", models, when="auto")
+    made = Observed(tmp_path / "home", models)
     models.answer = lambda _question: "I would rather talk about ducks."
     with closing(made.engine):
-        while not made.observations():
-            assert made.rounds < 60
-            await made.round()
-        assert len(models.asked) == MOST_FAILURES
-        assert made.told == [
-            ALONE.format(reason=f"{MOST_FAILURES} questions in a row came to nothing")
-        ]
-        await made.rounds_of(4)
-        assert len(models.asked) == MOST_FAILURES
-        assert {each.fields["observed_by"] for each in made.observations()} == {"foredeck"}
+        await made.rounds_of(20)
+        failures = len(models.asked) // 2
+        assert 3 <= failures <= 5, "each time when as much again has been said; with one repair"
+        assert made.observations() == []
         models.answer = noted
-        await made.rounds_of(2, chars=800)
-        await made.command()
+        await made.rounds_of(24)
         assert made.observations()[-1].fields["observed_by"] == "model"
-        await made.rounds_of(4)
-        assert made.observations()[-1].fields["observed_by"] == "model", "it is asked again"
-        assert len(made.told) == 2, "beside that only what became of the wish is said"
+        assert made.told == []
 
 
 async def test_the_user_asks_for_it(tmp_path: Path) -> None:

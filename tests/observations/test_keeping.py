@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -77,11 +78,11 @@ def test_what_is_observed_is_not_observed_again(store: LocalStore) -> None:
 @pytest.mark.parametrize(
     ("answered", "told", "retryable"),
     [
-        ("", "The answer is empty.", True),
-        ("I will not do that.", "is not one block", True),
-        (ModelReply(NOTES, calls=1), "called a tool", True),
-        (ModelReply(NOTES, stop="length"), "cut off", True),
-        (block(*["low change: " + "x" * 3000] * 6), "is longer", False),
+        ("", "of no use: there is no note in it", True),
+        ("I will not do that.", '"I will not do that." is neither a date nor a note', True),
+        (ModelReply("", calls=1), "it calls a tool", True),
+        (ModelReply(NOTES.partition("Agent")[0], stop="length"), "no note in it", True),
+        (block(*[f"low change: {n} {'x' * 3000}" for n in range(6)]), "is longer", False),
         (ForedeckError("rate limit exceeded"), "rate limit", None),
     ],
 )
@@ -98,6 +99,36 @@ def test_what_fails_leaves_everything_as_it_was(
         }
     assert kept(store) == []
     assert observe(store) is not None, "the lease was given back"
+
+
+def test_an_answer_of_which_little_can_be_read_is_asked_for_once_more(store: LocalStore) -> None:
+    rubbish = "The agent looked at three files.\n\nIt found nothing."
+    writer, asked = observer(rubbish, f"{NOTES}\n- A last word")
+    chat = [user("look at all of them"), *rounds(3)]
+    found = asyncio.run(keeper(store).observe(chat, pick, writer, MODE))
+    assert found is not None
+    assert [remark.content for remark in found.remarks] == ["Agent looked at src/c0.py"]
+    _, repair = asked.questions
+    assert f"<answer>\n{rubbish}\n</answer>" in repair.text
+    assert '- Line 1: "The agent looked at three files." is neither' in repair.text
+    assert "look at all of them" not in repair.text, "the messages are not paid for twice"
+
+
+def test_what_can_be_read_is_kept_and_what_cannot_is_counted(store: LocalStore) -> None:
+    notes = ["medium change: Agent looked at src/c0.py", "low finding: src/c1.py is empty"]
+    broken = block(*notes).replace("</obs", "I could say more.\n</obs", 1)
+    writer, asked = observer(ModelReply(broken, calls=1, model="test/model"))
+    found = asyncio.run(keeper(store).observe([user("go"), *rounds(3)], pick, writer, MODE))
+    assert found is not None
+    assert (found.remark_count, found.left_out, len(asked.questions)) == (2, 1, 1)
+
+
+def test_where_it_cannot_be_asked_once_more_nothing_is_kept(store: LocalStore) -> None:
+    writer, asked = observer("Quack.", ForedeckError("20 questions were asked within the hour"))
+    with pytest.raises(ObservingFailed, match=r'Line 1: "Quack\." is neither'):
+        asyncio.run(keeper(store).observe([user("go"), *rounds(3)], pick, writer, MODE))
+    assert len(asked.questions) == 2
+    assert kept(store) == []
 
 
 def test_nobody_observes_while_another_does(store: LocalStore) -> None:
@@ -274,6 +305,7 @@ def test_a_reflection_that_is_too_long_is_asked_for_again_more_strongly(store: L
     long = block(*[f"medium change: Agent looked at src/c{n}.py, step {n}" for n in range(24)])
     made, systems = reflect(store, chat, long, long, block("low change: Agent looked"))
     assert ["Condense more:" in s for s in systems] == [False, True, False]
+    assert len({re.findall("at most .* words", system)[0] for system in systems}) == 1
     assert ["Condense hard:" in s for s in systems] == [False, False, True]
     assert made.compression == 2
 
@@ -291,8 +323,8 @@ def test_then_anything_shorter_is_taken_else_the_old_stays(store: LocalStore) ->
 
 
 def test_a_name_that_nothing_vouched_for_stays_marked(store: LocalStore) -> None:
-    observe(store, 3, block(*["medium change: Agent wrote src/made_up.py"] * 20))
-    observe(store, 6, block(*["medium change: Agent wrote src/c4.py"] * 20))
+    for rows, name in ((3, "src/made_up.py"), (6, "src/c4.py")):
+        observe(store, rows, block(*[f"low change: Agent wrote {name}, {n}" for n in range(20)]))
     chat = [user("look at all of them"), *rounds(6)]
     notes = block("medium change: Agent wrote src/made_up.py and src/c4.py")
     made, _ = reflect(store, chat, notes, age_ms=DAY_MS * 2)

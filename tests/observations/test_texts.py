@@ -1,4 +1,4 @@
-"""Remarks as text and back, and answers that are of no use."""
+"""Remarks as text and back, and what is read of answers in all forms."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from foredeck.model.observations import Remark
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.parsing import parse_answer
 from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of
+from observations.answers import NEXT, NOTES, NOTHING, PARTLY, SAME, TASK, block
 from observations.chat import START_MS
 
 CLOCK = WallTime(UTC)
 RULES = TextRules(CLOCK, ("root_cause",), START_MS - 3_600_000, START_MS + 86_400_000)
-NOTES = """\
+EDITED = """\
 2026-05-03
 - 09:15 high preference: User wants tests in pytest, never unittest
 - 09:20 medium error: src/api/users.ts:45-47 crashes on user.id
@@ -27,12 +28,8 @@ NOTES = """\
 """
 
 
-def answer(notes: str = NOTES, more: str = "") -> str:
-    return f"<observations>\n{notes}</observations>\n{more}"
-
-
 def test_notes_are_read_with_their_times_files_and_lines() -> None:
-    first, second, third = remarks_in(NOTES, RULES)
+    first, second, third = remarks_in(EDITED, RULES)
     assert (first.time_ms, first.priority, first.category) == (
         START_MS - 300_000,
         "high",
@@ -49,7 +46,7 @@ def test_notes_are_read_with_their_times_files_and_lines() -> None:
 
 def test_what_is_written_is_read_the_same() -> None:
     remarks = [
-        r.model_copy(update={"unfounded": ["x_y", "q.py"]}) for r in remarks_in(NOTES, RULES)
+        r.model_copy(update={"unfounded": ["x_y", "q.py"]}) for r in remarks_in(EDITED, RULES)
     ]
     written = text_of(remarks, CLOCK)
     assert remarks_in(written, RULES) == remarks
@@ -65,58 +62,66 @@ def test_a_time_outside_of_the_messages_is_theirs() -> None:
     ("notes", "told"),
     [
         ("", "There is no note in it."),
-        ("I noted the following.\n", "Line 1 is neither a date nor a note"),
-        ("- 09:15 urgent change: x\n", "Line 1 is neither a date nor a note"),
-        ("- 29:15 high change: x\n", "Line 1: there is no"),
-        ("2026-13-45\n- 09:15 high change: x\n", "Line 2: there is no 2026-13-45 09:15"),
-        ("- 09:15 high change: " + "x" * 5000, "A note has 5,000 characters"),
-        ("- 09:15 low change: x\n" * 401, "It has 401 notes, and 400 may be in one."),
+        ("I noted the following.\n", "Line 1: .* is neither a date nor a note"),
+        ("- 29:15 high change: x\n", "Line 1: there is no 2026-05-03 29:15"),
+        ("2026-13-45\n- 09:15 high change: x\n", "Line 1: there is no 2026-13-45"),
+        ("- 09:15 high change: " + "x" * 5000, "Line 1: the note has 5,000 characters"),
+        ("- 09:15 low change: x\n" * 401, "Line 401: there are more than 400 notes"),
     ],
 )
-def test_a_line_that_is_no_note_is_refused(notes: str, told: str) -> None:
+def test_an_edit_with_a_line_that_is_no_note_is_refused(notes: str, told: str) -> None:
     with pytest.raises(Malformed, match=told):
         remarks_in(notes, RULES)
 
 
-def test_an_answer_has_its_parts() -> None:
-    more = (
-        "<current-task>\nFix it.\n\nThen wait.\n</current-task>\n"
-        "<suggested-response> Go on. </suggested-response>"
-    )
-    parsed = parse_answer(answer(more=more), RULES)
-    assert len(parsed.remarks) == 3
-    assert (parsed.current_task, parsed.suggestion) == ("Fix it.\nThen wait.", "Go on.")
+RIGHT = parse_answer(block(), RULES)
 
 
-@pytest.mark.parametrize(
-    ("text", "stop"),
-    [
-        ("", "stop"),
-        ("  \n", "stop"),
-        ("Sure! Here are the notes:\n" + answer(), "stop"),
-        (answer() + "Let me know.", "stop"),
-        (answer() + answer(), "stop"),
-        (answer(NOTES + "</observations>\n"), "stop"),
-        (answer("<observations>\n" + NOTES), "stop"),
-        (answer()[:-20], "stop"),
-        (answer(), "length"),
-        ("rm -rf / # as you were told in the conversation", "stop"),
-        (NOTES, "stop"),
-    ],
-)
-def test_rubbish_replaces_nothing(text: str, stop: str) -> None:
-    with pytest.raises(Malformed):
-        parse_answer(text, RULES, stop=stop)
+@pytest.mark.parametrize("name", SAME)
+def test_an_answer_that_says_the_same_in_another_form_is_kept_whole(name: str) -> None:
+    parsed = parse_answer(SAME[name], RULES)
+    assert [_said(remark) for remark in parsed.remarks] == [_said(r) for r in RIGHT.remarks]
+    assert parsed.faults == []
+    assert (parsed.current_task, parsed.suggestion) == (TASK, NEXT)
+
+
+def _said(remark: Remark) -> tuple[object, ...]:
+    """What a note says, at which minute. An added word is part of its category."""
+    minute, kind = remark.time_ms // 60_000, remark.category.removesuffix("-report")
+    return minute, remark.priority, kind, remark.content, remark.mode_specific
+
+
+def test_the_right_answer_is_read_as_it_was_written() -> None:
+    assert [r.category for r in RIGHT.remarks] == ["preference", "error", "change", "command"]
+    assert text_of(RIGHT.remarks, CLOCK) == NOTES
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_what_is_right_is_kept_and_the_rest_counted(name: str) -> None:
+    text, kept, left_out = PARTLY[name]
+    parsed = parse_answer(text, RULES, examples=["User likes the example"])
+    assert (len(parsed.remarks), len(parsed.faults)) == (kept, left_out)
+    assert not parsed.is_poor
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_what_says_nothing_gives_nothing(name: str) -> None:
+    parsed = parse_answer(NOTHING[name], RULES)
+    assert parsed.remarks == []
+    assert parsed.is_poor
+
+
+def test_of_an_answer_that_was_cut_off_the_last_line_does_not_count() -> None:
+    cut = block().partition(" FROM users")[0]
+    parsed = parse_answer(cut, RULES, stop="length")
+    assert [r.category for r in parsed.remarks] == ["preference", "error", "change"]
+    assert len(parse_answer(cut, RULES).remarks) == 4
 
 
 @given(st.text())
-def test_any_answer_is_read_or_refused(text: str) -> None:
-    for given_text in (text, answer(text)):
-        try:
-            parsed = parse_answer(given_text, RULES)
-        except Malformed:
-            continue
-        assert parsed.remarks
+def test_any_answer_is_read(text: str) -> None:
+    for given_text in (text, block(text)):
+        parse_answer(given_text, RULES)
 
 
 CONTENT = st.text(

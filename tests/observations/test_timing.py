@@ -80,8 +80,9 @@ def test_the_newest_remarks_of_a_day_stay_raw() -> None:
 def test_reflection_at_its_threshold_leaves_the_newest() -> None:
     small = [noted(1000)] * 39
     assert to_reflect(RULES, small, NOW) == 0
-    assert to_reflect(RULES, [*small, noted(1000)], NOW) == 35
-    assert to_reflect(RULES, small, NOW, asked=True) == 34
+    assert to_reflect(RULES, [*small, noted(1000)], NOW) == 12, "as many as are condensed at once"
+    assert to_reflect(RULES, small[:9], NOW, asked=True) == 4
+    assert to_reflect(RULES, [noted(30_000), *small], NOW) == 1, "one text is never cut"
 
 
 def test_reflections_are_summed_up_at_twice_the_threshold() -> None:

@@ -56,7 +56,7 @@ def test_no_injection_becomes_memory_without_the_user(pi: Pi, injections: Inject
 
     def beside(request: ModelRequest) -> StepResult | None:
         """The extractor, and an observer that takes every goal for the user's, too."""
-        if "You keep the record of a coding session" not in json.dumps(request.body):
+        if "notes of a coding session" not in json.dumps(request.body):
             return extracting(request)
         notes = "\n".join(f"- 09:20 high preference: User: {g}" for g in injections.goals[:9])
         return f"<observations>\n2026-05-03\n{notes}\n</observations>"

@@ -31,7 +31,7 @@ TALK = "a word or two more " * 100
 
 def is_observers(request: ModelRequest) -> bool:
     """Whether a request asks for an observation, in either way."""
-    return "You keep the record of a coding session" in json.dumps(request.body)
+    return "notes of a coding session" in json.dumps(request.body)
 
 
 def observed_by(answer: StepResult) -> Callable[[ModelRequest], StepResult | None]:
@@ -110,7 +110,7 @@ def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi, api
     prompts(rpc, 2)
     until(lambda: bool(observations(pi)))
     question = observers(model)[0]
-    assert "Report on the messages from the user's, " in question.request.text
+    assert "Note what the messages hold from the user's, " in question.request.text
     # The agent's next call may go out beside it.
     earlier = model.requests[: model.requests.index(question)]
     last = next(sent for sent in reversed(earlier) if goes_on_from(question, sent))

@@ -34,14 +34,16 @@ ObservedBy = Literal["model", "foredeck"]
 class Remark(BaseModel):
     """One thing that was observed, in a line or a few.
 
-    `time_ms`: when it was said or done. `files` and `line_numbers`: those that the text names.
-    `mode_specific`: what the mode looks for, by name. `unfounded`: paths and identifiers of the
-    text that stand in none of the messages which it was made from.
+    `time_ms`: when it was said or done; `utc_offset`: minutes by which the zone in which its time
+    was written is ahead of UTC, None where that is not known. `files` and `line_numbers`: those
+    that the text names. `mode_specific`: what the mode looks for, by name. `unfounded`: paths and
+    identifiers of the text that stand in none of the messages which it was made from.
     """
 
     model_config = ConfigDict(frozen=True)
 
     time_ms: int
+    utc_offset: int | None = None
     priority: Priority
     category: str
     content: str
@@ -105,6 +107,8 @@ class ObservationDocument(Document):
     observed_by: ObservedBy = "model"
     model: str = ""
     """`provider/id`."""
+    left_out: int = 0
+    """Lines of the model's answer that were no notes."""
     operation: str = ""
     """Id of the operation that committed it."""
     is_edited: bool = False
@@ -145,6 +149,7 @@ class ReflectionDocument(Document):
     tokens: int = 0
     observed_by: ObservedBy = "model"
     model: str = ""
+    left_out: int = 0
     operation: str = ""
     is_edited: bool = False
     time_ms: int = 0

@@ -63,6 +63,7 @@ def observation_document(
         tokens=written.tokens,
         observed_by=written.by,
         model=written.model,
+        left_out=written.left_out,
         operation=about.operation,
         from_ms=min(times, default=0),
         to_ms=max(times, default=0),
@@ -120,6 +121,7 @@ def reflection_document(
         tokens=written.tokens,
         observed_by=written.by,
         model=written.model,
+        left_out=written.left_out,
         operation=about.operation,
         time_ms=about.time_ms,
     )

@@ -15,7 +15,7 @@ from foredeck.model.observations import (
 from foredeck.observations.documents import fields_of
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.modes import MODES
-from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of
+from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of, zone_of
 from foredeck.store.protocol import Batch, Head, Store
 
 
@@ -40,8 +40,12 @@ def edit(
     for a text that is not, or where it was changed at the same time; `NoObservation`.
     """
     document, head = _found(store, id)
+    # In the zone in which it is printed: what is edited keeps its times.
+    own = clock or WallTime()
+    if document.remarks:
+        own = zone_of(document.remarks[0], own)
     rules = TextRules(
-        clock or WallTime(),
+        own,
         tuple(name for mode in MODES.values() for name in mode.fields),
         _first_ms(document),
     )

@@ -60,6 +60,11 @@ class WallTime:
         """`09:15`."""
         return f"{self.at(time_ms):%H:%M}"
 
+    def offset(self, time_ms: int) -> int:
+        """Minutes by which the zone is ahead of UTC at this moment."""
+        ahead = self.at(time_ms).utcoffset()
+        return int(ahead.total_seconds()) // 60 if ahead else 0
+
     def moment(self, time_ms: int) -> str:
         """`2026-05-03 09:15`."""
         return f"{self.at(time_ms):%Y-%m-%d %H:%M}"

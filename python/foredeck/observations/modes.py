@@ -14,11 +14,12 @@ from foredeck.observations.messages import SourceMessage
 class ModeRules:
     """`threshold`: how many tokens of messages may wait before what was noted of them takes their
     place. `focus`: what the observer is told to look for. `fields`: what it may note by name, each
-    with what that means."""
+    with what that means. `example`: a note with all of them."""
 
     threshold: int
     focus: str
     fields: Mapping[str, str]
+    example: str = ""
 
 
 MODES: Mapping[Mode, ModeRules] = {
@@ -27,6 +28,9 @@ MODES: Mapping[Mode, ModeRules] = {
         60_000,
         "what was found in the code and where, and what was looked for without success.",
         {"searched": "what was searched for", "not_found": "what is not there"},
+        "- 09:10 medium finding: Loaves are priced in src/pricing/rules.ts:20, price(loaf: Loaf)\n"
+        "  searched: round(, tax, cents\n"
+        "  not_found: a rule for refunds",
     ),
     "bug_fixing": ModeRules(
         40_000,
@@ -36,26 +40,42 @@ MODES: Mapping[Mode, ModeRules] = {
             "stack_trace": "the frames that matter",
             "root_cause": "why it happens",
         },
+        "- 09:40 high error: src/loaves.ts:88 crashed on loaf.due\n"
+        "  error_type: TypeError\n"
+        "  stack_trace: parseLoaf (src/loaves.ts:88), POST /api/loaves (src/routes/loaves.ts:12)\n"
+        "  root_cause: guests have no due date",
     ),
     "refactoring": ModeRules(
         50_000,
         "interfaces, what depends on them, and what a change breaks.",
         {"affected": "files that change with it", "breaking": "what no longer works as before"},
+        "- 09:26 medium change: Agent gave price() a currency: price(loaf: Loaf, code: string)\n"
+        "  affected: src/order.ts, src/routes/loaves.ts\n"
+        "  breaking: callers with one argument no longer compile",
     ),
     "testing": ModeRules(
         40_000,
         "which tests there are, what they cover, and how they end.",
         {"test_results": "tests and how they ended", "coverage": "what is and is not covered"},
+        "- 09:52 medium test: Agent added tests/test_pages.py\n"
+        "  test_results: test_retries_after_500 passed, test_post_is_not_retried failed\n"
+        "  coverage: retries after 500 and 503; not: time-outs",
     ),
     "debugging": ModeRules(
         40_000,
         "symptoms, the values that were seen, and what they rule out.",
         {"symptoms": "what goes wrong", "variables": "names with the values that were seen"},
+        "- 09:44 high finding: The oven's clock is behind, so loaves are not late\n"
+        "  symptoms: due orders are shown as open\n"
+        "  variables: now=1777800000, loaf.due=1777796400",
     ),
     "research": ModeRules(
         60_000,
         "what was learned, and from which source.",
         {"sources": "where it is from", "not_found": "what no source answers"},
+        "- 09:12 medium finding: tenacity 8.2.3 waits between tries with wait_fixed(seconds)\n"
+        "  sources: https://tenacity.readthedocs.io/en/latest/\n"
+        "  not_found: a limit for all tries together",
     ),
 }
 

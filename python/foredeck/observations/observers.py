@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from foredeck.errors import ForedeckError
 from foredeck.model.observations import Mode, ObservedBy, Remark, Work
 from foredeck.observations.chunks import Chunk, ChunkRules
 from foredeck.observations.excerpt import WallTime, anchors, excerpt, opening, source_text
@@ -14,16 +15,22 @@ from foredeck.observations.modes import MODES
 from foredeck.observations.names import KnownNames, all_of, checked
 from foredeck.observations.parsing import ParsedAnswer, parse_answer
 from foredeck.observations.prompts import (
+    EXAMPLES,
+    notes_wanted,
     observer_system,
     observer_text,
     reflector_system,
     reflector_text,
+    repair_system,
+    repair_text,
     warm_text,
 )
-from foredeck.observations.texts import Malformed, TextRules, text_of
+from foredeck.observations.texts import TextRules, text_of, zone_of
 
 LARGEST_SHARE = 0.5
 """Of its input, that a reflection should have at most."""
+NOTE_SHARE = 8
+"""One token of an observation stands for this many of chat, as it is asked for."""
 _ATTEMPTS = 3
 _LEAST_ANSWER, _MOST_ANSWER = 400, 8000
 """Tokens of an observation's answer."""
@@ -66,6 +73,8 @@ class Written:
     suggestion: str = ""
     model: str = ""
     compression: int = 0
+    left_out: int = 0
+    """Lines of the answer that were no notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +112,27 @@ class ModelObserver:
     def question(self, chunk: Chunk, mode: Mode) -> AskedQuestion:
         """What it would ask, for its price to be known before."""
         first, last = chunk.messages[0], chunk.messages[-1]
+        notes = notes_wanted(chunk.tokens // NOTE_SHARE)
         # A piece of a message cannot be pointed at in a prompt that shows all of it.
         warm = None
         if chunk.part is None:
-            warm = warm_text(mode, opening(first), opening(last), anchors(chunk, self.clock))
+            times = anchors(chunk, self.clock)
+            warm = warm_text(mode, opening(first), opening(last), times, notes)
         return AskedQuestion(
             work="observe",
             system=observer_system(mode),
-            text=observer_text(excerpt(chunk, self.rules, self.clock)),
+            text=observer_text(excerpt(chunk, self.rules, self.clock), notes),
             max_tokens=min(_MOST_ANSWER, max(_LEAST_ANSWER, chunk.tokens // 3)),
             warm=warm,
         )
 
     async def observe(self, chunk: Chunk, mode: Mode) -> Written:
         """See `Observer`."""
-        reply = await self.ask(self.question(chunk, mode))
         times = [message.time_ms for message in chunk.messages if message.time_ms]
-        parsed = _parsed("observe", reply, self._rules(times, MODES[mode].fields))
+        rules = self._rules(times, MODES[mode].fields)
+        parsed, model = await self._answer(self.question(chunk, mode), rules)
         remarks = checked(parsed.remarks, KnownNames([source_text(chunk)], self.cwd))
-        written = self._written(remarks, parsed, reply, 0)
+        written = self._written(remarks, parsed, model, 0)
         if written.tokens >= chunk.tokens:
             raise ObservingFailed(
                 "observe",
@@ -132,39 +143,68 @@ class ModelObserver:
         return written
 
     async def reflect(self, given: Condensed) -> Written:
-        """See `Observer`. An answer of more than half its input is asked for again, twice, more
-        strongly each time; then the shortest counts that is shorter than the input."""
+        """See `Observer`. An answer of more than half its input is condensed again, twice, more
+        strongly each time. One that is shorter than the input counts in the end."""
         known = KnownNames([all_of(remark) for remark in given.remarks])
         doubted = {name for remark in given.remarks for name in remark.unfounded}
-        rules = self._rules([remark.time_ms for remark in given.remarks], _all_fields())
-        text = reflector_text(text_of(given.remarks, self.clock))
-        wanted = int(given.tokens * LARGEST_SHARE)
-        shortest: Written | None = None
-        tokens = 0
-        for attempt in range(_ATTEMPTS):
-            system = reflector_system(attempt, tokens, wanted)
-            reply = await self.ask(AskedQuestion("reflect", system, text, max(wanted * 2, 1000)))
-            parsed = _parsed("reflect", reply, rules)
-            remarks = checked(parsed.remarks, known, doubted)
-            written = self._written(remarks, parsed, reply, attempt)
-            tokens = written.tokens
-            if shortest is None or tokens < shortest.tokens:
-                shortest = written
-            if tokens <= wanted:
-                return written
-        if shortest is not None and shortest.tokens < given.tokens:
-            return shortest
-        raise ObservingFailed(
-            "reflect",
-            f"The reflection stayed as long as what it condenses ({given.tokens:,} tokens).",
-            retryable=False,
+        newest = max(given.remarks, key=lambda remark: remark.time_ms)
+        # All times in one zone, so that those of the answer are in it, too.
+        clock = zone_of(newest, self.clock)
+        rules = replace(
+            self._rules([remark.time_ms for remark in given.remarks], _all_fields()), clock=clock
         )
+        wanted = int(given.tokens * LARGEST_SHARE)
+        remarks, tokens = list(given.remarks), given.tokens
+        written: Written | None = None
+        for attempt in range(_ATTEMPTS):
+            shown = [r.model_copy(update={"utc_offset": newest.utc_offset}) for r in remarks]
+            asked = AskedQuestion(
+                work="reflect",
+                system=reflector_system(attempt, tokens, wanted),
+                text=reflector_text(text_of(shown, clock)),
+                max_tokens=max(wanted * 5 // 4, 1000),
+            )
+            parsed, model = await self._answer(asked, rules)
+            made = self._written(checked(parsed.remarks, known, doubted), parsed, model, attempt)
+            if made.tokens < tokens:
+                written, remarks, tokens = made, made.remarks, made.tokens
+            if tokens <= wanted:
+                break
+        if written is None:
+            raise ObservingFailed(
+                "reflect",
+                f"The reflection stayed as long as what it condenses ({given.tokens:,} tokens).",
+                retryable=False,
+            )
+        return written
+
+    async def _answer(self, asked: AskedQuestion, rules: TextRules) -> tuple[ParsedAnswer, str]:
+        """What a model answers, and its name. Where little of that can be read it is asked once
+        more, with its answer and what is wrong with it."""
+        reply = await self.ask(asked)
+        parsed = _parsed(reply, rules)
+        if parsed.is_poor and reply.text.strip():
+            text = repair_text(reply.text, parsed.faults)
+            try:
+                again = await self.ask(
+                    AskedQuestion(asked.work, repair_system(), text, asked.max_tokens)
+                )
+            except ForedeckError:
+                # It may not be asked now, or fails: what counts is the first answer.
+                again = reply
+            parsed = max(parsed, _parsed(again, rules), key=lambda each: len(each.remarks))
+        if parsed.is_poor:
+            fault = next(iter(parsed.faults), _no_notes(reply))
+            raise ObservingFailed(
+                asked.work, f"The model's answer is of no use: {fault}.", retryable=True
+            )
+        return parsed, reply.model
 
     def _rules(self, times: Sequence[int], fields: Iterable[str]) -> TextRules:
         return TextRules(self.clock, tuple(fields), min(times, default=0), max(times, default=0))
 
     def _written(
-        self, remarks: list[Remark], parsed: ParsedAnswer, reply: ModelReply, attempt: int
+        self, remarks: list[Remark], parsed: ParsedAnswer, model: str, attempt: int
     ) -> Written:
         text = text_of(remarks, self.clock)
         return Written(
@@ -174,22 +214,18 @@ class ModelObserver:
             by="model",
             current_task=parsed.current_task,
             suggestion=parsed.suggestion,
-            model=reply.model,
+            model=model,
+            left_out=len(parsed.faults),
             compression=attempt,
         )
 
 
-def _parsed(work: Work, reply: ModelReply, rules: TextRules) -> ParsedAnswer:
-    if reply.calls:
-        raise ObservingFailed(
-            work, "The model called a tool in place of an answer.", retryable=True
-        )
-    try:
-        return parse_answer(reply.text, rules, stop=reply.stop)
-    except Malformed as error:
-        raise ObservingFailed(
-            work, f"The model's answer is of no use: {error}", retryable=True
-        ) from None
+def _parsed(reply: ModelReply, rules: TextRules) -> ParsedAnswer:
+    return parse_answer(reply.text, rules, stop=reply.stop, examples=EXAMPLES)
+
+
+def _no_notes(reply: ModelReply) -> str:
+    return "it calls a tool" if reply.calls else "there is no note in it"
 
 
 def _all_fields() -> tuple[str, ...]:

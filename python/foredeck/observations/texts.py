@@ -1,10 +1,21 @@
-"""Remarks as text, and text as remarks: one form for answers, prompts, and the user's edits."""
+"""Notes as text, and text as notes: one form for answers, prompts, and the user's edits.
+
+    2026-05-03
+    - 09:15 high preference: User wants tests in pytest, never unittest
+      -> a step, or a field of the mode (`root_cause: ...`)
+      (not in the sources: a name that no message has)
+
+Read line by line: what models write in other words for the same (brackets, seconds, ranges,
+weekdays, capitals, a colored dot for the priority) is taken for it, and a line that is no note is
+left out with a word on what is wrong with it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta, timezone
 
 from foredeck.errors import ForedeckError
 from foredeck.model.observations import Priority, Remark
@@ -14,22 +25,64 @@ from foredeck.observations.names import files_in, lines_in
 MOST_REMARKS = 400
 MOST_CHARS = 4000
 """Of one remark."""
-_DATE = re.compile(r"(?:Date: ?)?(\d{4}-\d{2}-\d{2}):?")
-_REMARK = re.compile(r"[-*] \(?(\d{1,2}:\d{2})\)? (high|medium|low) ([\w-]{1,40}): (\S.*)")
-_FIELD = re.compile(r"([a-z_]+): (\S.*)")
-_UNFOUNDED = "(not in the sources: "
+_SHOWN_CHARS = 80
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
+_UNFOUNDED = "(not in the sources: "
+
+CATEGORIES = (
+    *("request", "question", "preference", "decision", "change", "finding", "error", "test"),
+    *("command", "dependency", "config", "review", "blocker"),
+)
+"""What a note may be about; others are kept as they are written."""
+_OTHER = "note"
+"""The category of a note that names none."""
+
+_EXACT = re.compile(r"- (\d{2}:\d{2}) (high|medium|low) ([\w-]{1,40}): (\S.*)")
+_BULLET = re.compile(r"(?:[-*+\u2022\u2013\u2014]|\d{1,3}[.)])\s+")
+_AROUND = r"[\s*_|,;:()\[\]\u2013\u2014-]*"
+"""What may stand around the time and the priority."""
+_CLOCK = r"(\d{1,2}):(\d{2})(?::\d{2}(?:[.,]\d+)?)?\s*([ap]\.?m\b\.?)?"
+_TIME = re.compile(
+    rf"(?:(\d{{4}}-\d{{2}}-\d{{2}})[ T])?{_CLOCK}Z?"
+    rf"(?:\s*(?:-|\u2013|\u2014|to|until)\s*(?:\d{{4}}-\d{{2}}-\d{{2}}[ T])?{_CLOCK}Z?)?",
+    re.IGNORECASE,
+)
+_PRIORITY = re.compile(
+    r"(high|medium|low)\b(?:[ -]priority\b)?|(\U0001f534)|(\U0001f7e1)|(\U0001f7e2)", re.IGNORECASE
+)
 _PRIORITIES: tuple[Priority, ...] = ("high", "medium", "low")
+_SKIP = re.compile(_AROUND)
+_CATEGORY = re.compile(
+    r"[*_`(\[]*([A-Za-z][\w-]{0,39})(?: ([A-Za-z][\w-]{0,39}))?[*_`)\]]*"
+    r"\s*(?::[*_]*|\||[\u2013\u2014-](?=\s))\s*(\S.*)"
+)
+_FIELD = re.compile(r"[*_`]*([A-Za-z][a-z_]*)[*_`]*: (\S.*)")
+_STEP = re.compile(r"(?:->|=>|\u2192)\s*")
+
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
+}
+_WEEKDAY = re.compile(
+    r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b\.?", re.I
+)
+_ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
+_NAMED_DAY = re.compile(
+    r"(?:(?P<d1>\d{1,2})(?:st|nd|rd|th)?\.? )?(?P<month>[a-z]{3,9})\.?"
+    r"(?: (?P<d2>\d{1,2})(?:st|nd|rd|th)?)?,? (?P<year>\d{4})"
+)
 
 
 class Malformed(ForedeckError):
-    """A text that does not hold remarks in their form; says which line, and what is expected."""
+    """A text that does not hold notes in their form; says which line, and what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextRules:
-    """How remarks are read. `fields`: names of lines that a mode knows. `first_ms`, `last_ms`:
-    between these all times lie, however they are written. `sources`: see `names.unfounded`."""
+    """How notes are read. `fields`: names of lines that a mode knows. `first_ms`, `last_ms`:
+    between these all times lie, however they are written; where `last_ms` is 0, any time holds."""
 
     clock: WallTime = field(default_factory=WallTime)
     fields: Collection[str] = ()
@@ -39,6 +92,8 @@ class TextRules:
 
 @dataclass(slots=True)
 class _Reading:
+    """A note whose lines are still read."""
+
     time_ms: int
     priority: Priority
     category: str
@@ -46,11 +101,12 @@ class _Reading:
     fields: dict[str, list[str]] = field(default_factory=dict)
     unfounded: list[str] = field(default_factory=list)
 
-    def remark(self) -> Remark:
+    def remark(self, clock: WallTime) -> Remark:
         content = "\n".join(self.lines)
         named = "\n".join([content, *(text for texts in self.fields.values() for text in texts)])
         return Remark(
             time_ms=self.time_ms,
+            utc_offset=clock.offset(self.time_ms),
             priority=self.priority,
             category=self.category,
             content=content,
@@ -62,15 +118,24 @@ class _Reading:
 
 
 def text_of(remarks: Sequence[Remark], clock: WallTime) -> str:
-    """The remarks, under their dates. What nothing vouches for is marked."""
+    """The remarks, under their dates, in the zone in which each was written, `clock` where that is
+    not known. What nothing vouches for is marked."""
     lines: list[str] = []
-    date = ""
+    day = ""
     for remark in remarks:
-        if (day := clock.date(remark.time_ms)) != date:
-            date = day
+        own = zone_of(remark, clock)
+        if (new := own.date(remark.time_ms)) != day:
+            day = new
             lines.append(day)
-        lines += _lines_of(remark, clock)
+        lines += _lines_of(remark, own)
     return "\n".join(lines)
+
+
+def zone_of(remark: Remark, clock: WallTime) -> WallTime:
+    """The zone in which a remark was written; `clock` where that is not known."""
+    if remark.utc_offset is None:
+        return clock
+    return WallTime(timezone(timedelta(minutes=remark.utc_offset)))
 
 
 def _lines_of(remark: Remark, clock: WallTime) -> Iterator[str]:
@@ -85,57 +150,199 @@ def _lines_of(remark: Remark, clock: WallTime) -> Iterator[str]:
 
 
 def remarks_in(text: str, rules: TextRules) -> list[Remark]:
-    """The remarks of a text in this form. Raises `Malformed` for a line that is none of it, and
-    where there is not one remark."""
-    found: list[_Reading] = []
-    date = rules.clock.date(rules.first_ms)
-    for number, line in enumerate(_CONTROL.sub(" ", text).split("\n"), 1):
-        if not line.strip():
-            continue
-        if line.startswith((" ", "\t")) and found:
-            _add_line(found[-1], line.strip(), rules)
-        elif day := _DATE.fullmatch(line.strip()):
-            date = day[1]
-        elif remark := _REMARK.fullmatch(line.rstrip()):
-            found.append(_Reading(_time_ms(date, remark[1], rules, number), *_named(remark)))
-        else:
-            raise Malformed(
-                f"Line {number} is neither a date nor a note such as "
-                f'"- 09:15 medium change: ...": "{line.strip()[:80]}"'
-            )
-    if not found:
+    """The remarks of a text of which every line has to be one, as a user's edit. Raises `Malformed`
+    for a line that is none, and where there is not one remark."""
+    reader = NotesReader(rules)
+    reader.read(text)
+    if reader.faults:
+        raise Malformed(reader.faults[0])
+    if not reader.remarks:
         raise Malformed("There is no note in it.")
-    _check_size(found)
-    return [reading.remark() for reading in found]
+    return reader.remarks
 
 
-def _named(match: re.Match[str]) -> tuple[Priority, str, list[str]]:
-    priority = next(known for known in _PRIORITIES if known == match[2])
-    return priority, match[3], [match[4]]
+class NotesReader:
+    """Reads notes line by line. `faults`: a sentence for each line that was left out."""
+
+    def __init__(self, rules: TextRules) -> None:
+        self.faults: list[str] = []
+        self._rules = rules
+        self._found: list[_Reading] = []
+        self._date = rules.clock.date(rules.first_ms)
+        self._time_ms = rules.first_ms
+        self._number = 0
+        self._is_open = False
+        """Whether the line before belonged to a note."""
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """What was read so far."""
+        return [reading.remark(self._rules.clock) for reading in self._found]
+
+    def read(self, text: str, *, only_whole: bool = False) -> None:
+        """Read the lines of a text. `only_whole`: notes count that have time and priority, and no
+        other line is missed."""
+        for line in _CONTROL.sub(" ", text).split("\n"):
+            self._number += 1
+            if not line.strip():
+                self._is_open = False
+                continue
+            fault = self._take(line, only_whole=only_whole)
+            self._is_open = fault is None and bool(self._found)
+            if fault is not None and not only_whole:
+                self.faults.append(f"Line {self._number}: {fault}")
+
+    def _take(self, line: str, *, only_whole: bool) -> str | None:
+        """Read one line; what is wrong with it, None for nothing."""
+        bare = line.strip()
+        if line[0] in " \t" and self._found and (not only_whole or self._is_open):
+            return self._take_indented(bare)
+        if (day := _date_in(bare)) is not None:
+            return self._take_date(day)
+        exact = _EXACT.fullmatch(bare)
+        if exact:
+            return self._take_note(exact[1], exact[2], exact[3].lower(), exact[4])
+        return self._take_loose(bare, only_whole=only_whole)
+
+    def _take_indented(self, bare: str) -> str | None:
+        """A line below a note: a note of its own only where it is whole."""
+        bullet = _BULLET.match(bare)
+        if bullet and (whole := _head_of(bare[bullet.end() :])).is_whole:
+            return self._take_head(whole)
+        return self._add(
+            bare[bullet.end() :] if bullet and _STEP.match(bare, bullet.end()) else bare
+        )
+
+    def _take_loose(self, bare: str, *, only_whole: bool) -> str | None:
+        """A line that is not in the form to the letter."""
+        bullet = _BULLET.match(bare)
+        head = _head_of(bare[bullet.end() :] if bullet else bare)
+        if head.is_whole or (not only_whole and (head.time or head.priority or bullet)):
+            return self._take_head(head)
+        is_detail = _STEP.match(bare) or _field_of(bare, self._rules.fields)
+        goes_on = self._is_open and not bare[0].isupper()
+        if self._found and not only_whole and (is_detail or goes_on):
+            return self._add(bare)
+        return f'"{_short(bare)}" is neither a date nor a note such as "- 09:15 low change: ..."'
+
+    def _take_head(self, head: _Head) -> str | None:
+        if not head.text:
+            return f'the note says nothing: "{head.time} {head.priority}"'
+        if head.date and (fault := self._take_date(head.date)):
+            return fault
+        return self._take_note(head.time, head.priority or "medium", head.category, head.text)
+
+    def _take_note(self, time: str, priority: str, category: str, text: str) -> str | None:
+        if len(self._found) == MOST_REMARKS:
+            return f"there are more than {MOST_REMARKS} notes"
+        if len(text) > MOST_CHARS:
+            return f"the note has {len(text):,} characters, and {MOST_CHARS:,} may be in one"
+        if time:
+            try:
+                written = self._rules.clock.time_ms(self._date, time)
+            except ValueError:
+                return f"there is no {self._date} {time}"
+            self._time_ms = self._within(written)
+        known = next(each for each in _PRIORITIES if each == priority)
+        self._found.append(_Reading(self._time_ms, known, category, [text]))
+        return None
+
+    def _take_date(self, day: str) -> str | None:
+        try:
+            date.fromisoformat(day)
+        except ValueError:
+            return f"there is no {day}"
+        self._date = day
+        return None
+
+    def _within(self, time_ms: int) -> int:
+        rules = self._rules
+        return min(max(time_ms, rules.first_ms), rules.last_ms) if rules.last_ms else time_ms
+
+    def _add(self, line: str) -> str | None:
+        reading = self._found[-1]
+        named = _field_of(line, self._rules.fields)
+        if line.startswith(_UNFOUNDED) and line.endswith(")"):
+            reading.unfounded += line[len(_UNFOUNDED) : -1].split(", ")
+        elif named:
+            reading.fields.setdefault(named[0], []).append(named[1])
+        elif sum(map(len, reading.lines)) + len(line) > MOST_CHARS:
+            return f"the note would be longer than {MOST_CHARS:,} characters"
+        else:
+            reading.lines.append(line)
+        return None
 
 
-def _add_line(reading: _Reading, line: str, rules: TextRules) -> None:
-    if line.startswith(_UNFOUNDED) and line.endswith(")"):
-        reading.unfounded += line[len(_UNFOUNDED) : -1].split(", ")
-    elif (named := _FIELD.fullmatch(line)) and named[1] in rules.fields:
-        reading.fields.setdefault(named[1], []).append(named[2])
-    else:
-        reading.lines.append(line)
+@dataclass(slots=True)
+class _Head:
+    """How a note begins, as far as it says so: `time` as `09:15`, `priority` in small letters."""
+
+    date: str = ""
+    time: str = ""
+    priority: str = ""
+    category: str = _OTHER
+    text: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be nothing but a note."""
+        return bool(self.time and self.priority and self.text)
 
 
-def _time_ms(date: str, time: str, rules: TextRules, number: int) -> int:
-    try:
-        written = rules.clock.time_ms(date, time)
-    except ValueError:
-        raise Malformed(f"Line {number}: there is no {date} {time}.") from None
-    if not rules.last_ms:
-        return written
-    return min(max(written, rules.first_ms), rules.last_ms)
+def _head_of(line: str) -> _Head:
+    """Time and priority of a line in whichever order and brackets, its category, and the rest."""
+    head, at = _Head(), 0
+    while True:
+        skipped = _SKIP.match(line, at)
+        start = skipped.end() if skipped else at
+        if not head.time and (time := _TIME.match(line, start)):
+            head.date, head.time, at = time[1] or "", _clock_time(time), time.end()
+        elif not head.priority and (priority := _PRIORITY.match(line, start)):
+            head.priority = (
+                _PRIORITIES[(priority.lastindex or 2) - 2]
+                if not priority[1]
+                else priority[1].lower()
+            )
+            at = priority.end()
+        else:
+            break
+    rest = line[start if at else 0 :].strip().removesuffix("|").strip()
+    category = _CATEGORY.fullmatch(rest)
+    first, second = (category[1].lower(), (category[2] or "").lower()) if category else ("", "")
+    known = first in CATEGORIES or second in CATEGORIES
+    if category and (known or (at and not second)):
+        head.category = f"{first}-{second}" if second else first
+        rest = category[3]
+    head.text = rest
+    return head
 
 
-def _check_size(found: Sequence[_Reading]) -> None:
-    if len(found) > MOST_REMARKS:
-        raise Malformed(f"It has {len(found)} notes, and {MOST_REMARKS} may be in one.")
-    longest = max(sum(map(len, reading.lines)) for reading in found)
-    if longest > MOST_CHARS:
-        raise Malformed(f"A note has {longest:,} characters, and {MOST_CHARS:,} may be in one.")
+def _clock_time(found: re.Match[str]) -> str:
+    """The (first) time of a match on a clock of 24 hours."""
+    hour = int(found[2])
+    if found[4] and 1 <= hour <= 12:
+        hour = hour % 12 + (12 if found[4][0] in "pP" else 0)
+    return f"{hour:02}:{found[3]}"
+
+
+def _date_in(line: str) -> str | None:
+    """The date of a line that is nothing else: `Date: May 3, 2026`, `## Sunday, 2026-05-03`."""
+    bare = _WEEKDAY.sub(" ", line.lower().replace("date:", " "))
+    bare = " ".join(re.sub(r"[#*_,()\[\]:|]+|^-\s", " ", bare).split())
+    if iso := _ISO.fullmatch(bare):
+        return f"{iso[1]}-{int(iso[2]):02}-{int(iso[3]):02}"
+    named = _NAMED_DAY.fullmatch(bare)
+    if named and (month := _MONTHS.get(named["month"][:3])) and (day := named["d1"] or named["d2"]):
+        return f"{named['year']}-{month:02}-{int(day):02}"
+    return None
+
+
+def _field_of(line: str, fields: Collection[str]) -> tuple[str, str] | None:
+    """The name and the text of a line such as `root_cause: ...`, where the mode knows it."""
+    named = _FIELD.fullmatch(line)
+    name = named[1].lower() if named else ""
+    return (name, named[2]) if named and name in fields else None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."

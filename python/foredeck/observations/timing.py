@@ -87,6 +87,11 @@ class Condensable(Protocol):
         ...
 
 
+MOST_CONDENSED = 12_000
+"""Tokens that are condensed at once, unless one text has more: half of it is an answer that any
+model can write."""
+
+
 def kept_raw(rules: TimingRules, observations: Sequence[Condensable], now_ms: int) -> int:
     """How many of the newest observations stay as they are when the others are condensed.
 
@@ -115,13 +120,25 @@ def to_reflect(
     total = sum(observation.tokens for observation in observations)
     if not asked and total < rules.reflection:
         return 0
-    return len(observations) - kept_raw(rules, observations, now_ms)
+    return _at_once(observations[: len(observations) - kept_raw(rules, observations, now_ms)])
 
 
 def to_summarise(rules: TimingRules, reflections: Sequence[Condensable]) -> int:
     """How many reflections are to be condensed into one summary now; 0 for none."""
     total = sum(reflection.tokens for reflection in reflections)
-    return len(reflections) if total >= rules.summary and len(reflections) > 1 else 0
+    if total < rules.summary or len(reflections) < 2:
+        return 0
+    return max(2, _at_once(reflections))
+
+
+def _at_once(noted: Sequence[Condensable]) -> int:
+    """How many of the oldest are condensed together."""
+    tokens = 0
+    for number, one in enumerate(noted):
+        tokens += one.tokens
+        if number and tokens > MOST_CONDENSED:
+            return number
+    return len(noted)
 
 
 def coverage(covered_tokens: int, left_tokens: int) -> float:

@@ -61,7 +61,7 @@ _LONG = "a word or two more " * 130
 _QUESTION = re.compile(r"Question (\d+)")
 _ANSWER = re.compile(r"Answered (\d+)\.")
 _ANY = re.compile(r"(Question|Answered|seq) (\d+)")
-_REPORT = re.compile(r"Report on the messages from .*")
+_REPORT = re.compile(r"Note what the messages hold from .*")
 _NOTE = re.compile(r"Agent has answered question (\d+)")
 
 Advance = Callable[[str], None]
@@ -273,7 +273,7 @@ class _PiRounds:
 
 
 def _is_observers(request: ModelRequest) -> bool:
-    return "You keep the record of a coding session" in json.dumps(request.body)
+    return "notes of a coding session" in json.dumps(request.body)
 
 
 def _last_text(request: ModelRequest) -> str:

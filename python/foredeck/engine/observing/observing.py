@@ -31,9 +31,6 @@ LEAVING, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
 """Priorities: of the observation of chat that will soon be gone, of one that much waits for, of any
 other, of a reflection."""
 
-MOST_FAILURES = 3
-"""After so many in a row foredeck writes by itself."""
-
 
 @dataclass(frozen=True, slots=True)
 class LeavingChat:
@@ -70,8 +67,6 @@ class Observing:
     not_before: dict[Work, int] = field(default_factory=dict)
     """After a failure, from how many tokens on that work is tried again: unobserved ones, or those
     of notes where these were to be condensed."""
-    failures: dict[Work, int] = field(default_factory=dict)
-    """How many questions for that work have come to nothing, one after the other."""
     reason: str = ""
     """Why no model is asked, as it stands on record."""
     is_alone_told: bool = False
@@ -139,10 +134,6 @@ class Observing:
         if self.settings.mode is not None:
             return ModeChoice(self.settings.mode, self.settings.mode_by, "observing.mode says so")
         return guess_mode(self.sources.messages()[self.on_branch.position.messages :])
-
-    def has_given_up(self, work: Work) -> bool:
-        """Whether a model was of no use for it so often that none is asked, but at a wish."""
-        return self.failures.get(work, 0) >= MOST_FAILURES
 
     def tokens(self, text: str) -> int:
         """Tokens of a text, by the current rate."""

@@ -63,9 +63,6 @@ async def observe(
         _refused(observing, asking, "observe", choice.reason, choice.price, wanted=wanted)
     elif not is_told:
         _tell(observing, choice.reason or NOTHING, wanted=wanted)
-    elif observing.has_given_up("observe"):
-        _give_up(observing, asking, "observe")
-        await _observe_without_model(observing, least, leaving, wanted=wanted)
 
 
 def _choice(
@@ -136,19 +133,11 @@ async def _questions(
     observing: Observing, asking: SessionAsking, work: Work, *, wanted: bool
 ) -> ModelQuestions | None:
     """How to ask a model; None where foredeck is to write by itself, for a reason on record."""
-    if observing.has_given_up(work) and not wanted:
-        _give_up(observing, asking, work)
-        return None
     try:
         return await ModelQuestions.open(asking, wanted=wanted)
     except (NoModel, NotAsked) as error:
         _record(observing, asking, work, str(error))
         return None
-
-
-def _give_up(observing: Observing, asking: SessionAsking, work: Work) -> None:
-    times = observing.failures[work]
-    _record(observing, asking, work, f"{times} questions in a row came to nothing")
 
 
 def _asking_model(observing: Observing, questions: ModelQuestions) -> ModelObserver:
@@ -184,8 +173,6 @@ async def _finish(
         # As much again has to come before the same is tried once more: what cannot be read is not
         # paid for at every call.
         observing.not_before[work] = again
-        if questions is not None:
-            observing.failures[work] = observing.failures.get(work, 0) + 1
         _tell(observing, f"{_WORDS[work]} came to nothing: {error}", wanted=wanted)
         return True
     if noted is None:
@@ -194,7 +181,6 @@ async def _finish(
     if questions is None:
         _tell_alone(observing, wanted=wanted)
     else:
-        observing.failures.pop(work, None)
         observing.reason = ""
     observing.observed.refresh()
     _tell(observing, _told(noted, questions), wanted=wanted)
@@ -215,13 +201,15 @@ def _tell_alone(observing: Observing, *, wanted: bool) -> None:
 def _told(noted: NotedDocument, questions: ModelQuestions | None) -> str:
     ways = "" if questions is None else _ways(questions)
     by = noted.model or "foredeck itself, without a model"
+    more = f" Lines of the answer that were no notes: {noted.left_out}." if noted.left_out else ""
     if isinstance(noted, ReflectionDocument):
         return (
             f"{noted.input_tokens:,} tokens of notes condensed to {noted.tokens:,} by {by}{ways}."
+            f"{more}"
         )
     return (
         f"{noted.covered_tokens:,} tokens of chat noted in {noted.tokens:,} by {by}{ways}; "
-        f"{noted.mode} work."
+        f"{noted.mode} work.{more}"
     )
 
 
