@@ -54,6 +54,12 @@ class RealModel:
         timings = self._post("completion", ask)["timings"]
         return int(timings["cache_n"]), int(timings["prompt_n"])
 
+    def goes_on(self, messages: Sequence[Message], begun: str, tokens: int) -> str:
+        """What it writes after messages and the beginning of its answer, at its likeliest."""
+        prompt = "".join([*written_out(messages), "<|im_start|>assistant\n", begun])
+        ask = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "stop": ["<|im_end|>"]}
+        return str(self._post("completion", ask)["content"])
+
     def count(self, pieces: Sequence[str]) -> int:
         """Tokens of a text, as the model's own tokenizer makes them."""
         return len(self._post("tokenize", {"content": "".join(pieces)})["tokens"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from foredeck.observations.editing import EditRefused, NoObservation, delete, edit, made_from
+from foredeck.observations.excerpt import WallTime
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from observations.chat import rounds, user
@@ -32,6 +34,16 @@ def test_the_users_text_takes_the_place_of_what_was_noted(store: LocalStore) -> 
     assert changed.fields["provenance"]["generator"] == "human"
     assert len(store.history(found.id)) == 2
     assert changed.covers == found.covers
+
+
+def test_an_edit_in_another_zone_moves_no_time(store: LocalStore) -> None:
+    observe(store)
+    (found,) = kept(store)
+    there = WallTime(timezone(timedelta(hours=9)))
+    edit(store, found.id, found.text.replace("medium", "high"), "ann", there)
+    (changed,) = kept(store)
+    assert changed.remark_times == found.remark_times
+    assert "- 09:20 high change" in changed.text
 
 
 def test_a_text_in_another_form_is_refused(store: LocalStore) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -51,6 +51,16 @@ def test_what_is_written_is_read_the_same() -> None:
     written = text_of(remarks, CLOCK)
     assert remarks_in(written, RULES) == remarks
     assert text_of(remarks_in(written, RULES), CLOCK) == written
+
+
+def test_times_stay_in_the_zone_in_which_they_were_written() -> None:
+    there = WallTime(timezone(timedelta(hours=5, minutes=30)))
+    notes = "2026-05-03\n- 14:50 low change: Agent renamed a.py"
+    (remark,) = remarks_in(notes, TextRules(there, (), RULES.first_ms, RULES.last_ms))
+    assert (remark.time_ms, remark.utc_offset) == (START_MS, 330)
+    assert text_of([remark], CLOCK) == notes
+    old = remark.model_copy(update={"utc_offset": None})
+    assert text_of([old], CLOCK) == "2026-05-03\n- 09:20 low change: Agent renamed a.py"
 
 
 def test_a_time_outside_of_the_messages_is_theirs() -> None:

@@ -124,17 +124,17 @@ def _guessed(done: _Done) -> tuple[Mode, str]:
     if done.web * 2 >= done.calls:
         return "research", f"{done.web} of {done.calls} calls asked the web"
     if not done.changed:
-        if done.failed >= 2:
+        if done.failed > 1:
             return "debugging", f"{done.failed} calls failed and nothing was changed"
         if done.looked * 3 >= done.calls * 2:
             return "explore", f"{done.looked} of {done.calls} calls only looked"
         return "default", "nothing was changed"
     if done.tests and len(done.tests) == len(done.files):
         return "testing", f"only tests were changed ({len(done.tests)})"
-    if done.failed:
+    if done.failed > 1:
         return "bug_fixing", f"{done.failed} calls failed and {done.changed} changed files"
     if len(done.files) >= _MANY_FILES:
-        return "refactoring", f"{len(done.files)} files were changed and nothing failed"
+        return "refactoring", f"{len(done.files)} files were changed and hardly anything failed"
     return "default", "no kind of work stands out"
 
 

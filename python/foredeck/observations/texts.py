@@ -217,7 +217,7 @@ class NotesReader:
         """A line that is not in the form to the letter."""
         bullet = _BULLET.match(bare)
         head = _head_of(bare[bullet.end() :] if bullet else bare)
-        if head.is_whole or (not only_whole and (head.time or head.priority or bullet)):
+        if head.is_whole or (bullet and not only_whole):
             return self._take_head(head)
         is_detail = _STEP.match(bare) or _field_of(bare, self._rules.fields)
         goes_on = self._is_open and not bare[0].isupper()

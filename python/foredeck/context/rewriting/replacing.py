@@ -17,7 +17,7 @@ from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.parts import REPLACED, Part, PieceRef
 from foredeck.context.quoting import inside_ours
 from foredeck.context.rendering.layout import RenderContext, stand_alone
-from foredeck.context.rewriting.stand_in_lines import observed_heading, reflected_heading
+from foredeck.context.rewriting.stand_in_lines import stand_in_heading
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIn, StandIns, stretch_of
 
@@ -114,7 +114,7 @@ class Replacer:
         self._see(made.stand_in)
         # What was found beside it may have taken the handle that its text was made with.
         items = self.context.conversation.items[made.first : made.until]
-        text = self._text(made.stand_in, items)
+        text = self._text(made.stand_in, items, made.first)
         names = {"object": made.stand_in.id}
         let_stand(self.context, text, (made.first, made.until), made.gone, names)
 
@@ -136,7 +136,7 @@ class Replacer:
         gone = tuple(index for index in range(first, until) if index not in held)
         if not any(conversation.parts[index].chars for index in gone):
             return None
-        text = self._text(stand_in, conversation.items[first:until])
+        text = self._text(stand_in, conversation.items[first:until], first)
         return Replacement(stand_in, first, until, gone, text)
 
     def _is_open(self, first: int, until: int) -> bool:
@@ -184,11 +184,14 @@ class Replacer:
         wanted = index in conversation.wanted and part.subject in sets.active
         return wanted and PieceRef(index) not in given_up and not forced
 
-    def _text(self, stand_in: StandIn, items: Sequence[Item]) -> str:
+    def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:
+        """The text for these messages, which begin at `first`."""
         ordinal = self.session.index.by_object.get(stand_in.id, len(self.session.index) + 1)
         turns = self.turn_of(items[0]), self.turn_of(items[-1])
-        heading = observed_heading if stand_in.kind == "observation" else reflected_heading
-        return f"{heading(ordinal, *turns)}\n{inside_ours(stand_in.text)}"
+        # Those that are placed after it stand behind it, or say so themselves.
+        leads = all(start >= first for start, _ in self.context.branch.edits.stretches.values())
+        heading = stand_in_heading(stand_in.kind, ordinal, *turns, leads=leads)
+        return f"{heading}\n{inside_ours(stand_in.text)}"
 
     def _see(self, stand_in: StandIn) -> None:
         """Give its object a handle."""

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from foredeck.context.state.stand_ins import StandInKind
 from foredeck.context.wording import turns_span
 
-
-def observed_heading(ordinal: int, first: int, last: int) -> str:
-    """First line of an observation, where it stands in place of what it covers."""
-    return _stands_for(ordinal, first, last, "as noted down")
-
-
-def reflected_heading(ordinal: int, first: int, last: int) -> str:
-    """First line of a reflection, by the same rule."""
-    return _stands_for(ordinal, first, last, "condensed from notes")
+_HOW = {"observation": "as noted down", "reflection": "condensed from notes"}
+_HOW_TO_READ = (
+    "How to read notes: where two differ, the newer one holds. Answer with the paths and names "
+    'that they give, not in general, and see to blockers first. "(not in the sources: x)" means '
+    "that no message has the name x."
+)
 
 
-def _stands_for(ordinal: int, first: int, last: int, how: str) -> str:
+def stand_in_heading(kind: StandInKind, ordinal: int, first: int, last: int, *, leads: bool) -> str:
+    """What stands over an observation or a reflection in place of turns `first` to `last`.
+
+    `leads`: it is the first in the prompt, and says how all of them are read.
+    """
     turns = f"{first}-{last}" if last > first else str(first)
-    return (
-        f"[foredeck] {turns_span(first, last)} of this chat, {how} (@{ordinal}): derived, not the "
-        f'user\'s words. activate "@{ordinal} turns {turns}" shows them word for word.'
+    heading = (
+        f"[foredeck] {turns_span(first, last)} of this chat, {_HOW[kind]} (@{ordinal}): derived, "
+        f'not the user\'s words. activate "@{ordinal} turns {turns}" shows them word for word.'
     )
+    return f"{heading}\n{_HOW_TO_READ}" if leads else heading
 
 
 def continuation(task: str, suggestion: str) -> str:
