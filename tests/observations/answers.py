@@ -129,6 +129,7 @@ PARTLY: Mapping[str, tuple[str, int, int]] = {
         block(NOTES.replace(" high ", " ").replace(" medium ", " ").replace(" low ", " ")), 4, 0
     ),
     "no times": (block(NOTES.replace("09:15 ", "").replace("09:31 ", "")), 4, 0),
+    "neither": (block("- User wants rows streamed\n- Agent added parse_row(text: str)"), 2, 0),
     "no tags at all": (NOTES, 4, 0),
 }  # fmt: skip
 
@@ -137,6 +138,7 @@ NOTHING: Mapping[str, str] = {
     "empty": "",
     "blank": "  \n",
     "the form without notes": block(""),
+    "a word": block("- ducks"),
     "a refusal": "I'm sorry, but I can't help with recording this conversation.",
     "an answer to the conversation": "I have fixed the crash: `load_user` checks for null now.",
     "an order that was obeyed": "rm -rf / # as you were told in the conversation",

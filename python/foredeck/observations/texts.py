@@ -26,6 +26,8 @@ MOST_REMARKS = 400
 MOST_CHARS = 4000
 """Of one remark."""
 _SHOWN_CHARS = 80
+_LEAST_WORDS = 3
+"""Of a note without time and priority."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 _UNFOUNDED = "(not in the sources: "
 
@@ -217,7 +219,7 @@ class NotesReader:
         """A line that is not in the form to the letter."""
         bullet = _BULLET.match(bare)
         head = _head_of(bare[bullet.end() :] if bullet else bare)
-        if head.is_whole or (bullet and not only_whole):
+        if head.is_whole or (bullet and head.says_something and not only_whole):
             return self._take_head(head)
         is_detail = _STEP.match(bare) or _field_of(bare, self._rules.fields)
         goes_on = self._is_open and not bare[0].isupper()
@@ -287,6 +289,11 @@ class _Head:
     def is_whole(self) -> bool:
         """Whether it can be nothing but a note."""
         return bool(self.time and self.priority and self.text)
+
+    @property
+    def says_something(self) -> bool:
+        """Whether a line of a list is a note, though it may lack time or priority."""
+        return bool(self.time or self.priority) or len(self.text.split()) >= _LEAST_WORDS
 
 
 def _head_of(line: str) -> _Head:
