@@ -34,7 +34,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerRequests(pi, shim);
   registerRefused(pi, shim);
   registerCompaction(pi, shim);
-  const facilities = declaredFacilities(stateDir(), process.cwd());
+  const facilities = await declaredFacilities(stateDir(), process.cwd());
   registerTools(pi, shim, facilities);
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);

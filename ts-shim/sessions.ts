@@ -1,12 +1,10 @@
 /** Pi's session events: opens sessions with the engine, reports changes to it, ends it. */
 
-import { closeSync, openSync, readSync } from "node:fs";
 import type {
   ExtensionAPI,
   ExtensionContext,
   SessionStartEvent,
 } from "@earendil-works/pi-coding-agent";
-import { isRecord } from "./context/messages.ts";
 import type { SessionParams } from "./engine/protocol.ts";
 import type { Shim } from "./shim.ts";
 
@@ -57,37 +55,13 @@ function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): Session
   const { sessionManager } = ctx;
   const starter = startedBy();
   process.env[OWN_SESSION] = sessionManager.getSessionId();
-  const parentFile = sessionManager.getHeader?.()?.parentSession;
   return {
     session: sessionManager.getSessionId(),
     file: sessionManager.getSessionFile() ?? null,
     cwd: ctx.cwd,
     reason: event.reason,
-    parent: parentFile ? sessionIdIn(parentFile) : null,
+    parent: null,
+    parent_file: sessionManager.getHeader?.()?.parentSession ?? null,
     started_by: starter,
   };
-}
-
-/** Enough for any real header, though Pi's own limit is higher. */
-const HEADER_BYTES = 64 * 1024;
-
-/** The session id in the first line of a session file, or null. */
-export function sessionIdIn(file: string): string | null {
-  try {
-    const header: unknown = JSON.parse(firstLine(file));
-    return isRecord(header) && typeof header.id === "string" ? header.id : null;
-  } catch {
-    return null;
-  }
-}
-
-function firstLine(file: string): string {
-  const descriptor = openSync(file, "r");
-  try {
-    const buffer = Buffer.alloc(HEADER_BYTES);
-    const text = buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, HEADER_BYTES, 0));
-    return text.split("\n", 1)[0] ?? "";
-  } finally {
-    closeSync(descriptor);
-  }
 }

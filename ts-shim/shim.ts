@@ -167,9 +167,9 @@ export class Shim {
     });
   }
 
-  private hello(): Record<string, unknown> {
+  private async hello(): Promise<Record<string, unknown>> {
     return {
-      shim: packageVersion(),
+      shim: await packageVersion(),
       host: { name: "pi", version: this.piVersion },
       cwd: this.session?.cwd ?? process.cwd(),
       trusted: this.trusted,

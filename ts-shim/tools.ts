@@ -6,7 +6,6 @@
  * of them a session has, its project's switches say (switches.ts).
  */
 
-import { readFileSync } from "node:fs";
 import type { ExtensionAPI, ToolDefinition } from "@earendil-works/pi-coding-agent";
 import { confirmed } from "./confirming.ts";
 import { isRecord } from "./context/messages.ts";
@@ -15,6 +14,7 @@ import { within } from "./engine/wait.ts";
 import { AbortedError, GoneError, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { DEFAULT_FACILITIES } from "./switches.ts";
+import definitions from "./tools.json" with { type: "json" };
 
 /**
  * A tool as the provider sees it; `parameters` is plain JSON Schema. `facility`: with what it is
@@ -27,8 +27,6 @@ export interface ToolSpec {
   parameters: ToolDefinition["parameters"];
 }
 
-const DEADLINE_MS = 10_000;
-
 /** What a tool answers, for the model to read, where the engine cannot. */
 const AWAY =
   "The context manager is not available right now. Go on without it: " +
@@ -36,12 +34,10 @@ const AWAY =
 const OFF = "The user has switched the context manager off: everything is in view as it is.";
 
 /** The definitions in tools.json. */
-export function toolSpecs(): ToolSpec[] {
-  return JSON.parse(readFileSync(new URL("./tools.json", import.meta.url), "utf8"));
-}
+export const TOOL_SPECS: readonly ToolSpec[] = definitions;
 
 /** The names of foredeck's own tools. */
-export const TOOL_NAMES: ReadonlySet<string> = new Set(toolSpecs().map(({ name }) => name));
+export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOL_SPECS.map(({ name }) => name));
 
 /** Registers the tools of these facilities. Throwing is how a tool tells Pi that it failed. */
 export function registerTools(
@@ -49,7 +45,7 @@ export function registerTools(
   shim: Shim,
   facilities: readonly string[] = DEFAULT_FACILITIES,
 ): void {
-  for (const { facility, ...spec } of toolSpecs()) {
+  for (const { facility, ...spec } of TOOL_SPECS) {
     if (!facilities.includes(facility)) continue;
     pi.registerTool({
       ...spec,
@@ -95,7 +91,8 @@ async function askEngine(
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
   const { engine } = shim;
-  const until = Date.now() + engine.patienceMs(DEADLINE_MS);
+  // Not longer than a model call waits: an engine that hangs would hold up the agent at each tool.
+  const until = Date.now() + engine.deadlineMs;
   const limits = () => ({ deadlineMs: Math.max(1, until - Date.now()), signal });
   const ask = () => engine.request("tool/call", { session: shim.sessionId(), ...call }, limits());
   await within(engine.whenReady(), limits());

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
 SMALL = 1024 * 1024
@@ -55,12 +56,23 @@ def open_regular(
     return descriptor
 
 
+def open_to_read(path: str | os.PathLike[str], *, follow: bool = True) -> BufferedReader:
+    """A regular file, opened to read bytes. Raises `OSError`."""
+    return os.fdopen(open_regular(path, follow=follow), "rb")
+
+
+def open_to_append(path: str | os.PathLike[str]) -> BufferedWriter:
+    """A regular file, opened to write at its end; made (0600) where there is none. Raises
+    `OSError`."""
+    return os.fdopen(open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+
+
 def read_regular(path: str | os.PathLike[str], most: int = SMALL, *, follow: bool = True) -> bytes:
     """All bytes of a regular file. Raises `OSError`, `TooLarge` where it has more than `most`."""
-    with os.fdopen(open_regular(path, follow=follow), "rb") as file:
+    with open_to_read(path, follow=follow) as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise TooLarge(errno.EFBIG, f"larger than {most:,} bytes", os.fspath(path))
+        raise TooLarge(errno.EFBIG, f"it is larger than {most:,} bytes", os.fspath(path))
     return data
 
 
@@ -80,7 +92,7 @@ def require_regular(path: str | os.PathLike[str]) -> None:
 
 def _check(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(status.st_mode):
-        text = f"is {kind_of(status.st_mode)}, not a file"
+        text = f"it is {kind_of(status.st_mode)}, not a file"
         code = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
         raise NotRegular(code, text, os.fspath(path))
 

@@ -36,6 +36,10 @@ class Layers:
             user_file=self.user_file,
         )
 
+    def left_out(self) -> str:
+        """What is said to be wrong with the project's file, the rest of which counts."""
+        return "\n".join(self.load().left_out)
+
     def error(self, *flags: str, environ: dict[str, str] | None = None) -> str:
         with pytest.raises(ConfigError) as caught:
             self.load(*flags, environ=environ)
@@ -56,34 +60,34 @@ def test_without_any_layer_everything_is_a_default(layers: Layers) -> None:
 
 def test_each_layer_overrides_the_one_before_and_is_remembered(layers: Layers) -> None:
     layers.user_file.write_text(
-        "deadline_ms = 1001\nlayout = 'pools'\n"
+        "observations = 'on'\nlayout = 'pools'\n"
         "[seed_window]\nper_turn = 11\nturns = 12\n[rebase]\ncache_ttl_s = 60\n"
     )
     layers.project_file.write_text(
-        "deadline_ms = 1002\npolicy = 'lean'\n[seed_window]\nper_turn = 21\nturns = 22\n"
+        "observations = 'off'\npolicy = 'lean'\n[seed_window]\nper_turn = 21\nturns = 22\n"
     )
-    environ = {"FOREDECK_DEADLINE_MS": "1003", "FOREDECK_SEED_WINDOW__PER_TURN": "31"}
-    resolved = layers.load("deadline_ms=1004", environ=environ)
+    environ = {"FOREDECK_OBSERVATIONS": "on", "FOREDECK_SEED_WINDOW__PER_TURN": "31"}
+    resolved = layers.load("observations=off", environ=environ)
     config = resolved.config
     assert config.layout == "pools"
     assert config.rebase.cache_ttl_s == 60
     assert (config.seed_window.turns, config.seed_window.per_turn) == (22, 31)
-    assert (config.deadline_ms, config.policy) == (1004, "lean")
+    assert (config.observations, config.policy) == ("off", "lean")
     assert {key: str(origin) for key, origin in resolved.origins.items() if origin.place} == {
         "layout": f"user: {layers.user_file}",
         "rebase.cache_ttl_s": f"user: {layers.user_file}",
         "policy": f"project: {layers.project_file}",
         "seed_window.turns": f"project: {layers.project_file}",
         "seed_window.per_turn": "environment: FOREDECK_SEED_WINDOW__PER_TURN",
-        "deadline_ms": "flag: --set deadline_ms",
+        "observations": "flag: --set observations",
     }
     assert resolved.value("seed_window.turns") == 22
 
 
 def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> None:
     layers.project_file.write_text("this is not TOML")
-    assert layers.load(trusted=False).config == Config()
-    assert f"{layers.project_file}: not valid TOML" in layers.error()
+    assert layers.load(trusted=False).left_out == ()
+    assert layers.left_out().startswith(f"{layers.project_file}: not valid TOML")
 
 
 @pytest.mark.parametrize(
@@ -95,11 +99,14 @@ def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> Non
         "limits.activate_chars = 10000000",
         "sources.watch = false",
         '[[sources.mounts]]\nprefix = "/"\nhost_path = "/etc"',
+        "deadline_ms = 30000",
+        "rewind = false",
     ],
 )
 def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, setting: str) -> None:
     layers.project_file.write_text(setting)
-    text = layers.error()
+    assert layers.load().config == Config()
+    text = layers.left_out()
     assert "cannot be set by a project" in text
     assert "not trusted" in text
     assert "config.toml, by environment or by flag" in text
@@ -122,13 +129,68 @@ def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> 
         "policy_options",
         "guard",
         "asking",
+        "rewind",
+        "deadline_ms",
+        "prepare_ms",
+        "opening_ms",
     }
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("store = 'xtdb'", "'store' cannot be set by a project"),
+        ("nonsense = 1", "unknown key 'nonsense'"),
+        ("observations = 'loud'", "observations: must be 'auto', 'on' or 'off', not 'loud'"),
+        ("notes.folders = ['/etc']", "'notes.folders' names a folder outside the project"),
+        ("notes.folders = ['x', 'a/../../b']", "'notes.folders' names a folder outside"),
+        ("notes.folders = ['~/diary']", "'notes.folders' names a folder outside"),
+        ("notes.folders = ['C:\\x']", "'notes.folders' names a folder outside"),
+        ("notes.folders = 'x'", "notes.folders: must be a valid tuple"),
+    ],
+)
+def test_the_rest_of_a_projects_file_counts(layers: Layers, wrong: str, said: str) -> None:
+    layers.project_file.write_text(f"{wrong}\nlayout = 'pools'\n")
+    assert layers.load().config == Config(layout="pools")
+    assert said in layers.left_out()
+    assert said in layers.load().warning
+
+
+def test_a_wrong_value_of_a_project_leaves_the_users_own(layers: Layers) -> None:
+    layers.user_file.write_text("observations = 'off'\n[rebase]\nhigh_water = 0.9\n")
+    layers.project_file.write_text(
+        "observations = 'loud'\nlayout = 'pools'\n[rebase]\nlow_water = 0.95\n"
+    )
+    config = layers.load().config
+    assert (config.observations, config.rebase.high_water) == ("off", 0.9)
+    assert config.layout == "pools"
+    assert "rebase.low_water must be below rebase.high_water" in layers.left_out()
+    layers.user_file.write_text("observations = 'loud'\n")
+    layers.project_file.write_text("layout = 'pools'\n")
+    assert f"{layers.user_file}: observations: must be" in layers.error()
+
+
+def test_many_wrong_keys_are_named_in_few_words(layers: Layers) -> None:
+    layers.project_file.write_text("".join(f"wrong{n} = 1\n" for n in range(4000)))
+    resolved = layers.load()
+    assert len(resolved.left_out) == 4000
+    assert resolved.warning.count("\n") == 4
+    assert resolved.warning.endswith("and 3,997 more: `foredeck config --trusted` lists them")
+
+
+def test_a_projects_file_may_not_lead_out_of_it(layers: Layers) -> None:
+    layers.user_file.write_text("layout = 'pools'\n")
+    layers.project_file.symlink_to(layers.user_file)
+    assert layers.left_out() == f"{layers.project_file}: it leads out of the project"
+
+
 def test_no_file_can_say_where_the_state_is(layers: Layers) -> None:
-    for file in (layers.user_file, layers.project_file):
+    for file, told in (
+        (layers.user_file, layers.error),
+        (layers.project_file, layers.left_out),
+    ):
         file.write_text('home = "/tmp/elsewhere"')
-        assert layers.error() == (
+        assert told() == (
             f"{file}: 'home' cannot be set in a file, since the Pi extension has to know it "
             "before it reads one; set FOREDECK_HOME in the environment"
         )
@@ -139,24 +201,27 @@ def test_the_null_device_is_an_empty_file() -> None:
     assert load_config(environ={}, user_file=Path(os.devnull)).config == Config()
 
 
-@pytest.mark.parametrize("target", ["/dev/zero", "/dev/tty"])
-def test_a_link_to_a_device_is_not_read(layers: Layers, target: str) -> None:
-    layers.project_file.symlink_to(target)
-    assert layers.error() == f"{layers.project_file}: not a regular file"
+def test_a_pipe_or_a_device_is_not_read(layers: Layers) -> None:
+    os.mkfifo(layers.project_file)
+    why = "cannot be read: it is a named pipe, not a file"
+    assert layers.left_out() == f"{layers.project_file}: {why}"
+    layers.user_file.symlink_to("/dev/zero")
+    assert layers.error() == f"{layers.user_file}: cannot be read: it is a device, not a file"
 
 
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("#" * 300_000, "larger than 262,144 bytes"),
-        ("policy = " + "[" * 100_000, "its values are nested too deeply"),
+        ("#" * 70_000, "cannot be read: it is larger than 65,536 bytes"),
+        ("policy = " + "[" * 60_000, "its values are nested too deeply"),
+        ("a." * 30_000 + "a = 1", "a line has more than 30 dots: no key has so many parts"),
     ],
 )
 def test_a_file_that_is_no_configuration_is_refused(
     layers: Layers, content: str, text: str
 ) -> None:
     layers.project_file.write_text(content)
-    assert layers.error() == f"{layers.project_file}: {text}"
+    assert layers.left_out() == f"{layers.project_file}: {text}"
 
 
 @pytest.mark.parametrize(
@@ -202,11 +267,9 @@ def test_an_error_names_the_file_the_key_and_what_to_do(
 
 def test_all_errors_of_all_layers_are_told_at_once(layers: Layers) -> None:
     layers.user_file.write_text("one = 1\n")
-    layers.project_file.write_text("home = '/x'\n")
     text = layers.error("three=3", environ={"FOREDECK_TWO": "2"})
     assert [line.split(": ")[0] for line in text.split("\n")] == [
         str(layers.user_file),
-        str(layers.project_file),
         "FOREDECK_TWO",
         "--set three",
     ]
@@ -315,4 +378,4 @@ def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
     other = {"FOREDECK_XTDB__URL": url, "FOREDECK_XTDB_JAVA": "/opt/java"}
     assert layers.load(environ=other).config.xtdb.url == url
     layers.project_file.write_text(f"[xtdb]\nurl = '{url}'\n")
-    assert "cannot be set by a project" in layers.error()
+    assert "cannot be set by a project" in layers.left_out()

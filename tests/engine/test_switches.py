@@ -87,7 +87,7 @@ def test_the_shim_looks_where_the_engine_has_left_it(tmp_path: Path, checkout: P
     Switches(tmp_path, str(project), ToolsSection(search=False), lambda: True).refresh()
     script = (
         f"import {{ declaredFacilities }} from {json.dumps(SHIM.as_uri())};"
-        f"console.log(JSON.stringify(declaredFacilities({json.dumps(str(tmp_path))},"
+        f"console.log(JSON.stringify(await declaredFacilities({json.dumps(str(tmp_path))},"
         f" {json.dumps(str(tmp_path / 'link'))})));"
     )
     node = checkout / "node_modules" / ".bin" / "node"
@@ -108,3 +108,17 @@ def test_findings_are_declared_once_the_project_has_data(tmp_path: Path) -> None
     assert "findings" not in left(tmp_path)
     switches(tmp_path, ToolsSection()).choose_findings(False)
     assert left(tmp_path) == ["context", "search", "tasks"]
+
+
+def test_a_folder_of_the_project_is_left_what_the_project_declares(tmp_path: Path) -> None:
+    root, deep = tmp_path / "root", tmp_path / "root" / "deep"
+    deep.mkdir(parents=True)
+    below = Switches(tmp_path, str(root), ToolsSection(), lambda: False, str(deep))
+    below.choose_tasks(True)
+    assert Switches(tmp_path, str(root), ToolsSection(), lambda: False).tasks_chosen is True
+    files = [json.loads(file.read_text()) for file in (tmp_path / "switches").iterdir()]
+    declared = ["context", "search", "tasks"]
+    assert sorted(files, key=len) == [
+        {"facilities": declared},
+        {"facilities": declared, "tasks": True},
+    ]

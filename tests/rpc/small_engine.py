@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +57,10 @@ class SmallEngine:
         call_soon: CallSoon | None = None,
         models: AskModels | None = None,
         show: Callable[[str], None] = lambda _text: None,
+        warnings: Sequence[str] = (),
     ) -> None:
         del models, show
+        self.warnings = list(warnings)
         self.config = config
         self.notify = notify
         self.call_soon = call_soon
@@ -77,7 +79,7 @@ class SmallEngine:
             "store": self.config.store,
             "deadline_ms": self.config.deadline_ms,
             "prepare_ms": 0,
-            "warnings": [],
+            "warnings": self.warnings,
         }
 
     def open_session(self, params: SessionOpenParams) -> SessionOpenResult:

@@ -182,14 +182,14 @@ class TestRefusing:
 
     def test_a_file_where_the_folder_should_be(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
-        self.refuse(tmp_path / "file" / "foredeck.db", "cannot be made")
+        self.refuse(tmp_path / "file" / "foredeck.db", "cannot be opened")
 
     def test_a_folder_that_cannot_be_written(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             folder.chmod(0o555)
             error = _in_child(_open_unprivileged, folder / "foredeck.db")
-            assert "cannot be made" in error
+            assert "cannot be opened" in error
             assert "permissions" in error
 
     def test_a_file_that_cannot_be_written(self) -> None:

@@ -1,7 +1,8 @@
 /** Builds a Python environment with foredeck in a folder: with uv, venv, or pip alone. */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readText } from "../files.ts";
 import type { EngineCommand } from "./process.ts";
 import { engineWith, findPython, hasForedeck, pythonAdvice, venvPython } from "./python.ts";
 import { type RunOptions, run } from "./run.ts";
@@ -18,22 +19,19 @@ export interface BuildOptions {
 const INTERPRETER_FILE = "interpreter";
 
 /** How to run the engine that was built in a folder; null where there is none. */
-export function builtCommand(
-  folder: string,
-  exists: (path: string) => boolean,
-): EngineCommand | null {
+export async function builtCommand(folder: string): Promise<EngineCommand | null> {
   const python = venvPython(join(folder, "venv"));
-  if (exists(python)) return engineWith(python);
+  if (existsSync(python)) return engineWith(python);
   const file = join(folder, INTERPRETER_FILE);
-  if (!exists(file)) return null;
-  return engineWith(readFileSync(file, "utf8"), { PYTHONPATH: join(folder, "lib") });
+  if (!existsSync(file)) return null;
+  return engineWith(await readText(file), { PYTHONPATH: join(folder, "lib") });
 }
 
 /** Corrects the paths in the `foredeck` command of an engine that was moved here from `from`. */
-export function relocate(folder: string, from: string): void {
+export async function relocate(folder: string, from: string): Promise<void> {
   const command = join(folder, "venv", "bin", "foredeck");
   if (!existsSync(command)) return;
-  writeFileSync(command, readFileSync(command, "utf8").replaceAll(from, folder));
+  writeFileSync(command, (await readText(command)).replaceAll(from, folder));
 }
 
 /**

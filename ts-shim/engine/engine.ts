@@ -32,7 +32,7 @@ export interface EngineHost extends Omit<PeerHandlers, "write"> {
   /** Finds the engine, setting it up if need be. */
   locate(options: LocateOptions): Promise<EngineCommand>;
   /** Parameters of `initialize` beyond `protocol`. */
-  hello(): Record<string, unknown>;
+  hello(): Promise<Record<string, unknown>>;
   cwd(): string;
   stateDir(): string;
   /** The engine is connected: open the session. Called again after each restart. */
@@ -197,7 +197,7 @@ export class Engine {
     this.process = process;
     this.health.launched();
     try {
-      const hello = { protocol: PROTOCOL_VERSION, ...this.host.hello() };
+      const hello = { protocol: PROTOCOL_VERSION, ...(await this.host.hello()) };
       const options = { deadlineMs: INITIALIZE_MS, holdsProcess: false };
       this.onInitialized(parseInfo(await process.peer.request("initialize", hello, options)));
     } catch (error) {

@@ -1,14 +1,18 @@
 /** Remembers that setting up the engine failed, so that not every start tries again. */
 
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
+import { readText } from "../files.ts";
 
 /** A failure counts for a day. */
 const REMEMBERED_MS = 24 * 60 * 60_000;
 
 /** Why setting up the engine at `target` failed within the last day, or null. */
-export function readFailure(target: string, now: number = Date.now()): string | null {
+export async function readFailure(
+  target: string,
+  now: number = Date.now(),
+): Promise<string | null> {
   try {
-    const { time, text } = JSON.parse(readFileSync(markerOf(target), "utf8"));
+    const { time, text } = JSON.parse(await readText(markerOf(target)));
     const age = now - Number(time);
     return age >= 0 && age < REMEMBERED_MS && typeof text === "string" ? text : null;
   } catch {

@@ -1,6 +1,7 @@
 /** A lock file for one process at a time, which a dead process does not hold forever. */
 
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { rmSync, statSync, writeFileSync } from "node:fs";
+import { readText } from "../files.ts";
 import { pause } from "./wait.ts";
 
 /** A lock this old is taken over even if its process id is in use: ids are reused. */
@@ -18,7 +19,7 @@ export async function withLock<T>(
 ): Promise<T> {
   while (!take(path)) {
     signal.throwIfAborted();
-    if (isStale(path)) rmSync(path, { force: true });
+    if (await isStale(path)) rmSync(path, { force: true });
     else await pause(RETRY_MS);
   }
   try {
@@ -38,20 +39,12 @@ function take(path: string): boolean {
   }
 }
 
-function isStale(path: string): boolean {
+async function isStale(path: string): Promise<boolean> {
   const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   if (age > STALE_MS) return true;
-  const pid = Number(read(path));
+  const pid = Number(await readText(path).catch(() => ""));
   // The owner creates the file before it writes its id: without an id the lock is not stale.
   return Number.isInteger(pid) && pid > 0 && !isAlive(pid);
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }
 
 function isAlive(pid: number): boolean {

@@ -1,17 +1,18 @@
 /** This package on disk: where it lies, which version it is, what its Python sources hash to. */
 
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readText } from "../files.ts";
 
 /** The folder with package.json, ts-shim/ and python/. */
 export const PACKAGE_ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The version in package.json; "0.0.0" where it cannot be read. */
-export function packageVersion(root: string = PACKAGE_ROOT): string {
+export async function packageVersion(root: string = PACKAGE_ROOT): Promise<string> {
   try {
-    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    const { version } = JSON.parse(await readText(join(root, "package.json")));
     return typeof version === "string" ? version : "0.0.0";
   } catch {
     return "0.0.0";
@@ -22,20 +23,21 @@ export function packageVersion(root: string = PACKAGE_ROOT): string {
  * The name of the engine that this package installs: its version and a hash of what would be
  * installed, so that an update in place (a git pull) gets an engine of its own.
  */
-export function engineKey(root: string = PACKAGE_ROOT): string {
+export async function engineKey(root: string = PACKAGE_ROOT): Promise<string> {
   const hash = createHash("sha256");
-  for (const path of ["pyproject.toml", ...pythonSources(root)]) {
+  for (const path of ["pyproject.toml", ...(await pythonSources(root))]) {
     hash
       .update(path)
       .update("\0")
-      .update(readFileSync(join(root, path)))
+      .update(await readText(join(root, path)))
       .update("\0");
   }
-  return `${packageVersion(root)}-${hash.digest("hex").slice(0, 12)}`;
+  return `${await packageVersion(root)}-${hash.digest("hex").slice(0, 12)}`;
 }
 
-function pythonSources(root: string): string[] {
-  return readdirSync(join(root, "python"), { recursive: true, withFileTypes: true })
+async function pythonSources(root: string): Promise<string[]> {
+  const entries = await readdir(join(root, "python"), { recursive: true, withFileTypes: true });
+  return entries
     .filter((entry) => entry.isFile() && !/\.pyc$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
     .map((path) => path.replaceAll("\\", "/").replace(/^\//, ""))

@@ -38,6 +38,8 @@ export interface SessionParams {
   cwd: string;
   reason: string;
   parent: string | null;
+  /** The host's file of that session, where only this is known. */
+  parent_file?: string | null;
   /** The session whose agent started this Pi, by a command or as a subagent. */
   started_by?: string | null;
   /** Whether a new session keeps to itself what is said in it. */

@@ -6,15 +6,7 @@
  * day: being offline must not cost a minute at every start.
  */
 
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-} from "node:fs";
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { build, builtCommand, relocate } from "./build.ts";
 import { readFailure, rememberFailure } from "./failure.ts";
@@ -59,26 +51,26 @@ const VERIFY_MS = 20_000;
 export async function provision(options: ProvisionOptions): Promise<EngineCommand> {
   const root = options.root ?? PACKAGE_ROOT;
   const engines = makePrivate(join(options.stateDir, "engines"));
-  const target = join(engines, engineKey(root));
-  const ready = findBuilt(target);
+  const target = join(engines, await engineKey(root));
+  const ready = await findBuilt(target);
   if (ready && (!options.verify || (await starts(ready)))) return ready;
-  const failure = options.insist ? null : readFailure(target);
+  const failure = options.insist ? null : await readFailure(target);
   if (failure) throw new ProvisionError(failure, true);
   options.onBuild?.();
   return withLock(`${target}.lock`, options.signal, async () => {
-    const meanwhile = ready ? null : findBuilt(target);
+    const meanwhile = ready ? null : await findBuilt(target);
     if (meanwhile) return meanwhile;
     await buildInto(root, engines, target, options);
     removeUnused(engines, target);
-    const built = findBuilt(target);
+    const built = await findBuilt(target);
     if (!built) throw new ProvisionError(`the engine is not where it was built: ${target}`);
     return built;
   });
 }
 
 /** The engine in a folder, if one was set up there; marks it as used now. */
-function findBuilt(target: string): EngineCommand | null {
-  const command = builtCommand(target, existsSync);
+async function findBuilt(target: string): Promise<EngineCommand | null> {
+  const command = await builtCommand(target);
   if (!command) return null;
   try {
     const now = new Date();
@@ -106,7 +98,7 @@ async function buildInto(
     await build(root, folder, { signal, log });
     rmSync(target, { recursive: true, force: true });
     renameSync(folder, target);
-    relocate(target, folder);
+    await relocate(target, folder);
     rememberFailure(target, null);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);

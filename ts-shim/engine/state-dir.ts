@@ -1,8 +1,9 @@
 /** Where foredeck keeps its state on this machine, and a log file there. */
 
-import { appendFileSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
+import { appendFileSync, closeSync, mkdirSync, renameSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
+import { openToAppend } from "../files.ts";
 
 type Env = Record<string, string | undefined>;
 
@@ -40,7 +41,7 @@ export function openLog(folder: string): number | null {
   try {
     const path = logPath(folder);
     rotate(path);
-    return openSync(path, "a", 0o600);
+    return openToAppend(path);
   } catch {
     return null;
   }
@@ -53,11 +54,15 @@ export function closeLog(log: number | null): void {
 
 /** Writes one line to the log. Never throws: a full disk must not stop the agent. */
 export function logLine(folder: string, text: string): void {
+  let log: number | null = null;
   try {
+    log = openToAppend(logPath(folder));
     const line = `${new Date().toISOString()} shim: ${text.replaceAll("\n", "\\n")}\n`;
-    appendFileSync(logPath(folder), line, { mode: 0o600 });
+    appendFileSync(log, line);
   } catch {
     // Nowhere to write to.
+  } finally {
+    closeLog(log);
   }
 }
 

@@ -86,7 +86,7 @@ test(
   async () => {
     const how = options(samplePackage());
     const engines = join(how.stateDir, "engines");
-    const stale = join(engines, engineKey(how.root), "venv");
+    const stale = join(engines, await engineKey(how.root), "venv");
     execFileSync(python as string, ["-m", "venv", "--without-pip", stale]);
     const command = await provision({ ...how, verify: true });
     const { code, output } = await run(command.file, [...command.args, "x"], {
@@ -95,10 +95,10 @@ test(
     });
     assert.deepEqual([code, output.trim()], [0, "engine engine x"]);
     if (process.platform !== "win32") {
-      const typed = join(engines, engineKey(how.root), "venv", "bin", "foredeck");
+      const typed = join(engines, await engineKey(how.root), "venv", "bin", "foredeck");
       assert.match(execFileSync(typed, ["x"], { encoding: "utf8" }), / x\n$/);
     }
-    assert.deepEqual(readdirSync(engines), [engineKey(how.root)]);
+    assert.deepEqual(readdirSync(engines), [await engineKey(how.root)]);
     assert.deepEqual(await provision(how), command);
     assert.deepEqual(await provision({ ...how, verify: true }), command);
     assert.equal(how.builds.length, 1);
@@ -128,7 +128,7 @@ test("without Python the user gets a command to type; the failure is remembered 
   await assert.rejects(provision({ ...how, insist: true }));
   assert.equal(how.builds.length, 2);
   const left = readdirSync(join(how.stateDir, "engines"));
-  assert.deepEqual(left, [`${engineKey(how.root)}.failed`]);
+  assert.deepEqual(left, [`${await engineKey(how.root)}.failed`]);
 });
 
 test("a failed install says why and leaves no half-built engine", needsPython, async () => {
@@ -137,7 +137,7 @@ test("a failed install says why and leaves no half-built engine", needsPython, a
   const how = options(root);
   await assert.rejects(provision(how), /could not be installed/);
   assert.match(how.logged.join("\n"), /no such thing/);
-  assert.deepEqual(readdirSync(join(how.stateDir, "engines")), [`${engineKey(root)}.failed`]);
+  assert.deepEqual(readdirSync(join(how.stateDir, "engines")), [`${await engineKey(root)}.failed`]);
 });
 
 test(
@@ -152,19 +152,19 @@ test(
   },
 );
 
-test("the engine's key changes with its sources and nothing else", () => {
+test("the engine's key changes with its sources and nothing else", async () => {
   const root = samplePackage();
-  const key = engineKey(root);
+  const key = await engineKey(root);
   assert.match(key, /^1\.2\.3-[0-9a-f]{12}$/);
   writeFileSync(join(root, "README.md"), "new");
   mkdirSync(join(root, "python", "foredeck", "__pycache__"));
   writeFileSync(join(root, "python", "foredeck", "__pycache__", "x.cpython-312.pyc"), "x");
-  assert.equal(engineKey(root), key);
+  assert.equal(await engineKey(root), key);
   const copy = join(folder, "copy");
   cpSync(root, copy, { recursive: true });
-  assert.equal(engineKey(copy), key);
+  assert.equal(await engineKey(copy), key);
   writeFileSync(join(root, "python", "foredeck", "new.py"), "");
-  assert.notEqual(engineKey(root), key);
+  assert.notEqual(await engineKey(root), key);
 });
 
 test("one process holds a lock at a time, and a dead one holds none", async () => {
@@ -192,15 +192,15 @@ test("waiting for a lock can be given up", async () => {
   await assert.rejects(withLock(path, controller.signal, async () => 1));
 });
 
-test("failures are remembered for a day", () => {
+test("failures are remembered for a day", async () => {
   const target = join(folder, "1.0");
-  assert.equal(readFailure(target), null);
+  assert.equal(await readFailure(target), null);
   rememberFailure(target, "offline");
-  assert.equal(readFailure(target), "offline");
-  assert.equal(readFailure(target, Date.now() + 25 * 3_600_000), null);
-  assert.equal(readFailure(target, Date.now() - 3_600_000), null, "the clock went back");
+  assert.equal(await readFailure(target), "offline");
+  assert.equal(await readFailure(target, Date.now() + 25 * 3_600_000), null);
+  assert.equal(await readFailure(target, Date.now() - 3_600_000), null, "the clock went back");
   rememberFailure(target, null);
-  assert.equal(readFailure(target), null);
+  assert.equal(await readFailure(target), null);
 });
 
 test("the engine is looked for in the documented order", async () => {

@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
-import { sessionIdIn } from "../sessions.ts";
 import { until } from "./support/harness.ts";
 import { registered } from "./support/pi.ts";
 
@@ -25,12 +22,10 @@ test("session events are reported", async () => {
 
 test("session_start opens a session with its file and parent; session_shutdown closes it", async () => {
   const { fire, harness } = registered("good");
-  const parent = join(harness.folder, "parent.jsonl");
-  writeFileSync(parent, '{"type":"session","id":"p1"}\n{"type":"message"}\n');
   const sessionManager = {
     getSessionId: () => "s2",
     getSessionFile: () => "/s2.jsonl",
-    getHeader: () => ({ parentSession: parent }),
+    getHeader: () => ({ parentSession: "/p1.jsonl" }),
   };
   await harness.shim.engine.whenReady();
   const ctx = { ...(harness.ctx as object), sessionManager };
@@ -44,7 +39,8 @@ test("session_start opens a session with its file and parent; session_shutdown c
     file: "/s2.jsonl",
     cwd: harness.folder,
     reason: "fork",
-    parent: "p1",
+    parent: null,
+    parent_file: "/p1.jsonl",
     started_by: null,
   });
   assert.deepEqual(harness.requests("session/close")[0]?.params, { session: "s2", reason: "quit" });
@@ -64,10 +60,4 @@ test("--foredeck-private asks for private sessions, and nothing else does", asyn
     opened.map((params) => params.private),
     [undefined, undefined, true],
   );
-});
-
-test("a parent that cannot be read counts as none", () => {
-  assert.equal(sessionIdIn("/nonexistent"), null);
-  assert.equal(sessionIdIn(process.execPath), null);
-  assert.equal(sessionIdIn("/"), null);
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { declaredFacilities, keepFacilities, projectKey } from "../switches.ts";
+import { declaredFacilities, folderKey, keepFacilities } from "../switches.ts";
 import { removeFolder } from "./support/processes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "foredeck-switches-"));
@@ -16,40 +16,43 @@ function made(name: string): string {
   return path;
 }
 
-function left(state: string, cwd: string, text: string): void {
+async function left(state: string, cwd: string, text: string): Promise<void> {
   mkdirSync(join(state, "switches"), { recursive: true });
-  writeFileSync(join(state, "switches", `${projectKey(cwd)}.json`), text);
+  writeFileSync(join(state, "switches", `${await folderKey(cwd)}.json`), text);
 }
 
-const git = (cwd: string, ...args: string[]) =>
-  execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], { cwd });
-
-test("what the engine has left is declared; without that, or with half of it, the default", () => {
+test("what the engine has left is declared; without that, or with half of it, the default", async () => {
   const [state, cwd] = [made("state"), made("project")];
   const standard = ["context", "search"];
-  assert.deepEqual(declaredFacilities(state, cwd), standard);
-  left(state, cwd, '{"facilities": ["context", "tasks"]}');
-  assert.deepEqual(declaredFacilities(state, cwd), ["context", "tasks"]);
-  assert.deepEqual(declaredFacilities(state, made("other")), standard);
+  assert.deepEqual(await declaredFacilities(state, cwd), standard);
+  await left(state, cwd, '{"facilities": ["context", "tasks"]}');
+  assert.deepEqual(await declaredFacilities(state, cwd), ["context", "tasks"]);
+  assert.deepEqual(await declaredFacilities(state, made("other")), standard);
   for (const torn of ['{"facilities": ["con', "", "[]", "null", '{"facilities": "search"}']) {
-    left(state, cwd, torn);
-    assert.deepEqual(declaredFacilities(state, cwd), standard, torn);
+    await left(state, cwd, torn);
+    assert.deepEqual(await declaredFacilities(state, cwd), standard, torn);
   }
 });
 
-test("a repository with its folders, links and worktrees is one project", () => {
-  const repo = made("repo");
-  git(repo, "init", "-q");
-  git(repo, "commit", "-q", "--allow-empty", "-m", "begin");
-  git(repo, "worktree", "add", "-q", join(folder, "tree"));
-  symlinkSync(repo, join(folder, "link"));
-  const key = projectKey(repo);
-  for (const same of [made("repo/src/deep"), join(folder, "tree"), join(folder, "link")])
-    assert.equal(projectKey(same), key, same);
-  assert.notEqual(projectKey(folder), key);
+test("a folder has its own file, whichever link leads there", async () => {
+  const [state, cwd] = [made("state3"), made("project3")];
+  symlinkSync(cwd, join(folder, "link"));
+  await left(state, cwd, '{"facilities": ["tasks"]}');
+  assert.deepEqual(await declaredFacilities(state, join(folder, "link")), ["tasks"]);
+  assert.deepEqual(await declaredFacilities(state, made("project3/deep")), ["context", "search"]);
 });
 
-test("a session that is reloaded or forked keeps its tools, a new one does not", () => {
+test("a pipe or a device in the file's place is not waited for", async () => {
+  const [state, cwd] = [made("state4"), made("project4")];
+  const file = join(made("state4/switches"), `${await folderKey(cwd)}.json`);
+  execFileSync("mkfifo", [file]);
+  assert.deepEqual(await declaredFacilities(state, cwd), ["context", "search"]);
+  rmSync(file);
+  symlinkSync("/dev/zero", file);
+  assert.deepEqual(await declaredFacilities(state, cwd), ["context", "search"]);
+});
+
+test("a session that is reloaded or forked keeps its tools, a new one does not", async () => {
   const [state, cwd] = [made("state2"), made("project2")];
   for (const [reason, expected] of [
     ["reload", ["tasks"]],
@@ -57,9 +60,9 @@ test("a session that is reloaded or forked keeps its tools, a new one does not",
     ["new", ["context"]],
     ["quit", ["context"]],
   ] as const) {
-    left(state, cwd, '{"facilities": ["context"]}');
+    await left(state, cwd, '{"facilities": ["context"]}');
     keepFacilities(reason, ["tasks"]);
-    assert.deepEqual(declaredFacilities(state, cwd), expected, reason);
-    assert.deepEqual(declaredFacilities(state, cwd), ["context"], `after ${reason}`);
+    assert.deepEqual(await declaredFacilities(state, cwd), expected, reason);
+    assert.deepEqual(await declaredFacilities(state, cwd), ["context"], `after ${reason}`);
   }
 });

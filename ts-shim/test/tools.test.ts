@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { registerTools, TOOL_NAMES, toolSpecs } from "../tools.ts";
+import { registerTools, TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
 import { recorder, registered } from "./support/pi.ts";
 
 test("the tools are defined in the order in which they are declared", () => {
-  const names = toolSpecs().map(({ facility, name }) => `${facility} ${name}`);
+  const names = TOOL_SPECS.map(({ facility, name }) => `${facility} ${name}`);
   assert.deepEqual(names, [
     "context activate",
     "context deactivate",
@@ -17,7 +17,7 @@ test("the tools are defined in the order in which they are declared", () => {
   ]);
   assert.deepEqual(
     [...TOOL_NAMES],
-    toolSpecs().map(({ name }) => name),
+    TOOL_SPECS.map(({ name }) => name),
   );
 });
 
@@ -57,4 +57,12 @@ test("without an engine, or switched off, a tool tells the model to go on withou
   harness.shim.switchOff();
   await assert.rejects(async () => tools.activate?.execute("t", { id: "@1" }), /switched/);
   harness.shim.switchOn();
+});
+
+test("a tool waits for an engine that hangs as long as a model call, no longer", {
+  timeout: 8000, // it waited for ten seconds, whatever the deadline
+}, async () => {
+  const { tools } = registered("hang-at-start");
+  process.env.FOREDECK_DEADLINE_MS = "50";
+  await assert.rejects(async () => tools.activate?.execute("t", { id: "@1" }), /use read or bash/);
 });

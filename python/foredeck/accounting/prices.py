@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 from foredeck.context.cache.economics import Prices, prices_of
 from foredeck.errors import ForedeckError
+from foredeck.regular_files import read_regular
 
 PROFILES: dict[str, dict[str, float]] = {
     "anthropic": {"input": 1.0, "cacheRead": 0.1, "cacheWrite": 1.25},
@@ -33,7 +33,7 @@ def load_cost(name: str) -> dict[str, float]:
     if name in PROFILES:
         return PROFILES[name]
     try:
-        value = json.loads(Path(name).read_bytes())
+        value = json.loads(read_regular(name))
     except FileNotFoundError as error:
         known = ", ".join(PROFILES)
         raise PriceError(f"{name} is neither a file nor a known profile ({known}).") from error

@@ -24,7 +24,8 @@ def _run(args: Namespace) -> int:
     resolved = resolve_config(args)
     files = _files(args)
     if args.json:
-        print_json({"values": _values(resolved), "files": files})
+        left_out = list(resolved.left_out)
+        print_json({"values": _values(resolved), "files": files, "left_out": left_out})
     else:
         _print_text(resolved, files)
     return 0
@@ -62,6 +63,8 @@ def _print_text(resolved: Resolved, files: list[dict[str, Any]]) -> None:
     print()
     for file in files:
         print(f"{file['layer']} file: {file['path']} ({_state(file)})")
+    for text in resolved.left_out:
+        print(f"left out: {text}")
 
 
 def _state(file: dict[str, Any]) -> str:

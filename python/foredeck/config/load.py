@@ -1,18 +1,18 @@
 """From files, environment and flags to one `Config`, every value with where it came from.
 
 Precedence, lowest first: defaults, the user's file, the project's file (only where the project is
-trusted), environment, flags. Each layer is checked by itself before they are merged, so that an
-error names the file or variable that holds it.
+trusted), environment, flags. An error names the file or variable that holds it. What is wrong in
+the project's file is left out, and the rest of it counts: nobody loses foredeck by the file of a
+repository that somebody else has made.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -31,6 +31,7 @@ from foredeck.config.keys import all_keys, nearest, sections
 from foredeck.config.model import Config
 from foredeck.config.outside import MountSection
 from foredeck.errors import ConfigError
+from foredeck.regular_files import read_text
 
 LayerKind = Literal["default", "user", "project", "environment", "flag"]
 
@@ -48,16 +49,38 @@ class ValueOrigin:
 
 DEFAULT = ValueOrigin("default", "")
 
-MAX_FILE_BYTES = 256 * 1024
+MAX_FILE_BYTES = 64 * 1024
 """No real configuration file comes near this size."""
+
+MAX_DOTS = 30
+"""In one line. Python's own parser takes minutes over a key of some thousand parts."""
+
+MOST_NAMED = 10
+"""How many unknown keys of one place are told the nearest known one."""
+
+
+MOST_SHOWN = 3
+"""Of what is left out of a project's file, how much a warning names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A configuration and the origin of each of its values, by dotted key."""
+    """A configuration and the origin of each of its values, by dotted key; what was left out of
+    the project's file, and why."""
 
     config: Config
     origins: Mapping[str, ValueOrigin]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def warning(self) -> str:
+        """What of the project's file is left out, for its user; empty where nothing is."""
+        if not self.left_out:
+            return ""
+        shown = self.left_out[:MOST_SHOWN]
+        more = len(self.left_out) - len(shown)
+        rest = [f"and {more:,} more: `foredeck config --trusted` lists them"] if more else []
+        return "\n".join(["foredeck leaves out of the project's configuration:", *shown, *rest])
 
     def value(self, key: str) -> Any:
         """The value of a dotted key; raises AttributeError if there is no such key."""
@@ -68,24 +91,34 @@ class Resolved:
 
 
 @dataclass(slots=True)
-class _Layers:
-    """What has been merged so far: values and origins by dotted key, and every problem found."""
+class _Layer:
+    """What one kind of place says: values with their origins by dotted key, and what is wrong."""
 
-    values: dict[str, Any] = field(default_factory=dict)
-    origins: dict[str, ValueOrigin] = field(default_factory=dict)
+    kind: LayerKind
+    values: dict[str, tuple[Any, ValueOrigin]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def add(self, key: str, value: Any, origin: ValueOrigin) -> None:
+    def add(self, key: str, value: Any, place: str) -> None:
+        problem = self._problem(key, value)
+        if problem is None:
+            self.values[key] = value, ValueOrigin(self.kind, place)
+        else:
+            self.problems.append(f"{place}: {problem}")
+
+    def _problem(self, key: str, value: Any) -> str | None:
         known = all_keys().get(key)
         if known is None:
-            self.problems.append(f"{origin.place}: {_unknown(key)}")
-        elif origin.kind in ("user", "project") and known.outside_files:
-            self.problems.append(f"{origin.place}: {_not_in_a_file(key)}")
-        elif origin.kind == "project" and known.user_only:
-            self.problems.append(f"{origin.place}: {_not_by_project(key)}")
-        else:
-            self.values[key] = value
-            self.origins[key] = origin
+            # To look for a near name takes a while, and a file may have thousands of others.
+            return (
+                _unknown(key) if len(self.problems) < MOST_NAMED else f"unknown key {_shown(key)}"
+            )
+        if self.kind in ("user", "project") and known.outside_files:
+            return _not_in_a_file(key)
+        if self.kind == "project" and known.user_only:
+            return _not_by_project(key)
+        if self.kind == "project" and key == "notes.folders" and not _are_within(value):
+            return f"{key!r} names a folder outside the project; {_by_the_user()}"
+        return None
 
 
 def load_config(
@@ -100,35 +133,67 @@ def load_config(
 
     `project` is the project's folder; its file is read only if `trusted`. `flags` are KEY=VALUE.
     `environ` and `user_file` default to the process's own. Raises ConfigError that lists every
-    problem of every layer, one a line.
+    problem of every layer but the project's, one a line.
     """
-    layers = _Layers()
-    _add_file(layers, user_file or user_config_file(), "user")
+    user, theirs = _Layer("user"), _Layer("project")
+    _add_file(user, user_file or user_config_file())
     if project is not None and trusted:
-        _add_file(layers, project_config_file(project), "project")
+        file = project_config_file(project)
+        try:
+            if not file.resolve().is_relative_to(project.resolve()):
+                raise ConfigError(f"{file}: it leads out of the project")
+            _add_file(theirs, file)
+        except ConfigError as error:
+            theirs.problems.append(str(error))
+    environment, flag = _Layer("environment"), _Layer("flag")
     variables = environment_values(os.environ if environ is None else environ)
     if XTDB_URL in variables:
-        layers.add("store", "xtdb", ValueOrigin("environment", XTDB_URL))
+        environment.add("store", "xtdb", XTDB_URL)
     for variable, text in variables.items():
-        _add_text(layers, key_name(variable), text, ValueOrigin("environment", variable))
+        _add_text(environment, key_name(variable), text, variable)
     for key, text in _flag_values(flags).items():
-        _add_text(layers, key, text, ValueOrigin("flag", f"--set {key}"))
-    if layers.problems:
-        raise ConfigError("\n".join(layers.problems))
-    return Resolved(_build(layers), {key: layers.origins.get(key, DEFAULT) for key in all_keys()})
+        _add_text(flag, key, text, f"--set {key}")
+    if problems := user.problems + environment.problems + flag.problems:
+        raise ConfigError("\n".join(problems))
+    config, origins = _merged([user, theirs, environment, flag])
+    known = {key: origins.get(key, DEFAULT) for key in all_keys()}
+    return Resolved(config, known, tuple(theirs.problems))
 
 
-def _add_file(layers: _Layers, path: Path, kind: LayerKind) -> None:
-    origin = ValueOrigin(kind, str(path))
-    for key, value in _flatten(_read_toml(path), ""):
-        layers.add(key, value, origin)
+def _merged(layers: Sequence[_Layer]) -> tuple[Config, dict[str, ValueOrigin]]:
+    """The configuration that follows; what is wrong in the project's layer is taken out of it."""
+    while True:
+        values = {key: value for layer in layers for key, value in layer.values.items()}
+        origins = {key: origin for key, (_, origin) in values.items()}
+        try:
+            return _build({key: value for key, (value, _) in values.items()}), origins
+        except ValidationError as error:
+            explained = list(_explain(error, origins))
+            theirs = next(layer for layer in layers if layer.kind == "project")
+            # Values that are wrong only together are named in the text.
+            wrong = {
+                ours: text
+                for key, text in explained
+                for ours in theirs.values
+                if ours == key or (not key and ours in text)
+            }
+            if not wrong:
+                raise ConfigError("\n".join(text for _, text in explained)) from None
+            theirs.problems += dict.fromkeys(wrong.values())
+            for key in wrong:
+                del theirs.values[key]
 
 
-def _add_text(layers: _Layers, key: str, text: str, origin: ValueOrigin) -> None:
+def _add_file(layer: _Layer, path: Path) -> None:
+    for key, value in _entries(path):
+        layer.add(key, value, str(path))
+
+
+def _add_text(layer: _Layer, key: str, text: str, place: str) -> None:
     try:
-        layers.add(key, value_of(key, text), origin)
+        layer.add(key, value_of(key, text), place)
     except ValueError as error:
-        layers.problems.append(f"{origin.place}: {key}: {error}")
+        layer.problems.append(f"{place}: {key}: {error}")
 
 
 def _flag_values(flags: Iterable[str]) -> dict[str, str]:
@@ -138,11 +203,11 @@ def _flag_values(flags: Iterable[str]) -> dict[str, str]:
         raise ConfigError(f"--set: {error}") from None
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def _entries(path: Path) -> list[tuple[str, Any]]:
     try:
-        return tomllib.loads(_text_of(path))
+        return list(_flatten(tomllib.loads(_text_of(path)), ""))
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return []
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -155,14 +220,10 @@ def _text_of(path: Path) -> str:
     """A configuration file's text. A project's may be anything, such as a link to a device."""
     if str(path) == os.devnull:
         return ""
-    mode = path.stat().st_mode
-    if not S_ISREG(mode) and not S_ISDIR(mode):
-        raise ConfigError(f"{path}: not a regular file")
-    with path.open("rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes")
-    return data.decode("utf-8")
+    text = read_text(path, MAX_FILE_BYTES)
+    if any(line.count(".") > MAX_DOTS for line in text.splitlines()):
+        raise ConfigError(f"{path}: a line has more than {MAX_DOTS} dots: no key has so many parts")
+    return text
 
 
 def _flatten(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -175,23 +236,23 @@ def _flatten(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]
             yield key, value
 
 
-def _build(layers: _Layers) -> Config:
+def _build(values: Mapping[str, Any]) -> Config:
     nested: dict[str, Any] = {}
-    for key, value in layers.values.items():
+    for key, value in values.items():
         section, _, name = key.rpartition(".")
         (nested.setdefault(section, {}) if section else nested)[name] = value
-    try:
-        return Config.model_validate(nested)
-    except ValidationError as error:
-        raise ConfigError("\n".join(_explain(error, layers.origins))) from None
+    return Config.model_validate(nested)
 
 
-def _explain(error: ValidationError, origins: Mapping[str, ValueOrigin]) -> Iterator[str]:
+def _explain(
+    error: ValidationError, origins: Mapping[str, ValueOrigin]
+) -> Iterator[tuple[str, str]]:
+    """The key of each problem, "" for one of several keys together, and what to read of it."""
     for problem in error.errors(include_url=False):
         key, rest = _key_of(problem["loc"])
         where = f"{origins[key].place}: " if key in origins else ""
         name = f"{key}{rest}: " if key else ""
-        yield f"{where}{name}{_reason(problem, whole_value=not rest)}"
+        yield key, f"{where}{name}{_reason(problem, whole_value=not rest)}"
 
 
 def _reason(problem: ErrorDetails, *, whole_value: bool) -> str:
@@ -224,7 +285,7 @@ def _unknown(key: str) -> str:
         return f"{key!r} is a section; set a key in it, such as {_first_of(key)!r}"
     guess = nearest(key)
     hint = f"; did you mean {guess!r}?" if guess else "; `foredeck config` lists all keys"
-    return f"unknown key {key!r}{hint}"
+    return f"unknown key {_shown(key)}{hint}"
 
 
 def _first_of(section: str) -> str:
@@ -241,5 +302,21 @@ def _not_in_a_file(key: str) -> str:
 def _not_by_project(key: str) -> str:
     return (
         f"{key!r} cannot be set by a project, since a cloned repository is not trusted with it; "
-        f"set it in {user_config_file()}, by environment or by flag"
+        f"{_by_the_user()}"
     )
+
+
+def _by_the_user() -> str:
+    return f"set it in {user_config_file()}, by environment or by flag"
+
+
+def _are_within(folders: Any) -> bool:
+    """Whether these are folders of the project, as far as their names say."""
+    names = folders if isinstance(folders, list) else []
+    paths = [
+        flavour(name)
+        for name in names
+        for flavour in (PurePosixPath, PureWindowsPath)
+        if isinstance(name, str)
+    ]
+    return not any(path.anchor or ".." in path.parts or str(path).startswith("~") for path in paths)

@@ -68,7 +68,7 @@ class Config(Section):
         description="What a policy of another package is made with; those that come with foredeck "
         "have sections of their own.",
     )
-    deadline_ms: int = Field(
+    deadline_ms: Annotated[int, USER_ONLY] = Field(
         3000,
         ge=50,
         le=30_000,
@@ -80,14 +80,14 @@ class Config(Section):
         "since the agent last saw it ([time-machine.md](time-machine.md)): `block` answers it "
         "with the difference, `warn` adds the difference to its result, `off` does nothing.",
     )
-    prepare_ms: int = Field(
+    prepare_ms: Annotated[int, USER_ONLY] = Field(
         50,
         ge=10,
         le=10_000,
         description="Longest time that a tool which may write files waits for the engine before it "
         "runs, in milliseconds. Of a command's, most may go into keeping what is there before it.",
     )
-    opening_ms: int = Field(
+    opening_ms: Annotated[int, USER_ONLY] = Field(
         300,
         ge=0,
         le=10_000,
@@ -96,7 +96,7 @@ class Config(Section):
         "share it. What is not read by then is taken in later. A call that writes the "
         "[head](context.md#the-head) waits as long for the notes.",
     )
-    rewind: bool = Field(
+    rewind: Annotated[bool, USER_ONLY] = Field(
         True,
         description="Whether what tools do to files is kept, so that it can be taken back "
         "([time-machine.md](time-machine.md)).",

@@ -191,7 +191,8 @@ class NotesSection(Section):
         ("notes", ".pi/notes"),
         min_length=1,
         description="Folders whose Markdown files are notes: relative to the top of the project, "
-        "or absolute. `kind:` in a file's frontmatter goes before ([notes.md](notes.md)).",
+        "or absolute; a project names its own alone. `kind:` in a file's frontmatter goes before "
+        "([notes.md](notes.md)).",
     )
     take_in: bool = Field(
         True,

@@ -7,6 +7,7 @@ must be called from one thread.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 from foredeck import __version__
@@ -88,7 +89,7 @@ class Engine:
     watched. `recorded` makes the source of a replay, where the disk is not looked at. `store`
     takes the place of the configured one; the engine closes it too. `facilities` makes what a
     session has beside its chat. `models` are those of the host; without them nothing is done in
-    the background. `show` tells the user what is.
+    the background. `show` tells the user what is. `warnings`: what the user is to read once.
     """
 
     def __init__(
@@ -102,8 +103,10 @@ class Engine:
         facilities: MakeFacilities = make_facilities,
         models: AskModels | None = None,
         show: Show = lambda _text: None,
+        warnings: Sequence[str] = (),
     ) -> None:
         self._config = config
+        self._warnings = list(warnings)
         self._store = RecoverableStore(config, notify, store)
         opener = SessionOpener(config, notify, call_soon, recorded, facilities)
         self._background = Background(config.asking, models, show)
@@ -129,6 +132,7 @@ class Engine:
             "deadline_ms": self._config.deadline_ms,
             "prepare_ms": self._config.prepare_ms if asks else 0,
             "warnings": [
+                *self._warnings,
                 *self._store.warnings,
                 *state_warnings(self._config, self._store.current),
             ],

@@ -36,7 +36,7 @@ from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
 from foredeck.engine.worklog import FOLLOWING_S, follow_work, recall_work
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.pi.chat import render_chat
-from foredeck.hosts.pi.files import unreadable_lines
+from foredeck.hosts.pi.files import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.model.messages import text_in
 from foredeck.notes.live import live_graph
@@ -242,8 +242,14 @@ class SessionOpener:
         if self._recorded is not None:
             return None
         project = session_project(self._config, session)
-        tools = self._config.tools
-        return Switches(self._config.home, project.root, tools, lambda: _has_tasks(store, project))
+        config = self._config
+        return Switches(
+            config.home,
+            project.root,
+            config.tools,
+            lambda: _has_tasks(store, project),
+            session.cwd,
+        )
 
     def _load(self, store: Store, params: SessionOpenParams, filesystems: FilesystemMap) -> Session:
         source: FileSource
@@ -259,7 +265,7 @@ class SessionOpener:
             params.session,
             cwd=params.cwd,
             host_file=params.file,
-            parent=params.parent,
+            parent=params.parent or session_id_in(params.parent_file or ""),
             started_by=params.started_by,
             recall=recall,
             begun_by=None if self._recorded is not None else begun_by(self._config, params),

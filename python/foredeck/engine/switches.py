@@ -1,7 +1,7 @@
 """Which of the model's tools a project's sessions declare: left in the state folder for the host.
 
-A host declares its tools before any engine runs, so it reads what the engine before has left
-(`ts-shim/switches.ts`). What is written here holds from the next session on.
+A host declares its tools before any engine runs, so it reads what the engine before has left for
+its folder (`ts-shim/switches.ts`). What is written here holds from the next session on.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from foredeck.config.tools import ToolsSection
 from foredeck.errors import ForedeckError
 from foredeck.model.own_tools import Facility
+from foredeck.regular_files import read_regular
 from foredeck.store.location import private_draft
 
 FOLDER = "switches"
@@ -25,23 +26,29 @@ _SAID = ("tasks", "findings", "data")
 
 
 class Switches:
-    """Those of one project. `root`: its main folder.
+    """Those of one project. `root`: its main folder; `cwd`: the one that the session works in.
 
     `holds_tasks` is asked where the configuration leaves it to the project whether its sessions
     have the task tools.
     """
 
     def __init__(
-        self, home: Path, root: str, tools: ToolsSection, holds_tasks: Callable[[], bool]
+        self,
+        home: Path,
+        root: str,
+        tools: ToolsSection,
+        holds_tasks: Callable[[], bool],
+        cwd: str | None = None,
     ) -> None:
         self._file = home / FOLDER / f"{_key(root)}.json"
+        self._folders_file = home / FOLDER / f"{_key(cwd or root)}.json"
         self._tools = tools
         self.holds_tasks = holds_tasks
 
     @property
     def tasks_chosen(self) -> bool | None:
         """What the user has said about the task tools in this project; None for nothing."""
-        chosen = self._read().get("tasks")
+        chosen = _read(self._file).get("tasks")
         return chosen if isinstance(chosen, bool) else None
 
     def choose_tasks(self, wanted: bool) -> None:
@@ -54,7 +61,7 @@ class Switches:
 
     def note_data(self) -> None:
         """A session of the project has a data tool. Nobody waits for it."""
-        if self._read().get("data") is not True:
+        if _read(self._file).get("data") is not True:
             with suppress(OSError, ForedeckError):
                 self._write({"data": True})
 
@@ -67,14 +74,13 @@ class Switches:
             self._write({})
 
     def _write(self, said: dict[str, bool]) -> None:
-        before = self._read()
+        before = _read(self._file)
         chosen = {name: before[name] for name in _SAID if isinstance(before.get(name), bool)} | said
-        wanted: dict[str, Any] = {"facilities": list(self._declared(chosen)), **chosen}
-        if before == wanted:
-            return
-        self._file.parent.mkdir(mode=0o700, exist_ok=True)
-        with private_draft(self._file) as draft:
-            draft.write(json.dumps(wanted).encode())
+        declared = list(self._declared(chosen))
+        _leave(self._file, before, {"facilities": declared, **chosen})
+        if self._folders_file != self._file:
+            known = _read(self._folders_file)
+            _leave(self._folders_file, known, {**known, "facilities": declared})
 
     def _declared(self, chosen: dict[str, bool]) -> tuple[Facility, ...]:
         """What is off in the configuration is off; else what the user has said here goes before
@@ -89,14 +95,23 @@ class Switches:
         tasks = tools.tasks == "auto" and self.holds_tasks()
         return tools.declared(tasks=tasks, findings=chosen.get("data", False))
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self._file.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_regular(file))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
-def _key(root: str) -> str:
-    """As `projectKey` of the shim has it."""
-    return sha256(os.path.realpath(root).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _leave(file: Path, before: dict[str, Any], wanted: dict[str, Any]) -> None:
+    if before == wanted:
+        return
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    with private_draft(file) as draft:
+        draft.write(json.dumps(wanted).encode())
+
+
+def _key(folder: str) -> str:
+    """As `folderKey` of the shim has it."""
+    return sha256(os.path.realpath(folder).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from foredeck.regular_files import open_to_read
+
 MAX_LINE = 32 * 1024 * 1024
 """Bytes. A longer line is passed over: a message with images has a few megabytes."""
 MAX_FILE = 16 * 1024**3
@@ -154,7 +156,7 @@ def is_deep(value: Any, brackets: int) -> bool:
 @contextmanager
 def opened_lines(path: Path) -> Iterator[Lines]:
     """The lines of a file, unpacked where its bytes are gzip's. Raises `OSError`."""
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         head = file.read(2)
         file.seek(0)
         if head == _GZIP:

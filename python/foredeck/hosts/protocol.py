@@ -68,6 +68,8 @@ class SessionOpenParams(SessionParams):
     reason: Literal["startup", "reload", "new", "resume", "fork"]
     parent: str | None
     """The session that this one is a copy of."""
+    parent_file: str | None = None
+    """The host's own file of that session, where only this is known."""
     started_by: str | None = None
     """The session whose agent started this host process; None where none did."""
     private: bool = False

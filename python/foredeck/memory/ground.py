@@ -10,6 +10,7 @@ from pathlib import Path
 from foredeck.errors import ToolError
 from foredeck.memory.rules import MemoryRefused
 from foredeck.model.memory import Ground
+from foredeck.regular_files import open_to_read
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import Repository, repository
 from foredeck.sources.git_folder import find_git
@@ -123,7 +124,7 @@ def _state_of(path: str) -> _State:
 
 def _hash_of(path: str) -> str:
     digest = sha256()
-    with Path(path).open("rb") as file:
+    with open_to_read(path) as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

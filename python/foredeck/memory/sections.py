@@ -11,6 +11,7 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.rendering import cut_text, line_of, section_text
 from foredeck.model.memory import MemoryDocument
+from foredeck.regular_files import read_text
 from foredeck.store.protocol import Store
 
 RULES = "rules, by the user"
@@ -29,7 +30,7 @@ class RulesSection:
     def text(self, limit: int) -> str:
         """The file as far as it fits."""
         try:
-            return cut_text(self.path.read_text("utf-8", "replace").strip(), limit)
+            return cut_text(read_text(self.path, errors="replace").strip(), limit)
         except OSError:
             return ""
 

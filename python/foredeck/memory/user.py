@@ -19,6 +19,7 @@ from typing import Any
 
 from foredeck.errors import ForedeckError
 from foredeck.model.canonical import canonical_json
+from foredeck.regular_files import read_regular
 
 KEY_FILE = "user.key"
 _KEY_BYTES = 32
@@ -58,10 +59,10 @@ def load_user(home: Path) -> User:
     """
     path = home / KEY_FILE
     try:
-        text = path.read_text("ascii")
+        text = read_regular(path).decode("ascii")
     except FileNotFoundError:
         _make(path)
-        text = path.read_text("ascii")
+        text = read_regular(path).decode("ascii")
     except UnicodeDecodeError:
         text = ""
     try:

@@ -14,7 +14,7 @@ from foredeck.store.protocol import Advance, LocalStore, Store
 if TYPE_CHECKING:
     from foredeck.notes.graph import Graph
 
-PATIENCE_S = 5.0
+PATIENCE_S = 2.0
 """How long a question waits for what is new to be read. A model's tool call waits with it."""
 
 CHAT_PATIENCE_S = 1.0

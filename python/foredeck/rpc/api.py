@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from foredeck.config import Config
@@ -100,6 +100,7 @@ class EngineFactory(Protocol):
         call_soon: CallSoon,
         models: AskModels,
         show: Callable[[str], None],
+        warnings: Sequence[str],
     ) -> EngineApi:
         """A new engine; raises ForedeckError if it cannot be. `show`: what is done in the
-        background, for the user; empty where nothing is."""
+        background, for the user; empty where nothing is. `warnings`: what the user reads once."""

@@ -73,9 +73,8 @@ class _Server:
         return code
 
     def _open_engine(self, params: InitializeParams) -> EngineApi:
-        config = load_config(
-            project=Path(params.cwd), trusted=params.trusted, flags=self._flags
-        ).config
+        resolved = load_config(project=Path(params.cwd), trusted=params.trusted, flags=self._flags)
+        config = resolved.config
         logging.getLogger("foredeck").setLevel(config.log_level.upper())
         self._transport.limit_lines(config.limits.max_line_bytes)
         ensure_home(config.home)
@@ -86,6 +85,7 @@ class _Server:
             call_soon=loop.call_soon_threadsafe,
             models=self._models,
             show=self._show,
+            warnings=[resolved.warning] if resolved.warning else [],
         )
 
     def _notify(self, level: str, text: str) -> None:

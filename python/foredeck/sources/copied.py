@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from time import monotonic
+
+from foredeck.regular_files import open_to_read
 
 WAIT_S = 3.0
 """Looked for so long; it is done in a thread, and nobody waits for it."""
@@ -40,8 +41,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _beginning(path: Path) -> bytes:
     """Of a regular file, never of what a link leads to or of what could block."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        with open_to_read(path, follow=False) as file:
+            return file.read(MOST_BYTES)
     except OSError:
         return b""
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(MOST_BYTES) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""

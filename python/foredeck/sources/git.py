@@ -23,7 +23,7 @@ from foredeck.sources.git_process import Git, GitAnswer, GitTimeout, GitUnusable
 from foredeck.sources.pointers import GitName
 from foredeck.sources.versions import file_type_of
 
-DEADLINE_S = 5.0
+DEADLINE_S = 2.5
 NEAR = 5
 """How many paths are named where the one that was asked for is not there."""
 

@@ -13,6 +13,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from foredeck.regular_files import read_text
+
 MACHINE_ID_FILES = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 FALLBACK_NAME = "filesystem-id"
 
@@ -82,7 +84,7 @@ def find_container_id(cgroup: str, mountinfo: str, containerenv: str = "") -> st
 def _kept_id(state_folder: Path) -> str:
     path = state_folder / FALLBACK_NAME
     try:
-        return path.read_text().strip() or _make_id(path)
+        return read_text(path).strip() or _make_id(path)
     except FileNotFoundError:
         return _make_id(path)
 
@@ -93,14 +95,14 @@ def _make_id(path: Path) -> str:
         with path.open("x") as file:
             file.write(secrets.token_hex(32) + "\n")
     except FileExistsError:
-        if not path.read_text().strip():
+        if not read_text(path).strip():
             path.write_text(secrets.token_hex(32) + "\n")
-    return path.read_text().strip()
+    return read_text(path).strip()
 
 
 def _read(name: str) -> str:
     try:
-        return Path(name).read_text(errors="replace")
+        return read_text(name, errors="replace")
     except OSError:
         return ""
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from foredeck.regular_files import require_regular
+
 NETWORK_FILESYSTEMS = frozenset(
     {
         "9p",
@@ -46,15 +48,16 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def make_private_file(path: Path) -> None:
-    """Make the file (mode 0600) and missing folders above it (0700). What exists is left alone.
+    """Make the file (mode 0600) and missing folders above it (0700). A file that exists is left
+    alone.
 
-    Raises `OSError` where that is not possible.
+    Raises `OSError` where that is not possible, or where something else is there.
     """
     _make_private_folder(path.parent)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        return
+        require_regular(path)
 
 
 def _make_private_folder(folder: Path) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from foredeck.regular_files import open_regular
+
 LOGS = ("-wal", "-shm")
 """How the names of the files that belong to a store end."""
 _COMPANIONS = ("", *LOGS)
@@ -67,7 +69,7 @@ def exclusively(path: Path) -> Iterator[None]:
         return
     import fcntl
 
-    descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_regular(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

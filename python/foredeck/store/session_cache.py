@@ -18,6 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from foredeck import __version__
+from foredeck.regular_files import read_regular
 
 FOLDER = "derived"
 MAX_FILES = 150
@@ -48,7 +49,7 @@ def read_cached(home: Path, session: str, kind: str) -> bytes | None:
 def read_cached_streams(home: Path, session: str, kind: str) -> list[CachedStream]:
     """All of its streams, still packed; none where nothing is kept."""
     try:
-        head, _, packed = _file(home, session, kind).read_bytes().partition(b"\n")
+        head, _, packed = read_regular(_file(home, session, kind), 2 * MAX_BYTES).partition(b"\n")
         listed = (pair.partition(b":") for pair in head.split(b" ")[3:])
         sizes = [(int(size), int(full)) for size, _, full in listed]
     except (OSError, ValueError):

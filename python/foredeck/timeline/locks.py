@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from foredeck.regular_files import open_regular
+
 WAIT_S = 0.03
 """How long a write waits for another one: its tool passes unchecked after 50 ms."""
 HOLD_S = 10.0
@@ -52,7 +54,7 @@ class PathLocks:
     def _wait_for(self, slot: str, call_id: str) -> bool:
         path, end = self._folder / slot, time.monotonic() + WAIT_S
         while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
             if _locked(descriptor):
                 os.utime(path)  # since when it is held
                 self._held[slot] = _Held(descriptor, {call_id})

@@ -25,6 +25,7 @@ from foredeck.model.file_changes import (
     changes_of,
 )
 from foredeck.model.records import call_id, imported_id
+from foredeck.regular_files import read_text
 from foredeck.store.location import private_draft
 from foredeck.store.protocol import Batch, Head, Store
 from foredeck.timeline.branches import chain_to, on_branch
@@ -40,6 +41,7 @@ FROM_IMPORTED = (
 )
 LEADS_OUT = "it would lead out of the folder"
 _FOLDER = "rewinds"
+MOST_JOURNAL_BYTES = 256 * 1024 * 1024
 
 
 class CannotRewind(ForedeckError):
@@ -174,7 +176,7 @@ def apply(
 def interrupted(home: Path, session: str) -> list[RewindStep] | None:
     """The steps of a rewinding that did not end; None where there is none."""
     try:
-        stored = json.loads(_journal(home, session).read_text())
+        stored = json.loads(read_text(_journal(home, session), MOST_JOURNAL_BYTES))
     except (FileNotFoundError, ValueError):
         return None
     return [

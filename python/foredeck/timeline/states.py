@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from foredeck.errors import ForedeckError
 from foredeck.model.file_changes import MISSING, PathState
+from foredeck.regular_files import open_regular
 
 MAX_BYTES = 32 * 1024 * 1024
 """Larger files are not kept."""
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class CannotRestore(ForedeckError):
@@ -55,7 +55,7 @@ def capture(path: str, max_bytes: int = MAX_BYTES) -> Captured:
 
 
 def _read(path: str, max_bytes: int) -> Captured:
-    descriptor = os.open(path, _OPEN_FLAGS)
+    descriptor = open_regular(path, follow=False)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         data = file.read(max_bytes + 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.errors import ConfigError
+from foredeck.regular_files import read_text
 from foredeck.store.protocol import Notify, silent
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
 from foredeck.xtdb.journal.queue import JournalBounds
@@ -78,7 +79,7 @@ def server_token(file: Path | None) -> str | None:
     if file is None:
         return None
     try:
-        return file.read_text(encoding="utf-8").strip()
+        return read_text(file).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"xtdb.token_file: {file} cannot be read: {error}") from error
 

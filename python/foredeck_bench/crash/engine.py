@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.engine.background.asking import Show
 from foredeck.engine.engine import Engine
-from foredeck.hosts.asking import AskModels
 from foredeck.model.observations import ObservingDocument
-from foredeck.rpc.api import CallSoon, EngineApi
+from foredeck.rpc.api import EngineApi
 from foredeck.rpc.server import serve
 from foredeck.store.opening import open_store
-from foredeck.store.protocol import Batch, Notify, Origin, Token
+from foredeck.store.protocol import Batch, Origin, Token
 from foredeck_bench.crash.fuse import (
     AFTER_COMMIT,
     AFTER_NOTED,
@@ -68,13 +66,9 @@ def main(file: str) -> int:
     """Serve one host, as `foredeck engine` does."""
     fuse = Fuse(Path(file))
 
-    def make(
-        config: Config, *, notify: Notify, call_soon: CallSoon, models: AskModels, show: Show
-    ) -> EngineApi:
+    def make(config: Config, **given: Any) -> EngineApi:
         store: Any = FusedStore(open_store(config), fuse)
-        return Engine(
-            config, notify=notify, call_soon=call_soon, models=models, show=show, store=store
-        )
+        return Engine(config, store=store, **given)
 
     copier = _pass_answers_on(fuse)
     code = serve(make)

@@ -13,7 +13,7 @@ from pathlib import Path
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, foreign_owner, looser_than_private
 from foredeck.errors import ConfigError, ForedeckError
-from foredeck.finding import Finding, ok, problem
+from foredeck.finding import Finding, note, ok, problem
 from foredeck.store.location import is_network_filesystem
 from foredeck.store.registry import store_kind
 from foredeck.store.sqlite.checking import ELSEWHERE
@@ -24,11 +24,14 @@ FREE_BYTES_MIN = 256 * 1024 * 1024
 def check_config(args: Namespace) -> tuple[Config, Finding]:
     """The configuration as this command line sees it, or the defaults if it cannot be used."""
     try:
-        config = resolve_config(args).config
+        resolved = resolve_config(args)
     except ConfigError as error:
         advice = "Correct it; docs/configuration.md explains the keys. Checked with defaults."
         return Config(), problem("config", str(error), advice)
-    return config, ok("config", "every layer can be read")
+    if resolved.warning:
+        advice = "Tell whoever keeps the project, or set it in your own configuration."
+        return resolved.config, note("config", resolved.warning, advice)
+    return resolved.config, ok("config", "every layer can be read")
 
 
 def check_state(config: Config) -> Iterator[Finding]:

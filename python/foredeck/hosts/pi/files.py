@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+
+from foredeck.regular_files import open_to_read
+
+MOST_HEADER_BYTES = 64 * 1024
+"""Of the first line, which has less in any real file."""
+
+
+def session_id_in(path: str) -> str | None:
+    """The id in the header of a session file; None where there is none."""
+    try:
+        with open_to_read(path) as file:
+            header = json.loads(file.readline(MOST_HEADER_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    found = header.get("id") if isinstance(header, dict) else None
+    return found if isinstance(found, str) and found else None
 
 
 def unreadable_lines(path: str) -> int:
@@ -12,9 +28,9 @@ def unreadable_lines(path: str) -> int:
     Pi skips such lines silently. 0 where the file cannot be opened.
     """
     try:
-        with Path(path).open("rb") as file:
+        with open_to_read(path) as file:
             return sum(not _is_whole(line.strip()) for line in file)
-    except OSError:
+    except (OSError, ValueError):
         return 0
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import stat
-from pathlib import Path
 from typing import Any
+
+from foredeck.regular_files import read_regular
 
 MAX_BYTES = 16 * 1024 * 1024
 """A larger output is not kept: every copy of the session would be as large."""
@@ -24,19 +23,7 @@ def full_output(details: Any) -> bytes | None:
     if not isinstance(path, str) or not path:
         return None
     try:
-        return _read(Path(path))
+        return read_regular(path, MAX_BYTES)
     except (OSError, ValueError) as error:
         log.warning("full output not kept: %s", error)
         return None
-
-
-def _read(path: Path) -> bytes:
-    # Without O_NONBLOCK a named pipe in the file's place would be waited for.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError(f"{path} is no regular file")
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"{path} holds more than {MAX_BYTES} bytes")
-    return data

@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import ForedeckError
+from foredeck.regular_files import read_regular
 
 Message = dict[str, Any]
+
+MOST_BYTES = 1024 * 1024 * 1024
+"""Of one recorded session."""
 
 
 class TranscriptError(ForedeckError):
@@ -103,7 +107,7 @@ def load_transcript(path: Path) -> Transcript:
 def _entries(path: Path) -> tuple[list[dict[str, Any]], int]:
     entries: list[dict[str, Any]] = []
     skipped = 0
-    for line in path.read_bytes().split(b"\n"):
+    for line in read_regular(path, MOST_BYTES).split(b"\n"):
         if not line.strip():
             continue
         try:

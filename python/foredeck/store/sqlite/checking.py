@@ -22,6 +22,8 @@ def check_file(file: Path) -> Finding:
     """What is to be said of the store in `file`, which is only read."""
     if not file.exists():
         return ok("store", f"{file} (made at first use)")
+    if not file.is_file():
+        return problem("store", f"{file} is not a file", ELSEWHERE)
     try:
         answer, schema = _quick_check(file)
     except StoreUnavailable as error:

@@ -38,7 +38,7 @@ def connect(path: Path, synchronous: Synchronous, busy_timeout_ms: int) -> sqlit
         make_private_file(path)
     except OSError as error:
         raise StoreUnavailable(
-            f"store {path}: it cannot be made ({error.strerror}): check the folder's permissions"
+            f"store {path}: it cannot be opened ({error.strerror}): check the folder's permissions"
         ) from error
     with translated(path, busy_timeout_ms):
         # No implicit transactions: each write begins its own, and takes the lock at its beginning.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from foredeck.errors import Missing, StoreError
 from foredeck.model.kinds import kind_of
+from foredeck.regular_files import open_regular
 from foredeck.store.archives import Archives
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
@@ -28,7 +29,7 @@ class DeliveringCopy:
         self._archives = Archives(self._store)
         self.journal = Journal(file, bounds, busy_ms)
         # A lock of the system's: it ends with its process, so no killed engine blocks the others.
-        self._lock = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        self._lock = open_regular(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
 
     def __enter__(self) -> DeliveringCopy:
         return self

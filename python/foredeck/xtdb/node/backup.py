@@ -27,6 +27,7 @@ from typing import Any
 
 from foredeck import __version__
 from foredeck.errors import Corrupt, StoreError, StoreUnavailable
+from foredeck.regular_files import open_regular, open_to_read
 from foredeck.store.clock import now_ms
 from foredeck.store.location import private_draft, sync_folder
 from foredeck.xtdb.database.client import Refused, XtdbClient
@@ -90,7 +91,7 @@ def back_up(folder: NodeFolder, target: Path, progress: Progress) -> BackupSumma
 def _only_one(folder: NodeFolder) -> Iterator[None]:
     if not folder.data.is_dir():
         raise StoreUnavailable(f"there is nothing to back up: {folder.data} does not exist")
-    descriptor = os.open(folder.root / "backup.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_regular(folder.root / "backup.lock", os.O_RDWR | os.O_CREAT)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -141,14 +142,14 @@ def _pack(source: Path, target: Path, tx_id: int | None, progress: Progress) -> 
     with private_draft(target) as file, tarfile.open(fileobj=file, mode="w") as tar:
         tar.addfile(_member(MANIFEST, len(text), time_ms), BytesIO(text))
         for path, entry in zip(paths, entries, strict=True):
-            with path.open("rb") as stream:
+            with open_to_read(path) as stream:
                 tar.addfile(_member(entry.path, entry.size, time_ms), stream)
             progress(entry.path)
     return BackupSummary(len(entries), sum(entry.size for entry in entries), tx_id, time_ms)
 
 
 def _entry(path: Path, root: Path) -> BackupFile:
-    with path.open("rb") as stream:
+    with open_to_read(path) as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return BackupFile(str(path.relative_to(root)), path.stat().st_size, digest)
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from foredeck.regular_files import open_regular, read_text
 from foredeck.store.clock import now_ms
 from foredeck.store.location import sync_folder
 
@@ -101,7 +102,7 @@ class NodeFolder:
     def _read_token(self) -> str:
         """Empty where there is none. A power loss can leave an empty file: it is removed."""
         try:
-            token = self.token_file.read_text(encoding="utf-8").strip()
+            token = read_text(self.token_file).strip()
         except FileNotFoundError:
             return ""
         if not token:
@@ -140,7 +141,7 @@ class NodeFolder:
         """The process that is being started here, 0 where it is about to be; None where nothing
         is, which only means something while the folder is not free."""
         try:
-            return int(json.loads(self.state_file.read_text(encoding="utf-8"))["pid"])
+            return int(json.loads(read_text(self.state_file))["pid"])
         except (OSError, ValueError, TypeError, LookupError):
             return None
 
@@ -180,13 +181,13 @@ class NodeFolder:
         starter may be killed before it writes.
         """
         try:
-            ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
+            ready = json.loads(read_text(self.ready_file))
             pid, port = int(ready["pid"]), int(ready["port"])
             written_ms = self.ready_file.stat().st_mtime_ns // 1_000_000
         except (OSError, ValueError, TypeError, LookupError):
             return None
         try:
-            started = json.loads(self.state_file.read_text(encoding="utf-8"))
+            started = json.loads(read_text(self.state_file))
             if started["pid"] == pid:
                 return NodeInfo(pid, port, str(started["topology"]), int(started["started_ms"]))
         except (OSError, ValueError, TypeError, LookupError):
@@ -204,7 +205,7 @@ class NodeFolder:
     @contextmanager
     def lock(self, mode: int) -> Iterator[int | None]:
         """A locked descriptor, or None where a node holds the lock, or is being started."""
-        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = open_regular(self.root / "lock", os.O_RDWR | os.O_CREAT)
         try:
             try:
                 fcntl.flock(descriptor, mode | fcntl.LOCK_NB)

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from foredeck.errors import StoreError
+from foredeck.regular_files import open_to_append
 from foredeck.xtdb.node.class_archive import make_class_archive
 from foredeck.xtdb.node.jars import fetch_all, read_lock
 from foredeck.xtdb.node.java import Java, find_java
@@ -48,7 +49,7 @@ def install(home: Path, progress: Progress) -> Runtime:
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
     """Nobody else installs here meanwhile; what a killed installation left behind is removed."""
-    with (folder / "install.lock").open("a") as lock:
+    with open_to_append(folder / "install.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for left_over in folder.glob("building-*"):
             shutil.rmtree(left_over, ignore_errors=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
+
+from foredeck.regular_files import SMALL, open_to_read
 
 _ADVICE = (
     (r"No space left on device", "The disk is full: make room, then start it again."),
@@ -31,7 +34,10 @@ def log_tail(log: Path, lines: int = 15, since: int = 0) -> str:
     """The last lines of a log after its first `since` bytes, without Java's stack
     traces."""
     try:
-        text = log.read_bytes()[since:].decode("utf-8", "replace")
+        with open_to_read(log) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(since, size - SMALL))
+            text = file.read(SMALL).decode("utf-8", "replace")
     except OSError:
         return ""
     kept = [line for line in text.splitlines() if not line.startswith("\t")]

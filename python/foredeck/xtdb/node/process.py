@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import StoreUnavailable
+from foredeck.regular_files import open_to_append, read_text
 from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
 from foredeck.xtdb.node.java_options import java_options
 from foredeck.xtdb.node.node_log import why_it_did_not_start
@@ -73,7 +74,7 @@ def _is_ready(folder: NodeFolder, pid: int) -> bool:
     """Whether the process `pid` is alive and has reported that it answers."""
     try:
         os.kill(pid, 0)
-        return bool(json.loads(folder.ready_file.read_text())["pid"] == pid)
+        return bool(json.loads(read_text(folder.ready_file))["pid"] == pid)
     except (OSError, ValueError, LookupError):
         return False
 
@@ -99,7 +100,7 @@ def _spawn(
     arguments += ["--token-file", str(folder.token_file), "--ready-file", str(folder.ready_file)]
     arguments += ["--port", str(port), *(["--until-eof", "true"] if until_eof else [])]
     folder.log_file.touch(mode=0o600)
-    with folder.log_file.open("ab") as log, in_use(runtime.folder) as used:
+    with open_to_append(folder.log_file) as log, in_use(runtime.folder) as used:
         if used is None:
             raise StoreUnavailable(f"{runtime.folder} is being removed: `foredeck xtdb install`")
         written = os.fstat(log.fileno()).st_size
