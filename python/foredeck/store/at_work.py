@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from foredeck.regular_files import open_regular
+
 _FOLDER = "at-work"
 _MAX_BYTES = 4096
 
@@ -90,7 +92,7 @@ def _read(path: Path) -> EngineAtWork | None:
         return None
     import fcntl
 
-    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = open_regular(path, os.O_RDWR, follow=False)
     try:
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
