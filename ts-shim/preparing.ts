@@ -1,7 +1,7 @@
 /**
  * Asks the engine before a tool runs that may write files: a write must not undo what the model has
  * not seen. An exception to the rule that a guard decides alone, and so bounded: whatever goes wrong,
- * the tool runs after some 50 ms (the setting `prepare_ms`).
+ * the tool runs after a quarter of a second (the setting `prepare_ms`).
  */
 
 import type { ExtensionAPI, ToolCallEvent } from "@earendil-works/pi-coding-agent";

@@ -138,4 +138,4 @@ def killed_rewind() -> None:
 
     with closing(open_store(Config(home=home))) as store:
         plan = plan_for_call(store, "s", call)
-        apply(store, home, "s", plan.files, advance=kill)
+        apply(store, home, "s", plan, advance=kill)

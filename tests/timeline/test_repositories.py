@@ -35,6 +35,7 @@ def contents(folder: Path) -> dict[str, str]:
 def large(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """An agent in a folder that counts as too large."""
     monkeypatch.setattr(keeping, "FOLDER_FILES", 3)
+    monkeypatch.setattr(keeping, "MANY_FILES", 3)
     agent = make_agent()
     for name in ("clean", "dirty", "gone", "run.sh"):
         (agent.cwd / name).write_text(f"{name} as committed\n")
@@ -64,7 +65,7 @@ def rewind(agent: Agent, call: int) -> rewinding.Rewound:
     plan = rewinding.plan_for_call(opened.session.store, agent.session, call)
     assert not plan.blind
     assert plan.uncovered == []
-    return rewinding.apply(opened.session.store, agent.home, agent.session, plan.files)
+    return rewinding.apply(opened.session.store, agent.home, agent.session, plan)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +109,9 @@ def test_outside_git_it_is_said_once_that_commands_ran_unseen(large: Agent) -> N
         large.answer()
     params = CommandParams(session="s", name="rewind", args="1")
     said = large.engine.command(params)["text"]
-    assert "of which git did not say in time what had changed" in said
+    assert "what they did to files unknown to the session is not covered" in said
     opened = large.engine.opened
     assert opened is not None
     assert len(opened.session.store.query("change", {"session": "s"})) == 1
     params = CommandParams(session="s", name="rewind", args="")
-    assert "have changed no files" in large.engine.command(params)["text"]
+    assert "they have changed none that was seen" in large.engine.command(params)["text"]

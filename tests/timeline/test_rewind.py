@@ -46,7 +46,7 @@ def rewind(agent: Agent, call: int, *, overwrite: bool = False) -> Rewound:
     store = open_store(Config(home=home))
     try:
         plan = plan_for_call(store, agent.session, call)
-        return apply(store, home, agent.session, plan.files, overwrite=overwrite)
+        return apply(store, home, agent.session, plan, overwrite=overwrite)
     finally:
         store.close()
 
@@ -55,7 +55,7 @@ def undo(agent: Agent) -> Rewound:
     """Take the newest rewinding back."""
     store = open_store(Config(home=agent.home))
     try:
-        return apply(store, agent.home, agent.session, plan_for_undo(store, agent.session).files)
+        return apply(store, agent.home, agent.session, plan_for_undo(store, agent.session))
     finally:
         store.close()
 
@@ -213,9 +213,9 @@ def test_an_interrupted_rewinding_goes_on(at_work: Agent) -> None:
             raise KilledError
 
     store = open_store(Config(home=at_work.home))
-    plans = plan_for_call(store, "s", 1).files
+    plan = plan_for_call(store, "s", 1)
     with pytest.raises(KilledError):
-        apply(store, at_work.home, "s", plans, advance=kill)
+        apply(store, at_work.home, "s", plan, advance=kill)
     steps = interrupted(at_work.home, "s")
     assert steps is not None
     assert (at_work.cwd / "a.txt").read_text() == "one\n"

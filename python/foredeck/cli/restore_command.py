@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +51,9 @@ def _restore_files(args: Namespace) -> int:
             return _show(args, store, plan, cwd)
         if args.to is not None:
             args.to.mkdir(parents=True, exist_ok=True)
-            return _tell(args, rewinding.copy_to(store, plan.files, cwd, args.to), cwd)
+            return _tell(args, rewinding.copy_to(store, plan, cwd, args.to), cwd)
         done = rewinding.apply(
-            store, home, session, plan.files, overwrite=args.overwrite, named=bool(args.path)
+            store, home, session, plan, overwrite=args.overwrite, named=bool(args.path)
         )
         return _tell(args, done, cwd)
 
@@ -77,11 +78,13 @@ def _plan(store: Store, session: str, args: Namespace) -> RewindPlan:
     if not args.path:
         return plan
     wanted = {own_path(str(path)) for path in args.path}
-    known = {file.path for file in plan.files}
-    if missing := sorted(wanted - known):
+    files = [file for file in plan.files if file.path in wanted]
+    uncovered = [path for path in plan.uncovered if path in wanted]
+    if missing := sorted(wanted - {*uncovered, *(file.path for file in files)}):
         names = ", ".join(missing)
-        raise rewinding.CannotRewind(f"The tools of session {session} have not changed {names}.")
-    return rewinding.RewindPlan([file for file in plan.files if file.path in wanted])
+        seen = "As far as is known the" if plan.blind else "The"
+        raise rewinding.CannotRewind(f"{seen} tools of session {session} have not changed {names}.")
+    return rewinding.RewindPlan(files, uncovered)
 
 
 def _show(args: Namespace, store: Store, plan: RewindPlan, cwd: str) -> int:
@@ -89,7 +92,11 @@ def _show(args: Namespace, store: Store, plan: RewindPlan, cwd: str) -> int:
 
     if args.json:
         print_json(
-            {"files": [_described(file) for file in plan.files], "uncovered": plan.uncovered}
+            {
+                "files": [_described(file) for file in plan.files],
+                "uncovered": plan.uncovered,
+                "blind": plan.blind,
+            }
         )
     else:
         print(
@@ -111,15 +118,14 @@ def _tell(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) 
     from foredeck.timeline.rewind_text import report
 
     if args.json:
-        fields = {"done": result.done, "skipped": result.skipped, "failed": result.failed}
-        print_json({**fields, "went_on": went_on})
+        print_json({**asdict(result), "went_on": went_on})
     else:
         if went_on:
             print("A rewinding that was interrupted has been finished; ask again for another one.")
         print(report(result, cwd))
         if result.skipped:
             print("--overwrite brings these back, too; what is there now is kept.")
-    return 1 if result.skipped or result.failed else 0
+    return 0 if result.is_whole else 1
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -175,8 +181,9 @@ COMMAND = Command(
         "they were at one of its calls: bytes, permissions and links, also outside the working\n"
         "folder. What somebody else has changed since is named, and left as it is without\n"
         "--overwrite. What is there before is kept: --undo takes it back. Where a restore was\n"
-        "interrupted, the next one finishes it first. Exit code 1 where a file was left as it is\n"
-        "or could not be brought back. /foredeck rewind does the same inside Pi."
+        "interrupted, the next one finishes it first. Exit code 1, and their names, where files\n"
+        "were left as they are or cannot be brought back. /foredeck rewind does the same inside\n"
+        "Pi."
     ),
     example="foredeck restore ~/foredeck-monday.db",
     configure=_configure,

@@ -81,7 +81,7 @@ class Config(Section):
         "with the difference, `warn` adds the difference to its result, `off` does nothing.",
     )
     prepare_ms: Annotated[int, USER_ONLY] = Field(
-        50,
+        250,
         ge=10,
         le=10_000,
         description="Longest time that a tool which may write files waits for the engine before it "

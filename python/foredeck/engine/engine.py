@@ -81,6 +81,8 @@ from foredeck.store.protocol import Notify, Store, silent
 
 log = logging.getLogger(__name__)
 
+KEEPING_BIT_S = 0.02
+
 
 class Engine:
     """Answers the shim, for one session at a time.
@@ -114,6 +116,7 @@ class Engine:
         self._at_work = AtWork(config.home) if is_real else None
         self._current = CurrentSession(opener, self._store, self._background, self._at_work)
         self._later: CallSoon = call_soon or (lambda work: work())
+        self._has_idle_time = call_soon is not None
 
     @property
     def opened(self) -> OpenedSession | None:
@@ -143,6 +146,7 @@ class Engine:
         with without_garbage_collection():
             opened = self._current.open(params)
         session = opened.session
+        self._go_on_keeping()
         answer: SessionOpenResult = {
             "session": session.id,
             "calls": session.log.newest,
@@ -150,6 +154,20 @@ class Engine:
             "resumed": session.calls_at_opening > 0,
         }
         return with_tasks(answer, opened)
+
+    def _go_on_keeping(self) -> None:
+        """Read files for what is kept of them, bit by bit while nobody waits: whoever asks
+        something meanwhile waits for one bit at most."""
+
+        def bit() -> None:
+            if self.opened is None or self.opened.keeper is None:
+                return
+            with self._current.use(self.opened.session.id) as opened:
+                if opened.keeper is not None and opened.keeper.go_on(KEEPING_BIT_S):
+                    self._later(bit)
+
+        if self._has_idle_time:
+            self._later(bit)
 
     def close_session(self, params: SessionCloseParams) -> NoResult:
         """Close a session; everything about it is in the store."""
@@ -320,10 +338,13 @@ class Engine:
             propose_found(self._config, opened, params.tool, params.id, params.details)
         self._current.follow()
         self._later(lambda: self._background.happened("tool"))
+        self._go_on_keeping()
 
     def command(self, params: CommandParams) -> CommandResult:
         """What the user typed: after `/foredeck`, or `/tasks` and `/search`."""
         with self._current.use(params.session) as opened:
+            if opened.keeper is not None:
+                opened.keeper.settle()
             # Not at the top: an engine starts without what people ask of it now and then.
             from foredeck.engine.commands import run_command
             from foredeck.engine.memory_commands import memory_questions

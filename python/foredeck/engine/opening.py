@@ -53,6 +53,9 @@ MakeSource = Callable[[Store, str], FileSource]
 
 log = logging.getLogger(__name__)
 
+CLOSING_S = 0.5
+"""How long the end of a session waits for the files that its last command has left."""
+
 
 class OpenedSession:
     """A session at work: its state, the assembler of its calls, and the watch of its files."""
@@ -132,6 +135,8 @@ class OpenedSession:
 
     def close(self) -> None:
         """The session ends: keep the same, and let others claim what it had claimed."""
+        if self.keeper is not None:
+            self.keeper.settle(CLOSING_S)
         self._keep(ends=True)
         if self.session.tasks is not None:
             self.session.tasks.active.end_leases()
@@ -233,7 +238,12 @@ class SessionOpener:
         watch = self._watch(session, filesystems, reconcile, guard)
         switches = self._switches(store, session)
         if self._config.rewind and session.is_live:
-            keeper = ChangeKeeper(session, filesystems, self._config.prepare_ms / 1000)
+            keeper = ChangeKeeper(
+                session,
+                filesystems,
+                self._config.prepare_ms / 1000,
+                idle=self._call_soon is not None,
+            )
         return OpenedSession(
             self._config, session, watch, self._make_facilities, switches, guard, keeper
         )

@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from foredeck.sources.indexing import Role, ToolEvent
 
 WRITERS = frozenset({"edit", "write"})
+READERS = frozenset({"read", "grep", "find", "ls"})
 """Tools whose arguments say what they write."""
 
 GUESSES = 64

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,8 +38,13 @@ BUDGET_SHARE = 0.6
 """Of the time that the host holds a command back: so much may go into what was there before it."""
 WARMING_S = 0.2
 """How long files are read after a command, when no tool waits, so that the next need not."""
+ENDING_S = 0.3
+"""How long the files that a command has changed are read before anybody may have to wait for that.
+What was there before is stored at once, the rest of what is there now while nobody waits."""
 FOLDER_FILES = 2000
-"""In the working folder; of a larger one only what is known or named is looked at."""
+"""In the working folder; of a larger one git is asked what differs."""
+MANY_FILES = 20_000
+"""In a working folder outside git; of a larger one only what is known or named is looked at."""
 PASSED_OVER = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__"})
 """Folders that programs keep for themselves."""
 
@@ -60,14 +66,28 @@ class _Running:
     """Paths of writes that run beside it."""
 
 
+@dataclass(slots=True)
+class _Unfinished:
+    """A stored change of which it is not known yet what some paths have become."""
+
+    document: FileChangeDocument
+    left: dict[str, Fingerprint | None]
+    """Their time stamps when the command had ended."""
+    found: dict[str, PathState] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+
+
 class ChangeKeeper:
     """Stores the changes of one session's tools. `held_s`: how long the host holds a tool back,
-    in seconds."""
+    in seconds; `idle`: whether `go_on` is called while nobody waits."""
 
-    def __init__(self, session: Session, filesystems: FilesystemMap, held_s: float) -> None:
+    def __init__(
+        self, session: Session, filesystems: FilesystemMap, held_s: float, *, idle: bool = False
+    ) -> None:
         self._session = session
         self._filesystems = filesystems
         self._held_s = held_s
+        self._ending_s = ENDING_S if idle else math.inf
         self._writes: dict[str, FileChangeDocument] = {}
         self._commands: dict[str, _Running] = {}
         self._next: int | None = None
@@ -79,6 +99,48 @@ class ChangeKeeper:
         """Whether the working folder has too many files to be looked through."""
         self._is_said = False
         """Whether it is on record that commands have run there unseen."""
+        self._to_warm: Iterator[str] | None = None
+        """Files that are still to be read before the first command."""
+        self._unfinished: _Unfinished | None = None
+
+    def go_on(self, seconds: float) -> bool:
+        """While nobody waits, read what the last command has left, and what the first would have to
+        wait for; whether some is left to read."""
+        end = time.monotonic() + seconds
+        if self._unfinished is not None:
+            return self._finish(end)
+        if self._to_warm is None:
+            self._to_warm = iter(self._look_around(_Running(), end + WARMING_S))
+        for local in self._to_warm:
+            self._look(local, math.inf)
+            if time.monotonic() > end:
+                return True
+        return False
+
+    def _finish(self, until: float) -> bool:
+        """Read what files have become that nothing has touched since; whether some are left."""
+        unfinished = self._unfinished
+        assert unfinished is not None
+        while unfinished.left and time.monotonic() < until:
+            path, seen = unfinished.left.popitem()
+            if stamp(path) == seen:
+                unfinished.found[path] = _kept(capture(path), unfinished.blobs)
+        if not unfinished.left:
+            self._store_finished()
+        return bool(unfinished.left)
+
+    def _store_finished(self) -> None:
+        """What has not been read stays unknown."""
+        unfinished, self._unfinished = self._unfinished, None
+        if unfinished is None or not unfinished.found:
+            return
+        changes = []
+        for change in unfinished.document.paths:
+            after = unfinished.found.get(change.path, change.after)
+            if after != change.before:  # or it only looked as if it had been touched
+                changes.append(change.model_copy(update={"after": after}))
+        unfinished.document.paths = changes
+        self._session.store.commit(Batch([unfinished.document.seal()], unfinished.blobs))
 
     def begin(
         self, call_id: str, tool: str, arguments: Mapping[str, Any], known: Callable[[], list[str]]
@@ -87,6 +149,7 @@ class ChangeKeeper:
 
         What a `write` or `edit` names is stored before this returns.
         """
+        self.settle((1 - BUDGET_SHARE) * self._held_s)
         path = path_argument(arguments)
         if tool in WRITERS:
             if path is not None:
@@ -113,8 +176,11 @@ class ChangeKeeper:
             if running.whole:
                 return files
         running.repository = look_at(self._cwd, end)
-        running.blind = running.repository is None
-        return [] if running.repository is None else running.repository.paths
+        if running.repository is not None:
+            return running.repository.paths
+        files, running.whole = files_below(self._cwd, MANY_FILES, end)
+        running.blind = not running.whole
+        return files
 
     @property
     def _cwd(self) -> str:
@@ -166,18 +232,27 @@ class ChangeKeeper:
             ]
             self._session.store.commit(Batch([document.seal()], blobs))
         elif running is not None:
-            changes, uncovered = self._changed_by_command(running, blobs)
+            unread: dict[str, Fingerprint | None] = {}
+            changes, uncovered = self._changed_by_command(running, blobs, unread)
             is_news = running.blind and not self._is_said
             self._is_said |= running.blind
             if changes or uncovered or is_news:
-                self._store_new(call_id, "bash", changes, uncovered, blobs, blind=running.blind)
+                stored = self._store_new(
+                    call_id, "bash", changes, uncovered, blobs, blind=running.blind
+                )
+                if unread:
+                    self._store_finished()  # that of a command that ran beside it
+                    self._unfinished = _Unfinished(stored, unread)
 
     def _changed_by_command(
-        self, running: _Running, blobs: dict[str, bytes]
+        self, running: _Running, blobs: dict[str, bytes], unread: dict[str, Fingerprint | None]
     ) -> tuple[list[PathChange], list[str]]:
-        after, end = dict.fromkeys([*running.before, *running.unread]), time.monotonic() + WARMING_S
+        """What has changed, and of which files nobody knows what they were. `unread`: gets those
+        that there was no time to read again."""
+        after, now = dict.fromkeys([*running.before, *running.unread]), time.monotonic()
+        end, late = now + WARMING_S, now + self._ending_s
         if running.whole:
-            after |= dict.fromkeys(files_below(self._cwd, FOLDER_FILES)[0])
+            after |= dict.fromkeys(files_below(self._cwd, MANY_FILES)[0])
         changes, uncovered = [], self._take_in_repository(running)
         after |= dict.fromkeys(running.before)
         for path in after:
@@ -188,7 +263,11 @@ class ChangeKeeper:
                     uncovered.append(path)
                 continue
             before = running.before.get(path, Captured(MISSING))
-            _, found = self._look(path, end)
+            seen, found = self._look(path, end)
+            if found is None and time.monotonic() > late:
+                unread[path] = seen
+                changes.append(PathChange(path=path, before=_kept(before, blobs)))
+                continue
             found = found or capture(path)
             if found.state != before.state and not _are_folders(before.state, found.state):
                 kept = _kept(before, blobs), _kept(found, blobs)
@@ -214,6 +293,13 @@ class ChangeKeeper:
         """No tool runs. What one that was stopped has done to its files is stored."""
         for call_id in [*self._writes, *self._commands]:
             self.end(call_id)
+
+    def settle(self, seconds: float = math.inf) -> None:
+        """Read what the last command has left, for so long, and store it: somebody asks, the next
+        tool is about to run, or the session ends."""
+        if self._unfinished is not None:
+            self._finish(time.monotonic() + seconds)
+            self._store_finished()
 
     def _store_new(
         self,
@@ -280,8 +366,9 @@ def _kept(found: Captured, blobs: dict[str, bytes]) -> PathState:
     return found.state
 
 
-def files_below(folder: str, limit: int) -> tuple[list[str], bool]:
-    """Files and links in a folder and those below it; whether these are all."""
+def files_below(folder: str, limit: int, until: float = math.inf) -> tuple[list[str], bool]:
+    """Files and links in a folder and those below it, none of more than `limit` or where that takes
+    longer than `until` (by `time.monotonic`); whether these are all."""
     found: list[str] = []
     folders = [folder]
     while folders:
@@ -295,6 +382,6 @@ def files_below(folder: str, limit: int) -> tuple[list[str], bool]:
                         found.append(entry.path)
         except OSError:
             continue
-        if len(found) + len(folders) > limit:
+        if len(found) + len(folders) > limit or time.monotonic() > until:
             return [], False
     return sorted(found), True

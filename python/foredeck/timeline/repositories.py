@@ -19,10 +19,12 @@ from foredeck.timeline.states import Captured, capture
 
 AFTER_S = 3.0
 """How long git may take once the command has ended: nobody waits for it then."""
-MAX_PATHS = 2000
+MAX_PATHS = 20_000
 """Of how many changed files the bytes are asked for."""
 MAX_BYTES = 2 * 1024 * 1024
 """Of one file."""
+ALL_BYTES = 64 * 1024 * 1024
+"""Of all of them together."""
 CLOCK_NS = 20_000_000
 """By how much a file's time stamp may be behind the clock."""
 _DIFFER = ("diff-index", "--raw", "-z", "--no-renames", "--relative", "--ignore-submodules=all")
@@ -170,11 +172,12 @@ def _blobs(git: Git, digests: set[str], until: float) -> dict[str, bytes]:
     """The bytes of git's blobs, those that are too large left out."""
     asked = "".join(f"{digest}\n" for digest in sorted(digests)).encode()
     sizes = _said(git, ("cat-file", "--batch-check"), until, asked) or b""
-    small = [
-        line.split()[0]
-        for line in sizes.splitlines()
-        if line.split()[1:2] == [b"blob"] and int(line.split()[2]) <= MAX_BYTES
-    ]
+    small, left = [], ALL_BYTES
+    for line in sizes.splitlines():
+        digest, kind, *rest = line.split()
+        if kind == b"blob" and int(rest[0]) <= min(MAX_BYTES, left):
+            small.append(digest)
+            left -= int(rest[0])
     said = _said(git, ("cat-file", "--batch"), until, b"".join(d + b"\n" for d in small)) or b""
     found, at = {}, 0
     while (end := said.find(b"\n", at)) > 0:

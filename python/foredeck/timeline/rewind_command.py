@@ -53,9 +53,7 @@ def _rewind(session: Session, home: Path, which: str, words: list[str]) -> str:
         return f"{preview(plan, cwd)}\n\n{_how_to_go_on(plan, which)}"
     if words not in (["yes"], ["yes", "all"]):
         raise ToolError(USAGE)
-    done = rewinding.apply(
-        session.store, home, session.id, plan.files, overwrite=words[-1] == "all"
-    )
+    done = rewinding.apply(session.store, home, session.id, plan, overwrite=words[-1] == "all")
     text = f"{report(done, cwd)}\n/foredeck rewind undo yes takes it back."
     if done.skipped:
         text += f"\n/foredeck rewind {which} yes all brings back the others, too."
@@ -98,7 +96,7 @@ def _listing(session: Session) -> str:
             tools.add(str(head.fields["tool"]))
             paths.update(path["path"] for path in head.fields.get("paths") or ())
     if not by_call:
-        return "The tools of this session have changed no files."
+        return rewinding.nothing_kept(session.store, session.id)
     lines = []
     for call, (tools, paths) in by_call.items():
         number, count = call.rpartition(":")[2], len(paths)

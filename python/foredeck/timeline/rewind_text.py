@@ -9,13 +9,15 @@ from foredeck.model.file_changes import PathState
 from foredeck.sources.classify import decode
 from foredeck.store.protocol import Store
 from foredeck.timeline.differences import difference
-from foredeck.timeline.keeping import FOLDER_FILES
+from foredeck.timeline.keeping import MANY_FILES
 from foredeck.timeline.rewind_plan import FilePlan
 from foredeck.timeline.rewinding import RewindPlan, RewindStep, Rewound, why_impossible
 from foredeck.timeline.states import capture
 
 _WORDS = {"write": "change back", "create": "bring back", "delete": "delete"}
 DIFF_CHARS = 20_000
+NAMED = 20
+"""Files that are not brought back; of more the number is said."""
 
 
 def preview(plan: RewindPlan, cwd: str) -> str:
@@ -25,16 +27,32 @@ def preview(plan: RewindPlan, cwd: str) -> str:
     if same:
         are = "is as it was" if same == 1 else "are as they were"
         lines.append(f"{same} {'file' if same == 1 else 'files'} {are}.")
-    if plan.uncovered:
-        lines.append("Not covered, since nobody saw what they were before a command changed them:")
-        lines += [f"  {shown(path, cwd)}" for path in plan.uncovered]
-    if plan.blind:
+    return "\n".join([*lines, *_unknown(plan, cwd)])
+
+
+def _first(lines: list[str], what: str) -> list[str]:
+    """Lines about single files, of more than `NAMED` only so many."""
+    more = len(lines) - NAMED
+    return lines if more <= 0 else [*lines[:NAMED], f"{what}: {more:,} more"]
+
+
+def _unknown(found: RewindPlan | Rewound, cwd: str) -> list[str]:
+    """What is not brought back, as far as that is known."""
+    lines = []
+    if count := len(found.uncovered):
+        are = "1 file cannot" if count == 1 else f"{count:,} files cannot"
         lines.append(
-            f"Commands ran in a folder of more than {FOLDER_FILES:,} files of which git did not "
-            "say in time what had changed: what they did to files unknown to the session is not "
-            "covered."
+            f"{are} be brought back, since nobody saw what it was before a command changed it:"
         )
-    return "\n".join(lines)
+        lines += [f"  {shown(path, cwd)}" for path in found.uncovered[:NAMED]]
+        if count > NAMED:
+            lines.append(f"  and {count - NAMED:,} more")
+    if found.blind:
+        lines.append(
+            f"Commands ran in a folder of more than {MANY_FILES:,} files, or one that could not be "
+            "looked through in time: what they did to files unknown to the session is not covered."
+        )
+    return lines
 
 
 def _line(file: FilePlan, cwd: str) -> str:
@@ -59,13 +77,17 @@ def needs_consent(plan: RewindPlan) -> bool:
 def report(result: Rewound, cwd: str) -> str:
     """What has become of each file."""
     count = len(result.done)
-    lines = [f"{count} {'file' if count == 1 else 'files'} brought back."]
-    lines += [
-        f"left as it is: {shown(path, cwd)}, which somebody else has changed"
-        for path in result.skipped
-    ]
-    lines += [f"failed: {shown(path, cwd)}: {why}" for path, why in result.failed.items()]
-    return "\n".join(lines)
+    lines = [f"{count:,} {'file' if count == 1 else 'files'} brought back."]
+    lines += _first(
+        [
+            f"left as it is: {shown(path, cwd)}, which somebody else has changed"
+            for path in result.skipped
+        ],
+        "left as they are",
+    )
+    failed = [f"failed: {shown(path, cwd)}: {why}" for path, why in result.failed.items()]
+    lines += _first(failed, "failed")
+    return "\n".join([*lines, *_unknown(result, cwd)])
 
 
 def where_it_stands(steps: list[RewindStep]) -> str:

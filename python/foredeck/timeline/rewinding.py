@@ -16,6 +16,7 @@ from typing import Any
 
 from foredeck.errors import ForedeckError
 from foredeck.model.canonical import sha256_hex
+from foredeck.model.documents import chat_id
 from foredeck.model.file_changes import (
     MISSING,
     FileChangeDocument,
@@ -24,8 +25,10 @@ from foredeck.model.file_changes import (
     change_id,
     changes_of,
 )
+from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.model.records import call_id, imported_id
 from foredeck.regular_files import read_text
+from foredeck.sources.toolpaths import READERS, WRITERS
 from foredeck.store.location import private_draft
 from foredeck.store.protocol import Batch, Head, Store
 from foredeck.timeline.branches import chain_to, on_branch
@@ -58,6 +61,15 @@ class Rewound:
     skipped: list[str] = field(default_factory=list)
     """Changed by somebody else, and not confirmed."""
     failed: dict[str, str] = field(default_factory=dict)
+    uncovered: list[str] = field(default_factory=list)
+    """Changed by a command before anybody had seen what they were."""
+    blind: bool = False
+    """Whether commands may have changed more than is known."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that is known to have been changed is brought back."""
+        return not (self.skipped or self.failed or self.uncovered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +131,24 @@ def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
     sessions = dict.fromkeys([session, *(record.session for record in branch)])
     heads = stored_changes(store, sessions)
     if not heads:
-        raise CannotRewind(f"The tools of session {session} have changed no files.")
+        raise CannotRewind(nothing_kept(store, session))
     earlier = on_branch(store, branch, heads, with_last=call > calls)
     later = [head for head in heads if head.id not in earlier]
     uncovered = {path for head in later for path in head.fields.get("uncovered") or ()}
     blind = any(head.fields.get("blind") for head in heads)
     return RewindPlan(plan_rewind(events_of(store, heads), earlier, look), sorted(uncovered), blind)
+
+
+def nothing_kept(store: Store, session: str) -> str:
+    """Why there is nothing to bring back."""
+    calls = store.query("toolcall", {"chat_ref": chat_id(session)})
+    ran = {str(head.fields["tool"]) for head in calls}
+    if ran <= READERS | OWN_TOOLS:
+        return f"The tools of session {session} have changed no files."
+    kept = f"Nothing is kept of what the tools of session {session} have done to files"
+    if ran & WRITERS:
+        return f"{kept}: `rewind` or foredeck was off."
+    return f"{kept}: they have changed none that was seen, or `rewind` or foredeck was off."
 
 
 def plan_for_undo(store: Store, session: str) -> RewindPlan:
@@ -140,27 +164,27 @@ def apply(
     store: Store,
     home: Path,
     session: str,
-    plans: Sequence[FilePlan],
+    plan: RewindPlan,
     *,
     overwrite: bool = False,
     named: bool = False,
     advance: Callable[[str], None] = lambda _path: None,
 ) -> Rewound:
-    """Do what the plans say. With `overwrite` also to files that somebody else has changed.
+    """Do what a plan says. With `overwrite` also to files that somebody else has changed.
 
     `named`: the user has named these paths; without that an imported session changes none.
     `advance` is called with each path before it is touched.
     """
-    steps, result = [], Rewound()
-    for plan in plans:
-        if plan.action == "impossible":
-            result.failed[plan.path] = why_impossible(plan)
-        elif plan.imported and plan.action != "none" and not named:
-            result.failed[plan.path] = FROM_IMPORTED
-        elif plan.needs_consent and not overwrite:
-            result.skipped.append(plan.path)
-        elif plan.action != "none":
-            steps.append(RewindStep(plan.path, plan.present, plan.target))
+    steps, result = [], Rewound(uncovered=plan.uncovered, blind=plan.blind)
+    for file in plan.files:
+        if file.action == "impossible":
+            result.failed[file.path] = why_impossible(file)
+        elif file.imported and file.action != "none" and not named:
+            result.failed[file.path] = FROM_IMPORTED
+        elif file.needs_consent and not overwrite:
+            result.skipped.append(file.path)
+        elif file.action != "none":
+            steps.append(RewindStep(file.path, file.present, file.target))
     if steps:
         kept = _keep(store, session, steps)
         for step in steps:
@@ -197,13 +221,13 @@ def go_on(store: Store, home: Path, session: str, steps: Sequence[RewindStep]) -
     return result
 
 
-def copy_to(store: Store, plans: Iterable[FilePlan], root: str, folder: Path) -> Rewound:
+def copy_to(store: Store, plans: RewindPlan, root: str, folder: Path) -> Rewound:
     """Write the files as they were into another folder, those outside `root` below `outside`.
 
     A file that is there already and differs is left as it is.
     """
-    result = Rewound()
-    for plan in plans:
+    result = Rewound(uncovered=plans.uncovered, blind=plans.blind)
+    for plan in plans.files:
         inside = os.path.relpath(plan.path, root)
         name = inside if not inside.startswith("..") else f"outside/{plan.path.lstrip('/')}"
         place = own_path(str(folder / name))
