@@ -20,6 +20,7 @@ import foredeck_bench
 from foredeck.cli import person
 from foredeck_bench.injections import Injections, NoInjections, load_injections
 from patience import be_patient
+from processes import STARTED
 from store.two_nodes import machines
 from store.xtdb_node import memory_node, runtime
 
@@ -90,6 +91,15 @@ def _turn(item: pytest.Item) -> int:
     if item.get_closest_marker("long") is not None:
         return 0
     return 1 if "runtime" in getattr(item, "fixturenames", ()) else 2
+
+
+@pytest.fixture(autouse=True)
+def _processes_end() -> Iterator[None]:
+    """No process outlives the test that has started it; fixtures of several tests come first."""
+    STARTED.forget()
+    yield
+    left = STARTED.end()
+    assert not left, f"still running when the test was over: {left}"
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ from foredeck.store.protocol import LocalStore
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared
+from foredeck_bench.crash.workers import end
 from foredeck_bench.figures import quantile
 from foredeck_bench.postgres import private_postgres
 
@@ -74,8 +75,7 @@ def race(
     finally:
         for process, pipe in agents:
             pipe.close()
-            process.join(10)
-            process.kill()
+            end(process)
     return _figures(rounds, found, lost)
 
 

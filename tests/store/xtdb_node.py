@@ -15,6 +15,7 @@ from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import Runtime, find_runtime
+from processes import STARTED
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -37,6 +38,7 @@ def runtime() -> Runtime:
 def memory_node(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeFolder]:
     """A node in memory, shared by all tests of this process."""
     with private_node(tmp_path_factory.mktemp("xtdb"), runtime) as folder:
+        STARTED.forget()
         yield folder
 
 

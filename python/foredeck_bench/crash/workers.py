@@ -59,6 +59,13 @@ def kill(process: BaseProcess) -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
+def end(process: BaseProcess, patience_s: float = 30.0) -> None:
+    """Wait for a process that is about to end, and kill it where it does not."""
+    process.join(patience_s)
+    process.kill()
+    process.join()
+
+
 @dataclass
 class WorkerTally:
     """Counts of one store. `fault` counts by field; all of those must be 0."""

@@ -17,7 +17,15 @@ from typing import Any
 from foredeck.observations.recall import observations_of, reflections_of
 from foredeck_bench.crash.fuse import kill_node
 from foredeck_bench.crash.homes import prepared
-from foredeck_bench.crash.workers import WorkerTally, kill, opened, received, start, store_settings
+from foredeck_bench.crash.workers import (
+    WorkerTally,
+    end,
+    kill,
+    opened,
+    received,
+    start,
+    store_settings,
+)
 from foredeck_bench.figures import quantile
 from foredeck_bench.observing import worker
 from foredeck_bench.observing.chat import chat, observer_on_loopback
@@ -116,7 +124,7 @@ class _Rounds:
             if not killed:
                 break
             at, began = None, time.monotonic()
-            process.join(30)
+            end(process)
             pipe.close()
             process, pipe = self._start(session)
         while True:
@@ -129,7 +137,7 @@ class _Rounds:
                 break
         if began is not None:
             self.tally.recovery_s.append(time.monotonic() - began)
-        process.join(30)
+        end(process)
         pipe.close()
         return text, told
 

@@ -18,6 +18,7 @@ from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelR
 from foredeck.observations.recall import observations_of
 from foredeck.store.opening import open_store
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared
+from foredeck_bench.crash.workers import end
 from foredeck_bench.observing.chat import CLOCK, RULES, answer_to, chat, count
 from foredeck_bench.observing.worker import keeper_of, observed
 
@@ -70,8 +71,7 @@ def _race(settings: Mapping[str, Any], rounds: int, advance: Callable[[], None])
     finally:
         for process, pipe in racers:
             pipe.close()
-            process.join(20)
-            process.kill()
+            end(process)
     found = _counted(settings, rounds)
     found |= {"at_once": at_once, "wins": wins, "seconds": round(time.monotonic() - began, 1)}
     bad = ("missing", "twice", "at_once")

@@ -20,7 +20,15 @@ from foredeck.store.opening import open_store
 from foredeck.store.portable import export_session
 from foredeck.store.protocol import Store
 from foredeck_bench.crash.homes import prepared
-from foredeck_bench.crash.workers import WorkerTally, kill, opened, received, start, store_settings
+from foredeck_bench.crash.workers import (
+    WorkerTally,
+    end,
+    kill,
+    opened,
+    received,
+    start,
+    store_settings,
+)
 from foredeck_bench.remembering import worker
 from foredeck_bench.remembering.worker import ACCEPT, ACTS, EXTRACT, IMPORT
 
@@ -126,7 +134,7 @@ class _MemoryRounds:
         process, pipe = start(worker.work, settings, act, session, self._bundle(session))
         with closing(pipe):
             self._lead(pipe, process, at, committed)
-            process.join(60)
+            end(process, 60)
 
     def _lead(
         self,

@@ -113,9 +113,12 @@ class PiWorkspace:
         return [p for p in found if p.pid in left]
 
     def end_leftovers(self) -> None:
-        """Kill what `leftovers` would find."""
-        for process in with_environment(MARK, self.mark):
-            kill(process.pid)
+        """Kill what `leftovers` would find, and wait until it is gone."""
+        pids = [process.pid for process in with_environment(MARK, self.mark)]
+        for pid in pids:
+            kill(pid)
+        if pids:
+            wait_for_end(pids, 10.0)
 
 
 @dataclass(frozen=True, slots=True)

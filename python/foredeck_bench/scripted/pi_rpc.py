@@ -180,6 +180,7 @@ class RpcPi:
             code = self._process.wait(self._timeout_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
+            self._process.wait()
             raise RpcError(f"pi did not end in {self._timeout_s:g} s") from None
         self._reader.join(self._timeout_s)
         self._log.close()
