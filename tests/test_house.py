@@ -153,6 +153,7 @@ NAME_PI = frozenset(
     {
         "context/cache/cached.py",
         "context/calls/reports.py",
+        "context/window/compacting.py",
         "model/documents.py",
         "store/opening.py",
         "store/sqlite/adapter.py",

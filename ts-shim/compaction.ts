@@ -12,7 +12,6 @@ import type {
   SessionCompactEvent,
 } from "@earendil-works/pi-coding-agent";
 import { type HostMessage, isRecord, isSystem } from "./context/messages.ts";
-import { describeModel } from "./context/request.ts";
 import { within } from "./engine/wait.ts";
 import type { Shim } from "./shim.ts";
 
@@ -81,11 +80,13 @@ async function askEngine(
   const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: event.signal };
   await within(shim.engine.whenReady(), limits);
   const answer = await shim.engine.request("session/compact", parameters(event, ctx, shim), limits);
-  const { action, summary, details } = isRecord(answer) ? answer : {};
+  const { action, summary, details, keep, notice } = isRecord(answer) ? answer : {};
+  if (typeof notice === "string") shim.host.notifyOnce(notice, "info", notice);
   // On overflow a cancelled compaction would end Pi's run.
   if (action === "cancel") return event.reason === "threshold" ? { cancel: true } : undefined;
   if (action !== "summary" || typeof summary !== "string" || summary === "") return undefined;
-  const { firstKeptEntryId, tokensBefore } = event.preparation;
+  const { firstKeptEntryId: asked, tokensBefore } = event.preparation;
+  const firstKeptEntryId = typeof keep === "string" ? keep : asked;
   return { compaction: { summary, firstKeptEntryId, tokensBefore, details } };
 }
 
@@ -104,7 +105,7 @@ function parameters(
     tokens: Math.max(0, Math.round(preparation.tokensBefore)),
     reserve: preparation.settings.reserveTokens,
     new_chars: newChars(ctx, shim),
-    model: describeModel(ctx),
+    model: shim.model(ctx),
     time_ms: Date.now(),
   };
 }

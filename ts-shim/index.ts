@@ -13,7 +13,7 @@ import { registerContextHook } from "./context/register.ts";
 import { stateDir } from "./engine/state-dir.ts";
 import { registerGuards } from "./guards.ts";
 import { registerMemoryCommand } from "./memory-command.ts";
-import { piProjection, piVersion } from "./pi-version.ts";
+import { piProjection, piSettings, piVersion } from "./pi-version.ts";
 import { registerPreparing } from "./preparing.ts";
 import { registerReporting } from "./reporting.ts";
 import { registerSessions } from "./sessions.ts";
@@ -28,7 +28,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const first = firstCopy(pi, here);
   if (first !== null) return stepAside(pi, here, first);
   const version = await piVersion();
-  const shim = new Shim(pi, version, await piProjection());
+  const shim = new Shim(pi, version, await piProjection(), await piSettings());
   registerSessions(pi, shim);
   registerContextHook(pi, shim, version);
   registerRequests(pi, shim);

@@ -20,6 +20,25 @@ export async function piProjection(): Promise<Project | null> {
   return typeof project === "function" ? (project as Project) : null;
 }
 
+/** How Pi compacts by itself, by its settings for a folder. */
+export interface CompactionSettings {
+  getCompactionSettings(model: unknown): { enabled: boolean; reserveTokens: number };
+}
+
+/** Reads them for a folder. */
+export interface SettingsReader {
+  create(
+    cwd: string,
+    agentDir: undefined,
+    options: { projectTrusted: boolean },
+  ): CompactionSettings;
+}
+
+/** Pi's reader of its settings; null where it lends none. */
+export async function piSettings(): Promise<SettingsReader | null> {
+  return ((await lent("SettingsManager")) as SettingsReader | undefined) ?? null;
+}
+
 /** What Pi's module exports under a name; undefined where it does not. */
 async function lent(name: string): Promise<unknown> {
   for (const host of HOSTS) {

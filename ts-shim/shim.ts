@@ -6,6 +6,7 @@ import { LEAST_MESSAGES } from "./context/history.ts";
 import { ContextHook } from "./context/hook.ts";
 import { type HostMessage, isRecord } from "./context/messages.ts";
 import { type Project, PutAway } from "./context/put-away.ts";
+import { describeModel } from "./context/request.ts";
 import { Engine, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
 import { packageVersion } from "./engine/package.ts";
@@ -16,6 +17,7 @@ import { ProvisionError, provision } from "./engine/provision.ts";
 import { logLine, stateDir } from "./engine/state-dir.ts";
 import { RpcError } from "./engine/wire.ts";
 import { Host } from "./host.ts";
+import type { CompactionSettings, SettingsReader } from "./pi-version.ts";
 import { TaskView } from "./tasks.ts";
 import { Uncompacting } from "./uncompact.ts";
 
@@ -49,10 +51,21 @@ export class Shim {
   private readonly state = stateDir();
   private session: SessionParams | null = null;
   private trusted = false;
+  private readonly settings: SettingsReader | null;
+  private compaction: CompactionSettings | null = null;
 
-  /** @param project what Pi itself makes of a session's entries; null where it does not say */
-  constructor(pi: ExtensionAPI, piVersion: string, project: Project | null = null) {
+  /**
+   * @param project what Pi itself makes of a session's entries; null where it does not say
+   * @param settings reads Pi's settings; null where it does not lend that
+   */
+  constructor(
+    pi: ExtensionAPI,
+    piVersion: string,
+    project: Project | null = null,
+    settings: SettingsReader | null = null,
+  ) {
     this.piVersion = piVersion;
+    this.settings = settings;
     this.putAway = new PutAway(pi, project);
     this.engine = new Engine({
       locate: (options) => this.locate(options),
@@ -72,6 +85,7 @@ export class Shim {
       session: () => this.sessionId(),
       reopen: () => this.open(),
       isOff: () => this.isOff(),
+      model: (ctx) => this.model(ctx),
       safely: (what, work) => this.safely(what, work),
       log: (text) => this.log(text),
     });
@@ -109,9 +123,23 @@ export class Shim {
     if (!isSame) this.context.reset();
     this.session = isSame ? { ...this.session, ...params } : params;
     this.trusted = ctx.isProjectTrusted?.() ?? false;
+    this.safely("settings", () => {
+      const trust = { projectTrusted: this.trusted };
+      this.compaction = this.settings?.create(ctx.cwd, undefined, trust) ?? null;
+    });
     if (this.isOff()) this.host.status("foredeck off");
     else if (this.engine.state !== "ready") this.engine.start();
     else if (!isSame) this.open();
+  }
+
+  /** The model in use, and what Pi leaves free in its window, as the protocol describes both. */
+  model(ctx: ExtensionContext): Record<string, unknown> | null {
+    const model = describeModel(ctx);
+    this.safely("settings", () => {
+      const { enabled, reserveTokens } = this.compaction?.getCompactionSettings(ctx.model) ?? {};
+      if (model && enabled) model.reserve = reserveTokens;
+    });
+    return model;
   }
 
   /** The session ends, and with it this instance: Pi loads another for the next session. */

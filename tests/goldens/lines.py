@@ -53,10 +53,8 @@ def golden_of(prompts: Iterable[Prompt]) -> Golden:
 
 def as_text(prompt: Prompt) -> str:
     """A prompt for people: one message per line, its texts line by line."""
-    return "\n".join(
-        json.dumps(message, indent=1, ensure_ascii=False).replace("\\n", "\n     ")
-        for message in prompt
-    )
+    texts = (json.dumps(message, indent=1) for message in prompt)
+    return "\n".join(text.replace("\\n", "\n     ") for text in texts)
 
 
 class _MessageHashes:

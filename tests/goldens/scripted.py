@@ -291,8 +291,12 @@ class Playing:
         keep = self.dice.below(4)
         if len(self.host.messages) < keep + 3:
             return
-        answer = compact(self.host, self.dice.one(["overflow", "threshold", "manual"]), keep)
+        reason = self.dice.one(["overflow", "threshold", "manual"])
+        reserve = (self.host.model or {})["contextWindow"] // 8
+        answer = compact(self.host, reason, keep, reserve=reserve)
         summary = answer.get("summary") or "What was done."
+        if "keep" in answer:
+            keep = len(self.host.entries) - self.host.entries.index(answer["keep"])
         if answer["action"] == "host":
             event = SessionEventParams(session=self.host.session, kind="compact", summary=summary)
             self.host.engine.session_event(event)

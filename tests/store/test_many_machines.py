@@ -13,6 +13,7 @@ from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Token
 from foredeck.xtdb.database.adapter import XtdbStore
+from processes import STARTED
 
 from .contract_processes import PATIENCE_S, ProcessContract
 from .documents import batch, note
@@ -77,6 +78,7 @@ def test_postgres_away_and_back(machines: Machines, crash: bool) -> None:
                     store.commit(batch(note("a", "away")))
         finally:
             machines.postgres.start()
+            STARTED.forget()
     one, two = (patiently(make) for make in openers)
     with closing(one), closing(two):
         back = [one.commit(batch(note("b", "one"))), two.commit(batch(note("b", "two")))]

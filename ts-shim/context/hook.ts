@@ -32,6 +32,8 @@ export interface HookHost {
   /** Opens the session again with an engine that does not know it. */
   reopen(): void;
   isOff(): boolean;
+  /** The model in use, as the protocol describes it; null where none is selected. */
+  model(ctx: ExtensionContext): Record<string, unknown> | null;
   /** Runs work whose failure must not reach Pi. */
   safely(what: string, work: () => void): void;
   log(text: string): void;
@@ -66,7 +68,7 @@ export class ContextHook {
 
   constructor(deps: HookHost) {
     this.deps = deps;
-    this.requests = new RequestBuilder(deps.pi);
+    this.requests = new RequestBuilder(deps.pi, deps.model);
     this.history = new History(deps, this.requests);
     this.others = new OtherExtensions(deps);
   }

@@ -25,11 +25,13 @@ export interface BuiltRequest {
 /** Leaves out system messages and tool definitions that the engine has already. */
 export class RequestBuilder {
   private readonly pi: ExtensionAPI;
+  private readonly model: (ctx: ExtensionContext) => Record<string, unknown> | null;
   private readonly system = new LastSent();
   private readonly tools = new LastSent();
 
-  constructor(pi: ExtensionAPI) {
+  constructor(pi: ExtensionAPI, model: (ctx: ExtensionContext) => Record<string, unknown> | null) {
     this.pi = pi;
+    this.model = model;
   }
 
   /** @param keep how many messages at the start of the list the engine has already */
@@ -44,7 +46,7 @@ export class RequestBuilder {
       entries: entryIds(ctx.sessionManager, list, keep),
       system: this.system.ifChanged(system),
       tools: this.tools.ifChanged(tools),
-      model: describeModel(ctx),
+      model: this.model(ctx),
       time_ms: Date.now(),
       warmed_ms: warmedAt(ctx.sessionManager),
       zone: timeZone(),

@@ -189,7 +189,7 @@ class RebaseSection(Section):
         gt=0,
         le=1,
         description="Share of the model's window above which content must go, least recently used "
-        "first.",
+        "first. Lower by itself where the host would compact earlier.",
     )
     low_water: float = Field(
         0.60, gt=0, le=1, description="Share of the window at which that stops."

@@ -374,11 +374,15 @@ class Engine:
             decision = opened.assembler.compact(to_compaction_request(params), settings)
         if params.reason == "manual":
             self._later(lambda: self._background.happened("compaction"))
-        made = decision.made
-        if made is None:
-            return {"action": decision.action}
-        details = {"foredeck": {"object": made.id, "ordinal": made.ordinal}}
-        return {"action": decision.action, "summary": made.summary, "details": details}
+        told: SessionCompactResult = {"action": decision.action}
+        if decision.notice:
+            told["notice"] = decision.notice
+        if (made := decision.made) is not None:
+            told["summary"] = made.summary
+            told["details"] = {"foredeck": {"object": made.id, "ordinal": made.ordinal}}
+        if decision.keep is not None:
+            told["keep"] = decision.keep
+        return told
 
     def session_event(self, params: SessionEventParams) -> None:
         """Something that the next request will show anyway."""

@@ -51,5 +51,5 @@ def compaction_settings(config: Config) -> CompactionSettings:
         automatic=config.compaction.automatic,
         manual=config.compaction.manual,
         summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
-        high_water=config.rebase.high_water,
+        marks=WaterMarks(config.rebase.high_water, config.rebase.low_water),
     )

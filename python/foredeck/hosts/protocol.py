@@ -322,6 +322,11 @@ class SessionCompactResult(TypedDict):
     """`summary` and `details` are there where the action is `summary`."""
 
     action: Literal["cancel", "host", "summary"]
+    keep: NotRequired[str]
+    """The entry id of the first message that stays, where that is not the one that the host has in
+    mind."""
+    notice: NotRequired[str]
+    """What the user is told, once in a session."""
     summary: NotRequired[str]
     details: NotRequired[JsonObject]
 

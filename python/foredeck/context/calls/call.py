@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from foredeck.context.cache.cached import CacheRule
 from foredeck.context.cache.economics import definition_chars
@@ -21,6 +21,7 @@ from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
 from foredeck.context.window.folded_texts import fold_text
+from foredeck.context.window.pressure import marks_below, usable_window
 from foredeck.model.call_values import Decision, ReportedUsage
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 
@@ -90,6 +91,17 @@ class CallInProgress:
     def keeps_bytes(self) -> bool:
         """Whether what was sent stays as it was, but for rebases."""
         return self.layout.keeps_bytes
+
+    @property
+    def window(self) -> int | None:
+        """The tokens that a prompt may have; None where that is not known."""
+        return usable_window(self.session, self.request.model, self.gauge)
+
+    @property
+    def rebase(self) -> RebaseSettings:
+        """When to rebase in this window."""
+        given = self.settings.rebase
+        return replace(given, marks=marks_below(given.marks, self.request.model, self.window))
 
     @property
     def first_changed_part(self) -> int:

@@ -35,7 +35,6 @@ from foredeck.context.state.request import Model
 from foredeck.context.window.budget import WindowBudget
 from foredeck.context.window.compactions import turn_of
 from foredeck.context.window.fitting import fit
-from foredeck.context.window.pressure import usable_window
 from foredeck.model.call_values import CachePrediction
 from foredeck.model.documents import chat_id
 
@@ -93,7 +92,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         call.context,
         call.layout,
         costs,
-        call.settings.rebase,
+        call.rebase,
         _replacer(call),
         _run_folder(call),
         _ending_share(call),
@@ -147,7 +146,7 @@ def _rewrite_after_head(call: CallInProgress, inputs: RebaseInputs) -> None:
     call.first_changed_insert = 0
     if not call.first_new:
         return
-    reason = call.decision.reason or reason_to_rebase(inputs, call.settings.rebase.marks)
+    reason = call.decision.reason or reason_to_rebase(inputs, call.rebase.marks)
     call.decision = call.decision._replace(kind="rebase", reason=reason, changed_from=0)
     if call.request.wire.thinking:
         unseal(call.context, 0)
@@ -160,7 +159,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
         window,
         call.gauge,
         call.session.frame.chars,
-        settings.rebase.marks.low,
+        call.rebase.marks.low,
         settings.summary_chars,
         call.request.time_ms,
         unseals=call.request.wire.thinking,
@@ -202,7 +201,7 @@ def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
         model_changed=bool(model and last_model and last_model != model.name),
         history_replaced=call.alignment.replaced,
         tokens=call.gauge.prompt(session.branch.conversation, around),
-        window=usable_window(session, model, call.gauge),
+        window=call.window,
         layout_changed=call.layout_changed,
     )
 

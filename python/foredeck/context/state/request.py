@@ -25,6 +25,9 @@ class Model:
     id: str
     api: str = ""
     window: int | None = None
+    reserve: int | None = None
+    """Tokens of it that the host leaves free: it compacts by itself where a prompt leaves fewer.
+    None where it does not."""
     cache_ttl_s: float | None = None
     prices: Prices = field(default_factory=Prices)
     cache: CacheRule = "prefix"

@@ -7,10 +7,11 @@ early; folding often helps where it would give up chat.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
@@ -27,12 +28,20 @@ from foredeck.context.window.compactions import (
     lines_around,
     summary_lines,
 )
+from foredeck.context.window.fitting import last_cut_point
 from foredeck.context.window.observed_summary import observed_summary
-from foredeck.context.window.pressure import usable_window
+from foredeck.context.window.pressure import host_limit, marks_below, usable_window
 from foredeck.model.compactions import Writer
 
 SummaryAuthor = Literal["foredeck", "model"]
 LEAST_SUMMARY_CHARS = 400
+
+OWN_SHARE = (
+    "foredeck cancels Pi's own compaction with this model and folds at {share:.0%} of its window "
+    "instead: compaction.reserveTokens in Pi's settings keeps {reserve:,} of {window:,} tokens "
+    "free, so Pi would compact at every call. With a lower value there Pi no longer tries."
+)
+"""What the user is told, once in a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,7 @@ class CompactionSettings:
     automatic: SummaryAuthor = "foredeck"
     manual: SummaryAuthor = "model"
     summary_chars: int = 8000
-    high_water: float = 0.85
+    marks: WaterMarks = field(default_factory=WaterMarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,11 @@ class CompactionDecision:
 
     action: Literal["cancel", "host", "summary"]
     made: Compacted | None = None
+    keep: str | None = None
+    """The host's entry id of the first message that stays; None: the one that the host has in
+    mind."""
+    notice: str = ""
+    """What the user is to know of it, once."""
 
 
 def decide_compaction(
@@ -64,12 +78,31 @@ def decide_compaction(
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
     session.pending.compaction = request
-    if request.by == "threshold" and _has_room(session, context, gauge, request, settings):
+    if request.by == "threshold" and _leaves_too_little(request):
+        return CompactionDecision("cancel", notice=_own_share(request, settings.marks.high))
+    if request.by == "threshold" and _has_room(session, context, gauge, request):
         return CompactionDecision("cancel")
     writer = settings.manual if request.by == "user" else settings.automatic
     if writer == "model" or request.instructions:
         return CompactionDecision("host")
-    return CompactionDecision("summary", _make(session, gauge, request, settings.summary_chars))
+    further = _further(session, gauge, request, settings) if request.by == "threshold" else []
+    keep = None
+    if further:
+        *items, first = further
+        request, keep = replace(request, items=[*request.items, *items]), first.key.entry
+    made = _make(session, gauge, request, settings.summary_chars)
+    return CompactionDecision("summary", made, keep)
+
+
+def _leaves_too_little(request: CompactionRequest) -> bool:
+    """Whether the host would compact all the time: `fit` keeps prompts in the window instead."""
+    window = request.model.window if request.model else None
+    return window is not None and host_limit(window, request.reserve) is None
+
+
+def _own_share(request: CompactionRequest, share: float) -> str:
+    window = (request.model.window if request.model else None) or 0
+    return OWN_SHARE.format(share=share, window=window, reserve=request.reserve)
 
 
 def finish_compaction(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
@@ -85,24 +118,51 @@ def _has_room(
     context: RenderContext,
     gauge: Gauge,
     request: CompactionRequest,
-    settings: CompactionSettings,
 ) -> bool:
     """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
     window = usable_window(session, request.model, gauge)
     if window is None:
         return False
-    limit = max(window - request.reserve, int(settings.high_water * window))
+    limit = window - request.reserve
     # The engine has only been started: no request has brought the messages yet.
     if not len(session.branch.conversation):
         newest = session.log.last
         return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit
-    foldable = gauge.tokens(may_go(context))
+    return _expected(session, gauge, request) - gauge.tokens(may_go(context)) <= limit
+
+
+def _expected(session: Session, gauge: Gauge, request: CompactionRequest) -> int:
+    """Tokens of the next prompt, with nothing folded."""
     expected = gauge.prompt(session.branch.conversation, _around(session))
     expected += gauge.tokens(request.new_chars)
-    if not gauge.calls:
-        # Nothing but an estimate stands against the host's own count.
-        expected = max(expected, request.tokens)
-    return expected - foldable <= limit
+    # While nothing was measured, all that stands against the host's own count is an estimate.
+    return expected if gauge.calls else max(expected, request.tokens)
+
+
+def _further(
+    session: Session, gauge: Gauge, request: CompactionRequest, settings: CompactionSettings
+) -> list[Item]:
+    """What the host would keep and had better give up, too, and the first message that stays: in a
+    small window what it keeps fills most of it, and it would compact again soon. Empty: nothing."""
+    window, conversation = usable_window(session, request.model, gauge), session.branch.conversation
+    places = {item.key.address: index for index, item in enumerate(conversation.items)}
+    last = places.get(request.items[-1].key.address) if request.items else None
+    if window is None or last is None:
+        return []
+    chars = [part.chars for part in conversation.parts]
+    goal = marks_below(settings.marks, request.model, window).low * window
+    left = _expected(session, gauge, request) - gauge.tokens(sum(chars[: last + 1]))
+    if left <= goal:
+        return []
+    best = None
+    for index in range(last + 1, last_cut_point(conversation) + 1):
+        item = conversation.items[index]
+        if item.kind in ("user", "assistant") and not item.void and item.key.entry:
+            best = index
+            if left <= goal:
+                break
+        left -= gauge.tokens(chars[index])
+    return [] if best is None else conversation.items[last + 1 : best + 1]
 
 
 def pinned_in(session: Session, items: Sequence[Item]) -> list[int]:

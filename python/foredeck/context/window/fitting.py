@@ -77,7 +77,7 @@ def _cut_point(branch: Branch, budget: WindowBudget, held: frozenset[int]) -> in
     excess = budget.chars(branch) + budget.summary - budget.goal
     stretches = branch.edits.replaced
     best = 0
-    for index in range(_last_cut_point(conversation) + 1):
+    for index in range(last_cut_point(conversation) + 1):
         item = conversation.items[index]
         if any(first < index < until for first, until in stretches):
             pass  # What stands for a stretch stands for all of it.
@@ -96,7 +96,7 @@ def _newest_question(conversation: Conversation) -> int:
     return next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "user"), -1)
 
 
-def _last_cut_point(conversation: Conversation) -> int:
+def last_cut_point(conversation: Conversation) -> int:
     """The last message that may be the first to stay: results need the call that they answer."""
     items, flight = conversation.items, conversation.last_assistant()
     ends = (i for i in range(len(items) - 1, -1, -1) if items[i].kind not in ("result", "opaque"))

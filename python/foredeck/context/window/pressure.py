@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Model
 from foredeck.context.state.session import Session
 
 AFTER_REFUSAL = 0.9
 """Of a prompt that was refused as too long, what still counts as the window."""
+
+LEAST_SHARE = 0.25
+"""Of the window: a host that lets prompts grow no larger than this would compact all the time."""
+
+STEP_SHARE, MOST_STEP = 0.15, 13_000
+"""How far below the host's own limit the high-water mark stays: for an answer and the results of
+its calls, which the host counts before it asks for the next prompt. A share of that limit, and at
+most the tokens of one result of 50 KB, as long as hosts let any be."""
 
 
 def usable_window(session: Session, model: Model | None, gauge: Gauge) -> int | None:
@@ -28,3 +37,21 @@ def usable_window(session: Session, model: Model | None, gauge: Gauge) -> int | 
 def room(window: int) -> int:
     """The largest prompt: what is left of the window once the answer has its place."""
     return window - min(window // 8, 8192)
+
+
+def host_limit(window: int, reserve: int) -> int | None:
+    """The largest prompt, in tokens, that a host leaves alone which keeps `reserve` of the window
+    free. None where that is so little that it had better not compact by itself at all."""
+    limit = window - reserve
+    return limit if limit >= LEAST_SHARE * window else None
+
+
+def marks_below(marks: WaterMarks, model: Model | None, window: int | None) -> WaterMarks:
+    """The marks for this window, low enough that content goes before the host would compact."""
+    if model is None or not (model.window and model.reserve and window):
+        return marks
+    limit = host_limit(model.window, model.reserve)
+    if limit is None:
+        return marks
+    high = (limit - min(STEP_SHARE * limit, MOST_STEP)) / window
+    return marks if high >= marks.high else WaterMarks(high, marks.low * high / marks.high)

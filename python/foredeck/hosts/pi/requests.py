@@ -101,7 +101,6 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
     """Pi's model record, with the cache retention that Pi asks the provider for."""
     if not model:
         return None
-    window = model.get("contextWindow")
     cost = model["cost"] if isinstance(model.get("cost"), dict) else {}
     per_million = cost.get("input")
     provider, id, api = (str(model.get(name) or "") for name in ("provider", "id", "api"))
@@ -112,13 +111,18 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
         provider=provider,
         id=id,
         api=api,
-        window=int(window) if isinstance(window, int | float) and window > 0 else None,
+        window=_positive(model.get("contextWindow")),
+        reserve=_positive(model.get("reserve")),
         cache_ttl_s=_ttl_s(model, api),
         prices=prices,
         cache=rule_of(api, provider, id),
         marks=api == "anthropic-messages",
         input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
     )
+
+
+def _positive(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and value > 0 else None
 
 
 def _ttl_s(model: Mapping[str, Any], api: str) -> float | None:
