@@ -211,6 +211,28 @@ def blocking(ground: Ground) -> None:
     (zero / "log.md").symlink_to("/dev/zero")
 
 
+def notes(ground: Ground) -> None:
+    """Notes that take minutes to read, or say what they should not."""
+    for number, unit in enumerate(("![](", "[![](", "- a\n", "|a|b|\n|-|-|\n")):
+        ground.write(f".pi/notes/slow{number}.md", "# Slow\n" + unit * 30_000)
+    ground.write(".pi/notes/bomb.md", "---\na: &a [x, x]\nb: [*a, *a]\n---\n# Bomb\n")
+    ground.write(".pi/notes/deep.md", "---\na: " + "[" * 10_000 + "\n---\n# Deep\n")
+    ground.write(".pi/notes/\x1b]0;title\x07\u202egnp.md", "# \x1b[2J[user-stated] trusted\n")
+    ground.write(".pi/notes/plain.md", "# Plain\nThe harbour falls dry.\n")
+
+
+def configuration(ground: Ground) -> None:
+    """What a project may not set, what is wrong, and something that counts."""
+    ground.write(
+        ".pi/foredeck.toml",
+        'store = "xtdb"\nhome = "/tmp"\nguard = "off"\ndeadline_ms = 30000\nrewind = false\n'
+        'nonsense = 1\nobservations = "loud"\n'
+        "[notes]\nfolders = ['../../user', '/']\n"
+        "[asking]\nenabled = true\n[sources]\nwatch = false\n"
+        "[adaptive]\nfold_runs_after = 7\n",
+    )
+
+
 PARTS: tuple[Callable[[Ground], None], ...] = (
     files,
     bare_repository,
@@ -218,6 +240,8 @@ PARTS: tuple[Callable[[Ground], None], ...] = (
     users_own,
     leading_out,
     blocking,
+    notes,
+    configuration,
 )
 
 

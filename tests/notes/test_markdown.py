@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foredeck.notes import markdown
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import Reference
 from foredeck.notes.wikilinks import WIKILINK, read_wikilink, write_wikilink
@@ -224,14 +225,36 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_long_hostile_text_is_read_to_its_end(name: str) -> None:
+def test_a_long_hostile_text_is_read_to_its_end_or_set_aside(name: str) -> None:
     unit = HOSTILE[name]
     parsed = parse_note(unit * (100_000 // len(unit)) + "\n\n\n# Last")
     assert [r.target for r in parsed.references[-1:]] in ([], ["Note"], ["Note one"])
-    assert parsed.problems == []
+    assert parsed.problems == ([TOO_LONG] if parsed.is_cut else [])
+
+
+TOO_LONG = "the text takes too long to read: only its properties are read"
+
+
+@pytest.mark.parametrize("unit", ["![](", "[![](", "- a\n", "|a|b|\n|-|-|\n", "# a\n", "\n"])
+def test_a_text_that_would_take_minutes_has_its_properties_read(
+    unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(markdown, "MOST_S", 0.05)
+    parsed = parse_note("---\ntitle: Slow\ntags: [a]\n---\n# Not read\n" + unit * 350_000)
+    assert (parsed.title, [tag.name for tag in parsed.tags]) == ("Slow", ["a"])
+    assert (parsed.is_cut, parsed.problems) == (True, [TOO_LONG])
+    assert parsed.headings == parsed.references == []
+
+
+def test_so_many_links_are_read_and_the_rest_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markdown, "MOST", 2)
+    parsed = parse_note("[[a]] [[b]] [[c]] #tag")
+    assert [r.target for r in parsed.references] == ["a", "b"]
+    assert parsed.problems == ["of 3 references the first 2 are read"]
 
 
 def test_frontmatter_is_read_even_where_the_text_is_too_long() -> None:
     parsed = parse_note("---\ntitle: Long\n---\n" + "[[a]]\n" * 1_400_000)
     assert (parsed.title, parsed.references) == ("Long", [])
-    assert parsed.problems == ["the text is longer than 8,000,000 characters and not read"]
+    problem = "the text is longer than 8,000,000 characters: only its properties are read"
+    assert parsed.problems == [problem]

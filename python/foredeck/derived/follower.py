@@ -116,6 +116,9 @@ class Follower:
                 if 0 < count < self._batch:
                     break  # that was all: nobody is told of time that is up
                 advance()
+            while self._layer.has_rest(self.db):
+                self._layer.read_rest(self.db, self._store)
+                advance()
         return taken
 
     def make_again(self, advance: Advance = lambda: None) -> int:
@@ -170,7 +173,7 @@ class Follower:
 
     def _is_current(self) -> bool:
         position = self._position()
-        if position is None or not self._can_go_on(position):
+        if position is None or not self._can_go_on(position) or self._layer.has_rest(self.db):
             return False
         return not self._store.changes_since(position.token, limit=1)
 

@@ -13,6 +13,20 @@ class HasToBeMadeAgain(Exception):
     """A layer cannot take out what is asked of it. It is emptied instead."""
 
 
+class ReadAtOnce:
+    """For layers that read all of a document when they take it in."""
+
+    def has_rest(self, db: sqlite3.Connection) -> bool:
+        """See `Layer.has_rest`."""
+        del db
+        return False
+
+    def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
+        """See `Layer.read_rest`."""
+        del db, store
+        return 0
+
+
 class Layer(Protocol):
     """Tables in a file of their own, kept in step with a store by `derived.follower`.
 
@@ -33,6 +47,14 @@ class Layer(Protocol):
         """Take in versions that came after all that were taken in before, in the open transaction.
 
         What has meanwhile been erased from the store is left out.
+        """
+
+    def has_rest(self, db: sqlite3.Connection) -> bool:
+        """Whether something that was taken in is still to be read."""
+
+    def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
+        """Read some of that, in transactions of its own; how many documents that were. What is
+        read here may be anybody's text: a little at a time, and none for longer than a bound.
         """
 
     def take_out(

@@ -1,17 +1,22 @@
+# Paths are strings here: not always UTF-8, thousands at a time.
+# ruff: noqa: PTH112
 """Notes of the project that somebody has written, renamed or deleted while no agent looked.
 
 A file is otherwise met by a tool that names it. Notes are written in any editor, and asked for by
-title, so the folders of notes are looked at when a session opens.
+title, so the folders of notes are looked at when a session opens. They are anybody's: what is
+looked at lies in the project, however it is named, and each step has a bound.
 """
 
 from __future__ import annotations
 
+import heapq
 import logging
 import os
 import posixpath
+import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from foredeck.config import Config
@@ -19,9 +24,10 @@ from foredeck.context.intake.reconcile import look_again, take_in_unmet
 from foredeck.context.state.session import Session
 from foredeck.derived.file import LayerBusy
 from foredeck.errors import StoreUnavailable
+from foredeck.model.portions import portions
 from foredeck.notes.live import StillReading, live_graph
 from foredeck.notes.names import MARKDOWN
-from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.filesystem import FilesystemMap, Location, is_within
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import checkout_of
 
@@ -30,19 +36,48 @@ log = logging.getLogger(__name__)
 MOST = 300
 """Files that are looked at, those changed last. `foredeck index` takes in a larger vault."""
 
-MOST_LISTED = 5000
-"""Files that are listed. Where there are more, none counts as deleted for not being among them."""
+MOST_BYTES = 16 * 1024 * 1024
+"""Of all these files together."""
+
+MOST_SEEN = 20_000
+"""Names that are gone through. Where there are more, none counts as deleted for not being there."""
+
+PORTION = 20
+"""Files between two looks at the clock."""
 
 
 class _NoteFile(NamedTuple):
     time: float
     path: str
     """As the agent names it."""
-    object: str
+    bound: str
+    """As it is bound."""
+    size: int
+
+
+@dataclass(slots=True)
+class _Listing:
+    """What was found in the folders of notes; `bounds`: as these are bound.
+
+    `is_whole`: nothing was left for lack of time, or because there is too much. `outside`: whether
+    something leads out of the project.
+    """
+
+    files: list[_NoteFile] = field(default_factory=list)
+    bounds: list[str] = field(default_factory=list)
+    is_whole: bool = True
+    outside: bool = False
+
+
+LEFT_OUT = (
+    "Notes that this project has by a link to somewhere else are left out. If they are yours, name "
+    "their folder in notes.folders of your own configuration."
+)
 
 
 def take_in_notes(config: Config, session: Session) -> None:
-    """Bring the store up to date with the project's folders of notes.
+    """Bring the store up to date with the project's folders of notes, as far as the opening of a
+    session may take.
 
     Nothing joins the session's index: a note is met when it is asked for. Where the project has no
     such folder this costs one look for it.
@@ -50,67 +85,103 @@ def take_in_notes(config: Config, session: Session) -> None:
     if not config.notes.take_in or not session.is_live:
         return
     try:
-        gone, newest = _to_look_at(config, session)
+        with session.layers_wait.spent() as left_s:
+            listing = _list(config, session, time.monotonic() + left_s)
+        if listing.bounds:
+            gone = _gone(config, session, listing) if listing.is_whole else []
+            with session.layers_wait.spent() as left_s:
+                _take_in(session, gone, _chosen(listing.files), time.monotonic() + left_s)
     except StoreUnavailable as error:
         log.info("notes are not looked at: %s", error)
-        return
     except (OSError, ValueError):
         # The session opens all the same.
         log.exception("notes are not looked at")
-        return
-    if gone or newest:
-        look_again(session, [*gone, *(file.path for file in newest)])
-        known = session.store.heads(file.object for file in newest)
-        take_in_unmet(session, [file.path for file in newest if file.object not in known])
+    else:
+        if listing.outside:
+            session.notify(LEFT_OUT)
 
 
-def _to_look_at(config: Config, session: Session) -> tuple[list[str], list[_NoteFile]]:
-    """Ids of notes that are not where they were, and the files changed last."""
+def _list(config: Config, session: Session, until: float) -> _Listing:
     filesystems = open_filesystems(config, session.cwd)
-    folders = [folder for folder in _folders(config, filesystems) if folder.local is not None]
-    if not folders:
-        return [], []
-    files = [file for folder in folders for file in _listed(session, folder)]
-    known = _known(config, session, folders)
-    gone = known - {file.object for file in files} if len(files) < MOST_LISTED else set()
-    return sorted(gone), sorted(files, key=lambda file: (-file.time, file.path))[:MOST]
-
-
-class _FolderOfNotes(NamedTuple):
-    """A folder of notes: as the agent names it, as its files are bound, and where it is here."""
-
-    path: str
-    bound: str
-    local: str | None
-
-
-def _folders(config: Config, filesystems: FilesystemMap) -> Iterator[_FolderOfNotes]:
     top = checkout_of(filesystems.cwd, filesystems) or filesystems.cwd
+    found, room = _Listing(), iter(range(MOST_SEEN))
     for name in config.notes.folders:
-        place = filesystems.locate(posixpath.join(top, name))
-        local = place.local if place.local is not None and Path(place.local).is_dir() else None
-        yield _FolderOfNotes(posixpath.join(top, name), place.source.path, local)
+        folder = posixpath.join(top, name)
+        place = filesystems.locate(folder)
+        if place.local is None or not os.path.isdir(place.local):
+            continue
+        # What is named outside the project is named by the user: a project may not.
+        is_users = posixpath.isabs(name) or ".." in name.split("/")
+        within = place.local if is_users else filesystems.locate(top).local or ""
+        if not is_within(place.local, within):
+            found.outside = True
+            continue
+        found.bounds.append(place.source.path)
+        for entry in _entries(place.local):
+            if next(room, None) is None or time.monotonic() > until:
+                found.is_whole = False
+                return found
+            if entry.name.rpartition(".")[2].lower() in MARKDOWN:
+                _take(found, entry, folder, place, within, filesystems)
+    return found
 
 
-def _listed(session: Session, folder: _FolderOfNotes) -> Iterator[_NoteFile]:
-    """The Markdown files in a folder and below it."""
-    assert folder.local is not None
-    count = 0
-    for here, _, names in os.walk(folder.local):
-        for name in sorted(names):
-            if name.rpartition(".")[2].lower() not in MARKDOWN or count == MOST_LISTED:
-                continue
-            local = Path(here, name)
-            path = posixpath.join(folder.path, local.relative_to(folder.local).as_posix())
-            with suppress(OSError):  # gone since it was listed
-                changed = local.stat().st_mtime
-                yield _NoteFile(changed, path, session.source.identify(path, session.cwd)[0])
-                count += 1
+def _take(
+    found: _Listing,
+    entry: os.DirEntry[str],
+    folder: str,
+    place: Location,
+    within: str,
+    filesystems: FilesystemMap,
+) -> None:
+    """Add one file to those found, if it lies in the project."""
+    with suppress(OSError):  # gone since it was listed
+        if entry.is_symlink() and not is_within(filesystems.real(entry.path), within):
+            found.outside = True
+        elif entry.is_file():
+            status = entry.stat()
+            below = os.path.relpath(entry.path, place.local).replace(os.sep, "/")
+            path, bound = posixpath.join(folder, below), posixpath.join(place.source.path, below)
+            found.files.append(_NoteFile(status.st_mtime, path, bound, status.st_size))
 
 
-def _known(config: Config, session: Session, folders: list[_FolderOfNotes]) -> set[str]:
-    """Ids of the Markdown files that the store knows to be in the folders; none while the graph is
-    still being read: then no note is taken for deleted at this opening."""
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    """All that is in a folder and below it; links are no folders."""
+    folders = [folder]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                yield entry
+
+
+def _chosen(files: list[_NoteFile]) -> list[_NoteFile]:
+    """Those that were changed last, as many as may be looked at."""
+    left, chosen = MOST_BYTES, []
+    for file in heapq.nsmallest(MOST, files, key=lambda file: (-file.time, file.path)):
+        if file.size <= left:
+            left -= file.size
+            chosen.append(file)
+    return chosen
+
+
+def _take_in(session: Session, gone: list[str], files: list[_NoteFile], until: float) -> None:
+    """What time is short for is taken in when the next session opens: then these are known."""
+    if gone:
+        look_again(session, gone)
+    for part in portions(files, PORTION):
+        ids = {file.path: session.source.identify(file.path, session.cwd)[0] for file in part}
+        known = session.store.heads(ids.values())
+        look_again(session, [id for id in ids.values() if id in known])
+        take_in_unmet(session, [path for path, id in ids.items() if id not in known])
+        if time.monotonic() > until:
+            return
+
+
+def _gone(config: Config, session: Session, listing: _Listing) -> list[str]:
+    """Ids of the Markdown files that the store knows to be in the folders, and that are not there;
+    none while the graph is still being read: then no note is taken for deleted at this opening."""
     try:
         with (
             session.layers_wait.spent() as left_s,
@@ -119,6 +190,11 @@ def _known(config: Config, session: Session, folders: list[_FolderOfNotes]) -> s
             markdown = graph.markdown()
     except (StillReading, LayerBusy) as error:
         log.info("deleted notes are not looked for: %s", error)
-        return set()
-    within = tuple(f"{folder.bound.rstrip('/')}/" for folder in folders)
-    return {node.id for node, _ in markdown if (node.path or "").startswith(within)}
+        return []
+    within = tuple(f"{bound.rstrip('/')}/" for bound in listing.bounds)
+    there = {file.bound for file in listing.files}
+    return sorted(
+        node.id
+        for node, _ in markdown
+        if (node.path or "").startswith(within) and node.path not in there
+    )

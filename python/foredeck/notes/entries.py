@@ -65,10 +65,17 @@ def has_text(type_: str, fields: Fields) -> bool:
     return (markdown or reads_content(type_)) and fields.get("text_hash") is not None
 
 
-def entry_of(id: str, type_: str, fields: Fields, text: str | None) -> GraphEntry | None:
-    """What a version adds; `text` where `has_text`. None for types without a place in it."""
+def entry_of(
+    id: str, type_: str, fields: Fields, text: str | None, *, set_aside: bool = False
+) -> GraphEntry | None:
+    """What a version adds; `text` where `has_text`. None for types without a place in it.
+
+    `set_aside`: reading the text has failed before, so only a file's properties are read.
+    """
     if type_ == "file":
-        return _file(id, fields, text)
+        return _file(id, fields, text, set_aside)
+    if set_aside:
+        text = None
     if type_ == "nickname":
         nickname = id.partition(":")[2]
         return GraphEntry(id, type_, fields["object"], names=[_word(nickname, Rank.NICKNAME)])
@@ -80,13 +87,14 @@ def entry_of(id: str, type_: str, fields: Fields, text: str | None) -> GraphEntr
     return None
 
 
-def _file(id: str, fields: Fields, text: str | None) -> GraphEntry:
+def _file(id: str, fields: Fields, text: str | None, set_aside: bool) -> GraphEntry:
     binding = filesystem_source(fields)
     filesystem, path = (None, None) if binding is None else (binding.filesystemId, binding.path)
     gone, moved_to = fields.get("state") == "deleted", fields.get("moved_to")
     # What a note said as of a commit was said of other notes, and under a title that it still has.
     is_past = binding is None and fields["source"].get("type") == "git"
-    parsed = None if text is None or is_past else parse_note(text)
+    is_read = text is not None and not is_past
+    parsed = parse_note(text or "", properties_only=set_aside) if is_read else None
     names = [Name(exact_key(id), Rank.EXACT, id)]
     if not gone:
         names.append(_word(id, Rank.ID))

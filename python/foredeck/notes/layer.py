@@ -8,6 +8,7 @@ that appears, and a rename changes nothing but the rows of the two files.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Collection, Sequence
 
 from foredeck.derived.layer import HasToBeMadeAgain
@@ -15,8 +16,10 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.portions import portions
 from foredeck.notes.chat import TURN
 from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, has_text
-from foredeck.notes.rows import stored, write_entries
+from foredeck.notes.rows import loaded, stored, write_entries
 from foredeck.store.protocol import Change, Head, LocalStore
+from foredeck.store.sqlite.reading import select_in
+from foredeck.store.sqlite.transaction import immediate
 
 _TABLES = """
 CREATE TABLE object (
@@ -51,17 +54,36 @@ CREATE TABLE tag (
 CREATE INDEX tag_owner ON tag (owner);
 CREATE INDEX tag_folded ON tag (folded);
 CREATE TABLE unread_turn (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE unread_text (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE attempt (text_hash TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID;
 """
 
 PORTION = 500
 """Documents of which what was read is held at once."""
 
+LOOKED_UP = 100
+"""Documents that are looked up at once to be read."""
+
+SLICE_S = 0.05
+"""Texts are read for so long between two looks at the clock: at least one."""
+
+ATTEMPTS = 2
+"""A text of which so many readings were begun and none was finished is set aside."""
+
+SMALL_CHARS = 20_000
+"""Of a text up to this length no attempt is noted."""
+
 
 class NotesLayer:
-    """See `foredeck.derived.layer.Layer`."""
+    """See `foredeck.derived.layer.Layer`.
+
+    Notes are anybody's, and reading one may take a while. So taking in a version only notes that
+    its text is to be read. A text of which readings were begun and never finished, because it took
+    too long or the process was killed, is set aside by its hash.
+    """
 
     name = "notes"
-    version = 4
+    version = 5
 
     def create(self, db: sqlite3.Connection) -> None:
         """Make the tables."""
@@ -80,20 +102,66 @@ class NotesLayer:
         wanted = OBJECTS | NAMING
         ids = dict.fromkeys(change.id for change in changes if change.type in wanted)
         for part in portions(ids, PORTION):
-            heads = store.heads(part)
-            entries = (_entry(store, heads[id]) for id in part if id in heads)
+            heads = list(store.heads(part).values())
+            entries = (entry_of(h.id, h.type, h.fields, None) for h in heads if not _has_text(h))
             write_entries(db, [entry for entry in entries if entry is not None])
+            texts = [(stored(head.id),) for head in heads if _has_text(head)]
+            # Again at the end, with a new number: who reads the older version now will not write.
+            db.executemany("DELETE FROM unread_text WHERE id = ?", texts)
+            db.executemany("INSERT INTO unread_text (id) VALUES (?)", texts)
         # What was said in turns is read once nothing else is new: see `chat_reading.py`.
         turns = ((stored(change.id),) for change in changes if change.type == TURN)
         db.executemany("INSERT OR IGNORE INTO unread_turn (id) VALUES (?)", turns)
+
+    def has_rest(self, db: sqlite3.Connection) -> bool:
+        """See `Layer.has_rest`."""
+        return db.execute("SELECT 1 FROM unread_text LIMIT 1").fetchone() is not None
+
+    def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
+        """See `Layer.read_rest`. The newest texts go first."""
+        until = time.monotonic() + SLICE_S
+        newest = "SELECT number, id FROM unread_text ORDER BY number DESC LIMIT ?"
+        rows = db.execute(newest, (LOOKED_UP,)).fetchall()
+        heads = store.heads(loaded(id) for _, id in rows)
+        read: list[tuple[int, GraphEntry | None]] = []
+        for number, id in rows:
+            head = heads.get(loaded(id))
+            read.append((number, None if head is None else _entry(db, store, head)))
+            if time.monotonic() > until:
+                break
+        with immediate(db):
+            numbers = [number for number, _ in read]
+            left = set(select_in(db, "SELECT number FROM unread_text", "number", numbers))
+            write_entries(db, [e for number, e in read if (number,) in left and e is not None])
+            db.executemany("DELETE FROM unread_text WHERE number = ?", [(n,) for n in numbers])
+        return len(read)
 
 
 LAYER = NotesLayer()
 
 
-def _entry(store: LocalStore, head: Head) -> GraphEntry | None:
-    text = None
-    if has_text(head.type, head.fields):
-        document = store.get(head.id, kind_of(head.type), head.token)
-        text = None if document is None else document.content
-    return entry_of(head.id, head.type, head.fields, text)
+def _has_text(head: Head) -> bool:
+    return has_text(head.type, head.fields)
+
+
+def _entry(db: sqlite3.Connection, store: LocalStore, head: Head) -> GraphEntry | None:
+    document = store.get(head.id, kind_of(head.type), head.token) if _has_text(head) else None
+    text = None if document is None else document.content
+    if text is None or len(text) <= SMALL_CHARS:
+        return entry_of(head.id, head.type, head.fields, text)
+    hash = str(head.fields.get("text_hash"))
+    row = db.execute("SELECT times FROM attempt WHERE text_hash = ?", (hash,)).fetchone()
+    before = 0 if row is None else row[0]
+    if before >= ATTEMPTS:
+        return entry_of(head.id, head.type, head.fields, text, set_aside=True)
+    _note_attempts(db, hash, before + 1)
+    entry = entry_of(head.id, head.type, head.fields, text)
+    is_cut = entry is not None and entry.markdown is not None and entry.markdown.is_cut
+    _note_attempts(db, hash, ATTEMPTS if is_cut else 0)
+    return entry
+
+
+def _note_attempts(db: sqlite3.Connection, text_hash: str, times: int) -> None:
+    """On the disk before a reading begins: it may end the process."""
+    with immediate(db):
+        db.execute("INSERT OR REPLACE INTO attempt VALUES (?, ?)", (text_hash, times))

@@ -7,6 +7,7 @@ link refers to. Wikilinks and tags are two more rules within it. Nothing is rend
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -29,6 +30,14 @@ from foredeck.notes.wikilinks import WIKILINK, read_wikilink
 MAX_CHARS = 8_000_000
 """A longer text has its frontmatter read, and nothing else."""
 
+LEAST_S, CHARACTER_S, MOST_S = 0.1, 1e-6, 1.0
+"""So does one that takes longer than this, and so much for each character, in seconds of the
+processor. Real text takes a third of it or less; hostile text of one megabyte could take
+minutes."""
+
+MOST = 10_000
+"""Of the references, the tags and the headings of one text, so many are taken in."""
+
 CHUNK = 8_000
 """A paragraph is taken in parts of this many characters: hostile text (`<!--` without end, again
 and again) costs the square of a part, not of the paragraph."""
@@ -42,19 +51,39 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#|\?")
 _BREAK = re.compile(r"\s(?=\S*\Z)")
 
 
-def parse_note(text: str) -> ParsedNote:
+class _TooLong(Exception):
+    """The time for a text is up."""
+
+
+def parse_note(text: str, *, properties_only: bool = False) -> ParsedNote:
     """All that a Markdown text refers to and says of itself. Never raises, whatever the text."""
     parsed = ParsedNote()
     base = read_frontmatter(text, parsed)
     if len(text) > MAX_CHARS:
-        parsed.problems.append(f"the text is longer than {MAX_CHARS:,} characters and not read")
-        return parsed
-    _read_body(text[base:], base, parsed)
+        problem = f"the text is longer than {MAX_CHARS:,} characters: only its properties are read"
+        return _cut(parsed, problem)
+    body = ParsedNote()
+    seconds = 0 if properties_only else min(LEAST_S + CHARACTER_S * len(text), MOST_S)
+    try:
+        _read_body(text[base:], base, body, time.thread_time() + seconds)
+    except _TooLong:
+        return _cut(parsed, "the text takes too long to read: only its properties are read")
+    for name in ("references", "tags", "headings"):
+        found = getattr(body, name)
+        if len(found) > MOST:
+            parsed.problems.append(f"of {len(found):,} {name} the first {MOST:,} are read")
+        getattr(parsed, name).extend(found[:MOST])
     return parsed
 
 
-def _read_body(body: str, base: int, parsed: ParsedNote) -> None:
-    parser, env = _parser(), {}  # type: Any, dict[str, Any]
+def _cut(parsed: ParsedNote, problem: str) -> ParsedNote:
+    parsed.problems.append(problem)
+    parsed.is_cut = True
+    return parsed
+
+
+def _read_body(body: str, base: int, parsed: ParsedNote, until: float) -> None:
+    parser, env = _parser(), {"until": until}  # type: Any, dict[str, Any]
     tokens = parser.parse(body, env)
     lines = SourceLines(body, base)
     for index, token in enumerate(tokens):
@@ -77,6 +106,7 @@ def _read_inline(
     for offset, chunk in _chunks(content):
         if "]" not in chunk and "#" not in chunk:
             continue
+        _look_at_the_clock(env)
         found: list[Any] = []
         parser.inline.parse(chunk, parser, env, found)
         env["task"] = False
@@ -125,7 +155,21 @@ def _parser() -> Any:
     by_name = {rule.name: rule.fn for rule in rules.__rules__}
     rules.at("link", _placed(by_name["link"], "link_open", embed=False))
     rules.at("image", _placed(by_name["image"], "image", embed=True))
+    first = parser.block.ruler.__rules__[0].name
+    within = ["paragraph", "reference", "blockquote", "list", "table"]
+    parser.block.ruler.before(first, "clock", _at_each_line, {"alt": within})
     return parser
+
+
+def _at_each_line(state: Any, _line: int, _end: int, _silent: bool) -> bool:
+    """A rule that fits nothing, for the parser to stop where the time is up."""
+    _look_at_the_clock(state.env)
+    return False
+
+
+def _look_at_the_clock(env: dict[str, Any]) -> None:
+    if time.thread_time() > env["until"]:
+        raise _TooLong
 
 
 def _wikilink(state: Any, silent: bool) -> bool:

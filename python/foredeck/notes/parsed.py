@@ -67,7 +67,8 @@ class ParsedNote:
     """All that was found in one Markdown text, in the order in which it stands there.
 
     `properties` is the frontmatter as JSON values. `problems` are sentences about what was
-    passed over, such as frontmatter that is no YAML.
+    passed over, such as frontmatter that is no YAML. `is_cut`: the text has only its frontmatter
+    read, since it is too long or takes too long.
     """
 
     references: list[Reference] = field(default_factory=list)
@@ -75,6 +76,7 @@ class ParsedNote:
     headings: list[NoteHeading] = field(default_factory=list)
     properties: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    is_cut: bool = False
 
     @property
     def title(self) -> str | None:

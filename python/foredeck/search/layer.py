@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 
 from foredeck.derived.absent import note_absent, take_absent
+from foredeck.derived.layer import ReadAtOnce
 from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
 from foredeck.model.portions import portions
@@ -22,7 +23,7 @@ CHUNK = 100
 _TAKEN_IN = SEARCHED | {"session", "member"}
 
 
-class SearchLayer:
+class SearchLayer(ReadAtOnce):
     """See `derived.layer.Layer`."""
 
     name = "search"

@@ -13,7 +13,7 @@ from typing import Any
 
 from foredeck.commands.shell import command_of
 from foredeck.derived import absent
-from foredeck.derived.layer import HasToBeMadeAgain
+from foredeck.derived.layer import HasToBeMadeAgain, ReadAtOnce
 from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
@@ -56,7 +56,7 @@ _ADD_DONE = (
 )
 
 
-class WorklogLayer:
+class WorklogLayer(ReadAtOnce):
     """See `derived.layer.Layer`."""
 
     name = "worklog"

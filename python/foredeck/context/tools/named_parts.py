@@ -27,6 +27,8 @@ def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
     from foredeck.notes.sections import section_of
 
     parsed = parse_note(text)
+    if parsed.is_cut:
+        raise ToolError(f"{name}: {parsed.problems[-1]}. Ask for `{name} chars 1-5000`.")
     place = section_of(text, parsed, heading)
     if place is None:
         found = [f"#{h.text}" for h in parsed.headings]
