@@ -24,7 +24,8 @@ HEAD = 2000.0
 
 def shape(name: str, *, asks: bool = True, blocks: int = 1, tokens: int = 500) -> Shape:
     answers = name if asks else ""
-    return Shape(name.encode(), tokens, (), frozenset(), blocks, asks, answers)
+    role = "toolResult" if asks else "assistant"
+    return Shape(name.encode(), tokens, (), blocks, role, answers)
 
 
 def ask(cache: Cache, names: str, seconds: int, *, mark: str = "", blocks: int = 1) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from foredeck.accounting.account import (
@@ -36,7 +37,7 @@ provider counts a little differently."""
 def account_of(
     calls: Iterable[StoredCall],
     method: AccountingMethod,
-    plain: Iterable[Sequence[Shape]] | None = None,
+    plain: Iterable[list[Shape]] | None = None,
 ) -> Account:
     """The account of a session's calls.
 
@@ -101,7 +102,7 @@ class _Bookkeeper:
         self._open: list[tuple[RebaseBalance, int]] = []
         """Rebases whose savings last, with the first message that they have changed."""
 
-    def enter(self, call: StoredCall, plain: Sequence[Shape]) -> None:
+    def enter(self, call: StoredCall, plain: list[Shape]) -> None:
         """Add the next call; `plain` is what the host alone would have sent."""
         model, rate = call.record.model, self.account.rate
         prices = Prices(model.read, model.write)
@@ -112,8 +113,7 @@ class _Bookkeeper:
         name = f"{model.name}\0{call.around.hash}"
         time_ms = call.record.time_ms
         theirs = self._plain_prompts.make(name, plain, heads[0], "")
-        sent = [shape for _, shape in call.sent]
-        prompt = self._our_prompts.make(name, sent, heads[1], call.mark)
+        prompt = self._our_prompts.make(name, call.sent, heads[1], call.mark)
         warmed = self._warm(call)
         hit = self._ours.request(prompt, time_ms)
         lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), heads[1], warmed)
@@ -181,8 +181,8 @@ class _Bookkeeper:
 
     def _tokens(self, call: StoredCall, end: int) -> float:
         """Tokens that went out before message `end` of the host's list."""
-        chars = sum(shape.chars for index, shape in call.sent if index < end)
-        return chars / self.account.rate
+        before = call.sent[: bisect_left(call.sent_at, end)]
+        return sum(shape.chars for shape in before) / self.account.rate
 
     def _compare(self, call: StoredCall, hit: Hit, lost: dict[str, float]) -> None:
         """A hit that the provider reports much shorter than its rule predicts is unexplained,
@@ -240,7 +240,7 @@ class _Bookkeeper:
         last, total = self._last
         shared = common_messages(last, call)
         gone = self._tokens(last, len(last.keys) + 1) - self._tokens(last, shared)
-        new = sum(shape.chars for index, shape in call.sent if index >= shared)
+        new = sum(shape.chars for shape in call.sent[bisect_left(call.sent_at, shared) :])
         return total - (gone if shared < len(last.keys) else 0.0) + new / self.account.rate
 
 

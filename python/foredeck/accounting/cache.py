@@ -71,9 +71,12 @@ class PromptMaker:
         self._around: tuple[str, float] | None = None
         self._shapes: list[Shape] = []
         self._places: list[PromptPlace] = []
+        self._answers: dict[str, int] = {}
+        """Results by the id of their call, and where they stood when they were met last."""
 
-    def make(self, model: str, shapes: Sequence[Shape], head: float, mark: str) -> CachedPrompt:
-        """The prompt of these messages with Pi's cache markers and, where asked for, one more.
+    def make(self, model: str, shapes: list[Shape], head: float, mark: str) -> CachedPrompt:
+        """The prompt of these messages with Pi's cache markers and, where asked for, one more. The
+        list is kept, and may not be changed afterwards.
 
         `head`: tokens before the first message; `mark`: id of the tool call whose result carries
         the additional marker, empty for none.
@@ -85,50 +88,77 @@ class PromptMaker:
         kept = _shared(self._shapes, shapes)
         places = self._places[: kept + 1]
         last = places[-1]
-        for shape in shapes[kept:]:
+        for number, shape in enumerate(shapes[kept:], start=kept):
+            self._answers[shape.answers] = number
             tip = hashlib.blake2b(last.tip + shape.hash, digest_size=16).digest()
             tokens = last.tokens + shape.chars / self._rate
             last = PromptPlace(tip, tokens, last.blocks + shape.blocks)
             places.append(last)
-        self._shapes, self._places = list(shapes), places
-        return CachedPrompt(places, _marked(shapes, mark))
+        self._shapes, self._places = shapes, places
+        return CachedPrompt(places, self._marked(mark))
+
+    def _marked(self, mark: str) -> list[int]:
+        """The places with a marker: before the first message, at the last, and at a result."""
+        marks, shapes = [0], self._shapes
+        number = self._answers.get(mark, len(shapes)) if mark else len(shapes)
+        if number < len(shapes) - 1 and shapes[number].answers == mark and shapes[number].asks:
+            marks.append(number + 1)
+        return [*marks, len(shapes)] if shapes and shapes[-1].asks else marks
 
 
-def _marked(shapes: Sequence[Shape], mark: str) -> list[int]:
-    """The places with a marker: before the first message, at the last, and at a result."""
-    marks = [0]
-    if mark:
-        wanted = enumerate(shapes[:-1], start=1)
-        marks += [number for number, shape in wanted if shape.asks and shape.answers == mark]
-    return [*marks, len(shapes)] if shapes and shapes[-1].asks else marks
-
-
-def _shared(one: Sequence[Shape], other: Sequence[Shape]) -> int:
+def _shared(one: list[Shape], other: list[Shape]) -> int:
     """How many messages two prompts have in common at the start."""
     length = min(len(one), len(other))
-    if list(one[:length]) == list(other[:length]):  # as nearly always, and by far the fastest
+    if one[:length] == other[:length]:  # as nearly always, and by far the fastest
         return length
     return next((n for n in range(length) if one[n] != other[n]), length)
 
 
 class IdealCache:
-    """The longest prefix of any earlier prompt, message by message, if used within `ttl_s`."""
+    """The longest prefix of any earlier prompt, message by message, if used within `ttl_s`.
+
+    Of the newest prompt all places were used at the same time. So a prompt that goes on from it
+    costs only what it adds: when a place was used last is noted once the newest prompt lacks it.
+    """
 
     def __init__(self, ttl_s: float) -> None:
         self._ttl_ms = ttl_s * 1000
+        self._newest: Sequence[PromptPlace] = ()
+        self._time_ms = 0
+        """When the newest prompt was sent."""
         self._used: dict[bytes, int] = {}
+        """When the places that it does not have were used last."""
 
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
         """See `Cache`. All that is not read is written."""
-        hit = lasting = 0.0
-        for place in prompt.places:
+        places, newest = prompt.places, self._newest
+        shared = _common_places(newest, places)
+        lasting = places[shared - 1].tokens if shared else 0.0
+        hit = lasting if time_ms - self._time_ms <= self._ttl_ms else 0.0
+        self._used.update((place.tip, self._time_ms) for place in newest[shared:])
+        for place in places[shared:]:
             used = self._used.get(place.tip)
-            if used is not None:
-                lasting = place.tokens
-                if time_ms - used <= self._ttl_ms:
-                    hit = place.tokens
-            self._used[place.tip] = time_ms
+            if used is None:
+                # A tip stands for all that precedes it, so that none can be known after this one.
+                break
+            lasting = place.tokens
+            if time_ms - used <= self._ttl_ms:
+                hit = place.tokens
+        self._newest, self._time_ms = places, time_ms
         return Hit(hit, prompt.tokens - hit, lasting)
+
+
+def _common_places(one: Sequence[PromptPlace], other: Sequence[PromptPlace]) -> int:
+    """With how many equal places two prompts begin. A tip is a hash of all that precedes it, so the
+    last common one can be searched for by halves."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high) // 2
+        if one[middle].tip == other[middle].tip:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 class SteppedCache:

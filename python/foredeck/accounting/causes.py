@@ -37,9 +37,12 @@ FORCED = frozenset({"high-water", "window", "withdrawn"})
 
 def common_messages(last: StoredCall, call: StoredCall) -> int:
     """How many messages of the host two calls have in common at the start."""
+    length = min(len(last.keys), len(call.keys))
+    if continues(last, call):  # as nearly always: its record says it
+        return min(length, call.record.kept)
     pairs = zip(last.keys, call.keys, strict=False)
     shared = (n for n, (one, other) in enumerate(pairs) if one.address != other.address)
-    return next(shared, min(len(last.keys), len(call.keys)))
+    return next(shared, length)
 
 
 def continues(last: StoredCall, call: StoredCall) -> bool:

@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_of
 from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.quoting import is_reference, is_run
 from foredeck.hosts.pi.transcripts import Message, Transcript
 from foredeck.model.messages import texts_in
 from foredeck.sources.edits import edits_of
@@ -104,6 +106,20 @@ def _newest_holder(text: str, texts: Sequence[list[str]]) -> int | None:
     return None
 
 
+@lru_cache(maxsize=20_000)
+def _names_in(shape: Shape) -> tuple[frozenset[str], frozenset[str]]:
+    """The identifiers that can be read in a message, and those of them that only the digest of a
+    folded result, or of a run of them, names and its other lines do not."""
+    texts = shape.texts
+    names = frozenset[str]().union(*map(identifiers, texts))
+    if shape.role == "user" and texts and is_run(texts[0]):
+        return names, names - identifiers(texts[0].rpartition("\nnames:")[0] or texts[0])
+    if shape.role != "toolResult" or not any(map(is_reference, texts)):
+        return names, frozenset()
+    lines = (text.partition("\n")[0] if is_reference(text) else text for text in texts)
+    return names, names - frozenset[str]().union(*map(identifiers, lines))
+
+
 class View:
     """What can be read in the newest prompt; kept up to date by differences."""
 
@@ -117,11 +133,13 @@ class View:
         """Go on to another prompt."""
         wanted = {shape.hash: shape for shape in shapes}
         for digest in self._shapes.keys() - wanted.keys():
-            self._names.subtract(self._shapes[digest].names)
-            self._in_digests.subtract(self._shapes[digest].in_digest)
+            names, in_digest = _names_in(self._shapes[digest])
+            self._names.subtract(names)
+            self._in_digests.subtract(in_digest)
         for digest in wanted.keys() - self._shapes.keys():
-            self._names.update(wanted[digest].names)
-            self._in_digests.update(wanted[digest].in_digest)
+            names, in_digest = _names_in(wanted[digest])
+            self._names.update(names)
+            self._in_digests.update(in_digest)
         self._shapes = wanted
 
     def has_name(self, name: str) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import block_chars
-from foredeck.context.quoting import is_reference, is_run
 from foredeck.hosts.pi.messages import UNSENT_STOPS
 from foredeck.hosts.pi.transcripts import Message
 
@@ -20,18 +18,18 @@ class Shape:
     """One message of a prompt. Equal hashes mean equal bytes."""
 
     hash: bytes
-    chars: int
-    texts: tuple[str, ...]
-    names: frozenset[str]
-    """The identifiers that can be read in it."""
-    blocks: int = 1
+    chars: int = field(compare=False)
+    texts: tuple[str, ...] = field(compare=False)
+    blocks: int = field(default=1, compare=False)
     """Content blocks that it makes in a request."""
-    asks: bool = True
-    """Whether the provider takes it as the user's, so that a cache marker may stand on it."""
-    answers: str = ""
+    role: str = field(default="user", compare=False)
+    answers: str = field(default="", compare=False)
     """A tool result: id of the call."""
-    in_digest: frozenset[str] = frozenset()
-    """Those of the names that only the digest of folded results holds."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether the provider takes it as the user's, so that a cache marker may stand on it."""
+        return self.role != "assistant"
 
 
 def is_sent(message: Message) -> bool:
@@ -88,16 +86,19 @@ class Shapes:
     """Shapes of messages, each computed once per content.
 
     A message object that was in the prompt before is known by its identity, so that a prompt of
-    a thousand messages with two new ones costs two. Objects are held for one prompt only.
+    a thousand messages with two new ones costs two. Objects are held for one prompt only, or for
+    good (`keeps`) for a caller that asks for parts of prompts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps: bool = False) -> None:
+        self._keeps = keeps
         self._by_hash: dict[bytes, Shape] = {}
         self._by_object: dict[int, tuple[Message, Shape]] = {}
 
     def of(self, prompt: Sequence[Message]) -> list[Shape]:
         """The shapes of the messages of a prompt that are sent, in order."""
-        known, held, found = self._by_object, {}, []
+        known, found = self._by_object, []
+        held = known if self._keeps else {}
         for message in prompt:
             if not is_sent(message):
                 continue
@@ -113,30 +114,16 @@ class Shapes:
         digest = hashlib.blake2b(body.encode(errors="surrogatepass"), digest_size=16).digest()
         shape = self._by_hash.get(digest)
         if shape is None:
-            texts = texts_of(message)
-            names = frozenset[str]().union(*map(identifiers, texts))
             shape = Shape(
                 digest,
                 chars_of(message),
-                tuple(texts),
-                names,
+                tuple(texts_of(message)),
                 wire_blocks(message),
-                message.get("role") != "assistant",
+                str(message.get("role") or ""),
                 str(message.get("toolCallId") or ""),
-                _in_digest(message, texts, names),
             )
             self._by_hash[digest] = shape
         return shape
-
-
-def _in_digest(message: Message, texts: Sequence[str], names: frozenset[str]) -> frozenset[str]:
-    """What the digest of a folded result, or of a run of them, names and its other lines do not."""
-    if message.get("role") == "user" and texts and is_run(texts[0]):
-        return names - identifiers(texts[0].rpartition("\nnames:")[0] or texts[0])
-    if message.get("role") != "toolResult" or not any(map(is_reference, texts)):
-        return frozenset()
-    lines = (text.partition("\n")[0] if is_reference(text) else text for text in texts)
-    return names - frozenset[str]().union(*map(identifiers, lines))
 
 
 def wire_blocks(message: Message) -> int:

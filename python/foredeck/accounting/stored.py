@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
@@ -41,10 +42,11 @@ class StoredCall:
     keys: Sequence[MessageKey]
     messages: Sequence[Message]
     """The host's, by index."""
-    sent: Sequence[tuple[int, Shape]]
-    """What went out: the index of the host's message (for one of ours, of that which follows),
-    and its shape."""
-    plain: Sequence[Shape]
+    sent: list[Shape]
+    """What went out."""
+    sent_at: Sequence[int]
+    """By what went out, the index of the host's message; for one of ours, of that which follows."""
+    plain: list[Shape]
     """The same list as the host has it."""
     around: Around
     mark: str
@@ -128,41 +130,74 @@ def _mark(record: CallRecord, messages: Sequence[Message]) -> str:
     return str(messages[end - 1].get("toolCallId") or "") if end else ""
 
 
+@dataclass(slots=True)
+class _Listed:
+    """The messages of a prompt that are sent: their shapes, and the indexes that they stand at."""
+
+    shapes: list[Shape] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    _known: Shapes = field(default_factory=lambda: Shapes(keeps=True))
+
+    def replace_from(self, start: int, listed: Iterable[tuple[int, Message]]) -> None:
+        """These messages take the place of those at index `start` and after it."""
+        kept = bisect_left(self.at, start)
+        sent = [(index, message) for index, message in listed if is_sent(message)]
+        self.at[kept:] = [index for index, _ in sent]
+        self.shapes[kept:] = self._known.of([message for _, message in sent])
+
+
+def _first_changed(record: CallRecord) -> int:
+    """The first message of the parent's list that the call does not send as the parent did."""
+    changed = [record.kept, record.changed_from]
+    if record.is_host:
+        changed.append(record.decision.edited or 0)
+    if record.first_rendered is not None:
+        changed.append(record.first_rendered)
+    return min(changed)
+
+
 class _CallReader:
-    """Replays records one after the other, and makes each message once."""
+    """Replays records one after the other, makes each message once, and of a prompt only what the
+    call has changed: there are thousands of calls with thousands of messages each."""
 
     def __init__(self, store: Store, log: CallLog) -> None:
         self._store = store
         self._log = log
         self._state = BranchState()
         self._at: str | None = None
-        self._messages: dict[str, Message] = {}
+        self._loaded: dict[str, Message] = {}
+        """By address, messages of the host's."""
         self._edited: dict[MessageKey, tuple[Sequence[Any], Message]] = {}
         """By message, the newest stored row that it went out by, and what that made of it."""
         self._inserted: dict[int, tuple[list[Any], list[Message]]] = {}
         """By index, messages of ours as they are stored, and what that made."""
-        self._sent, self._plain = Shapes(), Shapes()
+        self._messages: list[Message] = []
+        """The host's list at the newest call that was read."""
+        self._sent, self._plain = _Listed(), _Listed()
         self._around: dict[str, Around] = {}
 
     def read(self, head: Head, usage: PromptUsage | None) -> StoredCall:
         """The call behind a record, given what was reported of it."""
         record = self._log.records[head.id]
+        start = 0
         if record.parent == self._at:
+            start = min(_first_changed(record), len(self._messages))
             self._state.apply(record)
         else:
             self._state = self._log.replay(head.id, self._load)
         self._at = head.id
         keys = list(self._state.keys)
-        messages = [self._message(key.address) for key in keys]
-        listed = list(self._listed(keys, messages))
-        indexes = [index for index, message in listed if is_sent(message)]
-        shapes = self._sent.of([message for _, message in listed])
+        self._messages[start:] = [self._message(key.address) for key in keys[start:]]
+        messages = list(self._messages)
+        self._plain.replace_from(start, enumerate(messages[start:], start))
+        self._sent.replace_from(start, self._listed(keys, messages, start))
         return StoredCall(
             record,
             keys,
             messages,
-            list(zip(indexes, shapes, strict=True)),
-            self._plain.of(messages),
+            list(self._sent.shapes),
+            list(self._sent.at),
+            list(self._plain.shapes),
             self._what_is_around(head),
             _mark(record, messages),
             usage,
@@ -174,10 +209,11 @@ class _CallReader:
         return None if head is None else CallRecord(head.fields)
 
     def _listed(
-        self, keys: Sequence[MessageKey], messages: Sequence[Message]
+        self, keys: Sequence[MessageKey], messages: Sequence[Message], start: int
     ) -> Iterator[tuple[int, Message]]:
+        """What goes out from a message of the host's on."""
         inserts, drops, rows = self._state.inserts, self._state.drops, self._state.stored_rows
-        for index, message in enumerate(messages):
+        for index, message in enumerate(messages[start:], start):
             if index in inserts:
                 yield from ((index, ours) for ours in self._ours(index, inserts[index]))
             if index not in drops:
@@ -207,9 +243,9 @@ class _CallReader:
         return edited
 
     def _message(self, address: str) -> Message:
-        if address not in self._messages:
-            self._messages[address] = load_message(address, self._store.blob)
-        return self._messages[address]
+        if address not in self._loaded:
+            self._loaded[address] = load_message(address, self._store.blob)
+        return self._loaded[address]
 
     def _what_is_around(self, head: Head) -> Around:
         pin = CallRecord(head.fields).system
