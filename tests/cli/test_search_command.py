@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Path:
     with searched(tmp_path / "home") as stored:
         first = Talk(stored.store, "first-session", cwd=str(tmp_path / "first"))
         first.say(user="where is the marzipan", time_ms=1_770_000_000_000)
-        first.run("bash", "no marzipan here", failed=True, command="find marzipan")
+        first.run("bash", "no marzipan here", failed=True, command="ls")
         second = Talk(stored.store, "second-session", cwd=str(tmp_path / "second"))
         second.say(assistant="marzipan_box is empty", time_ms=1_770_000_000_000)
     return tmp_path / "home"
@@ -61,8 +61,9 @@ def test_explain_says_what_was_looked_for_and_how_a_rank_came_about(
     answer = found(capsys, home, "marzipan_box", "--explain")
     assert answer["looked_for"] == ["marzipan box", "marzipan", "box"]
     why = answer["hits"][0]["why"]
-    assert why["words"] == ["marzipan box", "marzipan", "box"]
-    expected = (why["bm25"] * why["weight"] + why["related"]) * why["recency"]
+    assert why["words"] == ["marzipan box"]
+    evidence = why["own"] + why["lent"] + why["dated"]
+    expected = evidence * why["weight"] * why["recency"] * why["held_back"]
     assert answer["hits"][0]["score"] == pytest.approx(expected, abs=0.01)
 
 

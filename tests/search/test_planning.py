@@ -9,8 +9,8 @@ import pytest
 
 from foredeck.search import index as searching
 from foredeck.search import planning
-from foredeck.search.index import Filters, SearchPlan
-from foredeck.search.planning import plan_query, plans_for
+from foredeck.search.index import Filters
+from foredeck.search.planning import SearchPlan, plan_query
 from foredeck.search.query import parse_query
 from search.sessions import Searched, Talk, searched
 
@@ -28,47 +28,55 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Searched
         yield stored
 
 
-def planned(stored: Searched, query: str) -> SearchPlan:
+def planned(stored: Searched, query: str, **filters: tuple[str, ...]) -> SearchPlan:
     with stored.index() as index:
-        plan = plan_query(index, parse_query(query), Filters())
-    assert plan is not None
-    return plan
+        return plan_query(index, parse_query(query), Filters(**filters))
 
 
 def test_words_are_left_out_from_the_most_common_on(stored: Searched) -> None:
-    plan = planned(stored, "apple pear onlyhs")
-    assert [term.text for term in plan.looked] == ["onlyhs"]
+    plan = planned(stored, "apple pear onlyhs nowhere")
+    assert [term.text for term in plan.terms] == ["onlyhs", "nowhere"]
     assert [term.text for term in plan.left_out] == ["apple", "pear"]
+    assert not plan.is_part
 
 
-def test_of_common_words_an_entry_must_hold_several(stored: Searched) -> None:
-    assert planned(stored, "apple pear").match == '("pear" AND "apple")'
-    found = stored.find("apple pear plum")
-    assert found.total == 60 / 15
-    assert all(set(hit.words) == {"apple", "pear", "plum"} for hit in found.hits)
+def test_where_all_words_are_common_the_newest_texts_are_searched(stored: Searched) -> None:
+    plan = planned(stored, "apple pear nowhere")
+    assert plan.is_part
+    assert plan.extent.last == 60
+    assert plan.extent.first > 45
+    found = stored.find("apple pear")
+    assert found.is_part
+    assert found.hits[0].words == ("pear", "apple")
+    assert found.hits[0].entry.message == "turn:one:58"
 
 
-def test_one_word_that_all_entries_hold_is_looked_for_in_the_newest(stored: Searched) -> None:
-    plan = planned(stored, "apple")
-    assert (plan.oldest, plan.scored) == (49, True)
-    assert stored.find("apple").hits[0].entry.message == "turn:one:60"
+def test_the_newest_are_scored_by_all_of_the_rarest_words(stored: Searched) -> None:
+    assert [term.text for term in planned(stored, "apple pear plum").terms] == [
+        *("plum", "pear", "apple")
+    ]
 
 
-def test_what_takes_too_long_to_count_is_not_scored(
-    stored: Searched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planning, "COUNTED_THROUGH", 10)
-    assert not planned(stored, "apple pear").scored
-    newest = [hit.entry.message for hit in stored.find("apple pear", limit=3).hits]
-    assert newest == ["turn:one:58", "turn:one:55", "turn:one:52"]
+def test_in_a_small_session_no_word_is_too_common(stored: Searched) -> None:
+    talk = Talk(stored.store, "two")
+    said = talk.say(user="apple pie")
+    talk.say(user="pie")
+    assert planned(stored, "apple pie").is_part is False
+    assert [t.text for t in planned(stored, "apple pie").left_out] == ["apple"]
+    plan = planned(stored, "apple pie", sessions=("two",))
+    assert (plan.left_out, plan.extent.count) == ((), 2)
+    assert said in stored.found("apple pie", sessions=("two",))
 
 
-def test_a_filter_leaves_time_for_more(stored: Searched) -> None:
-    filters = Filters(sessions=("one",))
-    with stored.index() as index:
-        plan = plan_query(index, parse_query("apple pear"), filters)
-    assert plan is not None
-    assert plan.left_out == ()
+def test_of_sessions_among_others_what_is_passed_over_counts_too(stored: Searched) -> None:
+    mine = Talk(stored.store, "mine")
+    for number in range(30):
+        mine.say(user="apple")
+        Talk(stored.store, f"other{number}").say(user="quince")
+    plan = planned(stored, "apple", sessions=("mine",))
+    # A half of what lies between its first and last entry is its own.
+    assert plan.extent.density == pytest.approx(0.5, abs=0.02)
+    assert plan.is_part
 
 
 def test_a_name_alone_is_looked_for_whole_and_then_by_its_parts(tmp_path: Path) -> None:
@@ -82,15 +90,12 @@ def test_a_name_alone_is_looked_for_whole_and_then_by_its_parts(tmp_path: Path) 
         messages = [hit.entry.turn for hit in stored.find("max_retries").hits]
         assert messages[0] == 1
         assert sorted(messages[1:]) == [2, 3]
-        with stored.index() as index:
-            assert len(plans_for(index, "max_retries", Filters())) == 2
-            assert len(plans_for(index, "retry_max", Filters())) == 1
-            assert len(plans_for(index, "max_retries again", Filters())) == 1
 
 
 def test_an_index_that_is_searched_knows_how_common_words_are(stored: Searched) -> None:
     with stored.index() as index:
-        estimates = [index.estimate(term) for term in parse_query("apple pear nowhere")]
+        extent = index.extent(None)
+        estimates = [index.estimate(term, extent) for term in parse_query("apple pear nowhere")]
     assert estimates == [60, 20, 0]
 
 
@@ -99,23 +104,11 @@ def test_a_phrase_is_counted_among_the_newest(
 ) -> None:
     terms = parse_query('"apple pear" "apple plum" "plum apple"')
     with stored.index() as index:
-        whole = [index.estimate(term) for term in terms]
+        extent = index.extent(None)
+        whole = [index.estimate(term, extent) for term in terms]
         monkeypatch.setattr(searching, "_NEWEST", 12)
-        newest = [index.estimate(term) for term in terms]
+        newest = [index.estimate(term, extent) for term in terms]
     # Every third has the first, and every fifth of the others the second; of the newest twelve
     # four have the first and two the second.
     assert whole == [20, 8, 0]
     assert newest == [20, 10, 0]
-
-
-def test_what_was_found_in_full_is_not_counted_again(stored: Searched) -> None:
-    asked: list[str] = []
-    with stored.index() as index:
-        plan = plan_query(index, parse_query("pear"), Filters())
-        assert plan is not None
-        found = index.candidates(plan, Filters())
-        index._db.set_trace_callback(asked.append)
-        assert index.count(plan, Filters()) == len(found)
-        assert asked == []
-        assert index.count(plan, Filters(type="toolcall")) == 0
-        assert asked != []

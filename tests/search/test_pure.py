@@ -1,11 +1,13 @@
-"""Words, queries, passages and ranks, apart from any database."""
+"""Words, queries and passages, apart from any database."""
 
 from __future__ import annotations
 
+import pytest
+
 from foredeck.search.passages import passage
 from foredeck.search.query import parse_query
-from foredeck.search.ranking import HALF_LIFE_MS, RECENCY, Candidate, rank
 from foredeck.search.tokens import Vocabulary, humps
+from foredeck.search.words import Period, forms_of, periods_in
 
 
 def test_humps() -> None:
@@ -28,12 +30,37 @@ def test_a_vocabulary_gives_the_same_for_a_text_that_it_has_met() -> None:
     assert vocabulary.notable("callMe max_size plain") == first
 
 
-def test_terms_of_a_query() -> None:
-    found = [term.text for term in parse_query('fix maxRetries in net/io.py "two words" pre*')]
-    assert found == [
-        *("fix", "maxretries", "max", "retries", "in", "net io py", "net", "io", "py"),
-        *("two words", "pre*"),
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        (
+            'fix maxRetries in net/io.py "two words" pre*',
+            "fix|maxretries|max|retries|net io py|net|io|py|two words|pre*",
+        ),
+        ("What didn't Ann's dog see?", "ann|dog|see"),
+        ("What is it?", "what|is|it"),
+        ('"to be"', "to be"),
+    ],
+)
+def test_terms_of_a_query(query: str, terms: str) -> None:
+    assert [term.text for term in parse_query(query)] == terms.split("|")
+
+
+@pytest.mark.parametrize(
+    ("word", "others"),
+    [("going", "went gone"), ("went", "go gone"), ("writes", "wrote written"), ("thing", "")],
+)
+def test_irregular_forms(word: str, others: str) -> None:
+    assert forms_of(word) == (word, *others.split())
+
+
+def test_periods_of_a_query() -> None:
+    assert list(periods_in("May I see what May 2023 or july brought?")) == [
+        Period(month=5),
+        Period(month=7),
+        Period(year=2023),
     ]
+    assert list(periods_in("may it be in version 20231")) == []
 
 
 def test_a_passage_is_where_the_words_stand_together() -> None:
@@ -43,18 +70,3 @@ def test_a_passage_is_where_the_words_stand_together() -> None:
     assert found.startswith("…")
     assert found.endswith("…")
     assert passage("  short\n text ", ["none"], 100) == "short text"
-
-
-def test_the_newest_is_raised_by_the_share_and_halves_with_time() -> None:
-    new = Candidate(1, 10.0, "user", 1, HALF_LIFE_MS * 2)
-    older = Candidate(2, 10.0, "user", 2, HALF_LIFE_MS)
-    oldest = Candidate(3, 10.3, "user", 3, 0)
-    by_id = {one.id: one.score for one in rank([new, older, oldest])}
-    assert by_id[1] == 10.0 * (1 + RECENCY)
-    assert by_id[2] == 10.0 * (1 + RECENCY / 2)
-    assert max(by_id, key=lambda id: by_id[id]) == 3
-
-
-def test_what_was_done_comes_before_what_was_looked_at() -> None:
-    looked, done = Candidate(1, 5.0, "read", None, 0), Candidate(2, 5.0, "edit", None, 0)
-    assert [one.id for one in rank([looked, done])] == [2, 1]

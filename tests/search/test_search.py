@@ -104,12 +104,49 @@ def test_recency_decides_between_equals_and_not_otherwise(stored: Searched) -> N
     assert stored.found("kettle") == [better, new, old]
 
 
-def test_a_session_that_speaks_of_it_more_than_once_comes_first(stored: Searched) -> None:
-    Talk(stored.store, "once").say(user="about the compass here", time_ms=START_MS + 1)
-    twice = Talk(stored.store, "twice")
-    first = twice.say(user="about the compass here")
-    twice.say(user="this compass again, in a longer text than the others have")
-    assert stored.found("compass")[0] == first
+def test_a_reply_is_found_by_the_words_of_what_it_answers(stored: Searched) -> None:
+    talk = Talk(stored.store, "one")
+    asked = talk.say(user="which heron did you paint there")
+    answered = talk.say(assistant="the grey one by the lake")
+    Talk(stored.store, "two").say(user="nothing of the kind")
+    assert stored.found("heron that you painted in Venice") == [asked, answered]
+    assert stored.found("heron painted") == [asked]
+
+
+def test_what_stands_near_does_not_overtake_a_text_that_has_all_words(stored: Searched) -> None:
+    talk = Talk(stored.store, "one")
+    talk.say(user="heron heron heron")
+    talk.say(user="lake")
+    talk.say(user="grey grey grey")
+    filler = " ".join(f"filler{number}" for number in range(60))
+    wanted = Talk(stored.store, "two").say(assistant=f"a grey heron of the lake {filler}")
+    assert stored.found("grey heron lake")[0] == wanted
+
+
+def test_irregular_forms_are_found(stored: Searched) -> None:
+    said = Talk(stored.store, "one").say(user="we went to the mountains and the children ran")
+    for query in ("going", "go", "child", "running"):
+        assert stored.found(query) == [said]
+
+
+def test_a_month_and_a_year_are_looked_for_in_the_time(stored: Searched) -> None:
+    talk = Talk(stored.store, "one")
+    for number in range(8):
+        talk.say(user="the ferry was late", time_ms=START_MS + number * 31 * DAY_MS)
+    # The first is of February 2026.
+    assert stored.found("Was the ferry late in May 2026?")[0] == "turn:one:4"
+    assert stored.found("Was the ferry late in september?")[0] == "turn:one:8"
+    assert stored.find("may the ferry be late").hits[0].rank.dated == 0
+
+
+def test_rarity_is_counted_among_the_sessions_that_are_searched(stored: Searched) -> None:
+    for number in range(300):
+        Talk(stored.store, f"other{number}").say(user="the otter")
+    here = Talk(stored.store, "here")
+    rare = here.say(user="the otter and nothing else to say")
+    for _ in range(200):
+        here.say(user="a badger and nothing else to say")
+    assert stored.found("otter badger", sessions=("here",))[0] == rare
 
 
 def test_only_the_newest_version_of_a_file_unless_an_older_one_has_it(stored: Searched) -> None:

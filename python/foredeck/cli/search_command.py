@@ -128,10 +128,13 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
         rank = hit.rank
         described["why"] = {
             "words": list(hit.words),
-            "bm25": round(rank.bm25, 4),
+            "near": list(rank.near),
+            "own": round(rank.own, 4),
+            "lent": round(rank.lent, 4),
+            "dated": round(rank.dated, 4),
             "weight": rank.weight,
-            "related": round(rank.related, 4),
             "recency": round(rank.recency, 4),
+            "held_back": round(rank.held_back, 4),
         }
     if hit.around:
         described["around"] = [
@@ -195,8 +198,8 @@ def _print_text(found: SearchResult, handles: _Handles, args: Namespace) -> None
         for near, text in hit.around:
             sign = "before" if near.id < hit.entry.id else "after"
             print(coloured(f"    {sign}: {near.role}: {text}", "dim"))
-    more = "or more " if found.is_more else ""
-    print(f"{counted(found.total, 'hit')} {more}in all.")
+    where = " among the newest texts: the words are too common" if found.is_part else " in all"
+    print(f"{counted(found.total, 'hit')}{where}.")
 
 
 def _line(hit: SearchHit, handle: str, explain: bool) -> str:
@@ -213,9 +216,10 @@ def _line(hit: SearchHit, handle: str, explain: bool) -> str:
     parts.append(f"[{', '.join(hit.words)}]")
     if explain:
         rank = hit.rank
+        back = f" x {rank.held_back:.2f}" if rank.held_back < 1 else ""
         parts.append(
-            f"({rank.bm25:.2f} x {rank.weight:g} + {rank.related:.2f}) x {rank.recency:.3f}"
-            f" = {rank.score:.2f}"
+            f"({rank.own:.2f} + {rank.lent:.2f} near + {rank.dated:.2f} dated) x {rank.weight:g}"
+            f" x {rank.recency:.3f}{back} = {rank.score:.2f}"
         )
     return "  ".join(parts)
 

@@ -47,8 +47,8 @@ class Answers:
             only = None if session is None else (find_session(store, session),)
             filters = Filters(only, type, without=private_sessions(store))
             found = search(store, index, query, filters, limit=max(1, min(limit, MOST_HITS)))
-            more = " or more" if found.is_more else ""
-            lines = [f"{counted(found.total, 'hit')}{more}. {state.note}".rstrip()]
+            newest = " among the newest texts" if found.is_part else ""
+            lines = [f"{counted(found.total, 'hit')}{newest}. {state.note}".rstrip()]
             lines += [_hit(hit) for hit in found.hits]
         return "\n\n".join(lines)
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from foredeck.search.query import Term
-from foredeck.search.ranking import COLUMN_WEIGHTS, Candidate
+from foredeck.search.ranking import (
+    COLUMN_WEIGHTS,
+    Candidate,
+    FoundWord,
+    rarity,
+    rarity_within,
+)
 from foredeck.search.texts import VERSIONED
-
-CANDIDATES = 600
-"""Matches with the best BM25 that are ranked; a hit on a later page needs no better one."""
-COUNTED = 1_000
-"""Up to which number matches are counted."""
 
 _SAMPLED = 4000
 """Up to which number entries with a term are counted."""
@@ -22,12 +25,14 @@ _NEWEST = 40_000
 """Among how many of the newest entries those with a phrase are counted: to find a rare phrase of
 common words FTS5 passes over all entries that hold these."""
 
+_FEW = 100_000
+"""Up to which number the entries of some sessions are counted."""
+
 _SCORE = f"-bm25(content, {', '.join(map(str, COLUMN_WEIGHTS))})"
-_CANDIDATES = """
-SELECT m.id, m.score, e.type, e.role, e.newest, e.session, e.time_ms FROM (
-    SELECT content.rowid AS id, {score} AS score
-    {tables} WHERE content MATCH ? {where} ORDER BY {order} LIMIT ?
-) m JOIN entry e ON e.id = m.id WHERE e.newest >= 0"""
+_LEAST_RARITY = 1e-6
+"""What FTS5 takes for the rarity of a word that half of all entries hold."""
+
+_OF_SESSIONS = "(SELECT id FROM name WHERE text IN (SELECT value FROM json_each(?)))"
 _ENTRIES = """
 SELECT e.id, e.document, e.token, e.part, type.text, role.text, status.text, session.text,
     path.text, e.message, e.turn, e.time_ms, e.newest, task.text
@@ -79,48 +84,38 @@ class IndexedText:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchPlan:
-    """How a query is looked for.
+class Extent:
+    """Entries that are searched: some `count` of those with ids from `first` to `last`."""
 
-    match     as FTS5 is asked
-    looked    the terms in it
-    left_out  those that are too common
-    oldest    the first entry that may match
-    scored    whether matches are scored by BM25; else the newest are taken
-    """
+    first: int
+    last: int
+    count: int
 
-    match: str
-    looked: tuple[Term, ...]
-    left_out: tuple[Term, ...] = ()
-    oldest: int = 0
-    scored: bool = True
+    @property
+    def density(self) -> float:
+        """The share of the entries between first and last that are searched."""
+        return min(1.0, self.count / max(1, self.last - self.first + 1))
+
+    def newest(self, share: float) -> Extent:
+        """The newest share of it."""
+        length = int((self.last - self.first + 1) * share)
+        return Extent(self.last - length + 1, self.last, int(self.count * share))
 
 
 @dataclass(slots=True)
 class _Where:
-    """A condition in SQL, put together."""
+    """A condition in SQL on rows of `entry e`, put together."""
 
-    joined: bool = False
     clauses: list[str] = field(default_factory=list)
     values: list[object] = field(default_factory=list)
 
     def add(self, clause: str, *values: object) -> None:
-        """Ask something of a row of `entry`, which is then looked up for each match."""
-        self.joined = True
-        self.add_plain(clause, *values)
-
-    def add_plain(self, clause: str, *values: object) -> None:
-        """Ask something of the row of `content` itself."""
         self.clauses.append(f" AND {clause}")
         self.values.extend(values)
 
     @property
     def sql(self) -> str:
         return "".join(self.clauses)
-
-    @property
-    def tables(self) -> str:
-        return "FROM content" + (" JOIN entry e ON e.id = content.rowid" if self.joined else "")
 
 
 class SearchIndex:
@@ -129,32 +124,63 @@ class SearchIndex:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._names: dict[int, str] = {}
-        self._all_found: tuple[SearchPlan, Filters, int] | None = None
 
-    def count(self, plan: SearchPlan, filters: Filters) -> int:
-        """How many entries match, `COUNTED` where there are more."""
-        if self._all_found is not None and self._all_found[:2] == (plan, filters):
-            return self._all_found[2]
-        where = _where(filters, plan)
-        statement = f"SELECT 1 {where.tables} WHERE content MATCH ? {where.sql} LIMIT {COUNTED}"
-        return self._number(f"SELECT count(*) FROM ({statement})", plan.match, *where.values)
+    def find(self, term: Term, extent: Extent, filters: Filters) -> FoundWord:
+        """How strongly each entry that a filter lets pass is about a term."""
+        where = _where(filters)
+        join = "JOIN entry e ON e.id = content.rowid" if where.clauses else ""
+        statement = (
+            f"SELECT content.rowid, {_SCORE} FROM content {join} WHERE content MATCH ?"
+            f" AND content.rowid BETWEEN ? AND ?{where.sql}"
+        )
+        size, everywhere = self._content_size(), 0
+        strengths: dict[int, float] = {}
+        for match in term.matches:
+            holders = self._number("SELECT count(*) FROM content WHERE content MATCH ?", match)
+            least = max(_LEAST_RARITY, _fts5_rarity(holders, size))
+            values = (match, extent.first, extent.last, *where.values)
+            found = {id: score / least for id, score in self._db.execute(statement, values)}
+            if strengths:
+                found = {id: max(new, strengths.get(id, 0.0)) for id, new in found.items()}
+            strengths |= found
+            everywhere += holders
+        if filters.sessions is None:
+            return FoundWord(term.text, strengths, rarity(everywhere, max(size, everywhere)))
+        share = min(1.0, everywhere / max(1, size))
+        within = max(extent.count, len(strengths))
+        return FoundWord(term.text, strengths, rarity_within(len(strengths), within, share))
 
-    def candidates(self, plan: SearchPlan, filters: Filters) -> list[Candidate]:
-        """The entries with the best BM25, as many as are ranked; the newest where there is no time
-        to score them, all with a score of 1."""
-        where = _where(filters, plan)
-        score = _SCORE if plan.scored else "1.0"
-        order = "score DESC, content.rowid DESC" if plan.scored else "content.rowid DESC"
+    def candidates(self, ids: Iterable[int], filters: Filters) -> dict[int, Candidate]:
+        """What ranking asks of entries: of those that a filter lets pass."""
+        where = _where(filters)
         rows = self._db.execute(
-            _CANDIDATES.format(score=score, tables=where.tables, where=where.sql, order=order),
-            (plan.match, *where.values, CANDIDATES),
-        ).fetchall()
-        # Where these are all, nothing is passed over once more to count them.
-        self._all_found = (plan, filters, len(rows)) if len(rows) < CANDIDATES else None
-        return [
-            Candidate(id, score, self._kind(type, role, newest), session, time_ms)
-            for id, score, type, role, newest, session, time_ms in rows
-        ]
+            "SELECT e.id, e.type, e.role, e.newest, e.session, e.time_ms FROM entry e"
+            f" WHERE e.id IN (SELECT value FROM json_each(?)) AND e.newest >= 0{where.sql}",
+            (json.dumps(list(ids)), *where.values),
+        )
+        return {
+            id: Candidate(id, self._kind(type, role, newest), session, time_ms)
+            for id, type, role, newest, session, time_ms in rows
+        }
+
+    def extent(self, sessions: tuple[str, ...] | None) -> Extent:
+        """Where the entries of some sessions lie, and those of the files that they have met."""
+        if sessions is None:
+            return Extent(1, self.size(), self.size())
+        named = json.dumps(sessions)
+        count = self._number(
+            f"SELECT count(*) FROM (SELECT 1 FROM entry WHERE session IN {_OF_SESSIONS} LIMIT ?)",
+            *(named, _FEW),
+        )
+        first, last = self._db.execute(
+            f"SELECT min(id), max(id) FROM (SELECT id FROM entry WHERE session IN {_OF_SESSIONS}"
+            " UNION ALL SELECT id FROM entry WHERE session IS NULL AND document IN"
+            f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}))",
+            (named, named),
+        ).fetchone()
+        if first is None:
+            return Extent(1, 0, 0)
+        return Extent(first, last, last - first + 1 if count == _FEW else count)
 
     def _kind(self, type: int, role: int, newest: int) -> str:
         name = self._shared_name(type)
@@ -178,24 +204,31 @@ class SearchIndex:
         statement = "SELECT 1 FROM content WHERE content MATCH ? LIMIT 1"
         return self._db.execute(statement, (term.match,)).fetchone() is not None
 
-    def estimate(self, term: Term) -> int:
-        """How many entries hold a term: counted up to some thousand of the newest, from there on
-        by how close those follow each other; a phrase among the newest entries alone."""
-        size = self.size()
-        first = max(1, size - _NEWEST + 1) if len(term.words) > 1 else 1
-        statement = "SELECT rowid AS id FROM content WHERE content MATCH ? AND rowid >= ?"
+    def estimate(self, term: Term, extent: Extent) -> float:
+        """How many entries of an extent hold a term: counted up to some thousand of the newest,
+        from there on by how close those follow each other; a phrase among the newest alone."""
+        return sum(
+            self._estimate(match, extent, len(phrase) > 1)
+            for match, phrase in zip(term.matches, term.phrases, strict=True)
+        )
+
+    def _estimate(self, match: str, extent: Extent, is_phrase: bool) -> float:
+        length = extent.last - extent.first + 1
+        first = max(extent.first, extent.last - _NEWEST + 1) if is_phrase else extent.first
         count, oldest = self._db.execute(
-            f"SELECT count(*), min(id) FROM ({statement} ORDER BY rowid DESC LIMIT {_SAMPLED})",
-            (term.match, first),
+            "SELECT count(*), min(id) FROM (SELECT rowid AS id FROM content WHERE content MATCH ?"
+            f" AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT {_SAMPLED})",
+            (match, first, extent.last),
         ).fetchone()
-        looked_through = size - (first if count < _SAMPLED else int(oldest)) + 1
-        return round(int(count) * size / looked_through) if looked_through > 0 else 0
+        looked_through = extent.last - (first if count < _SAMPLED else int(oldest)) + 1
+        return int(count) * length / max(1, looked_through)
 
     def entries(self, ids: Iterable[int]) -> dict[int, IndexedText]:
         """Entries by id."""
-        wanted = list(ids)
-        marks = ", ".join("?" * len(wanted))
-        rows = self._db.execute(f"{_ENTRIES} WHERE e.id IN ({marks})", wanted)
+        wanted = json.dumps(list(ids))
+        rows = self._db.execute(
+            f"{_ENTRIES} WHERE e.id IN (SELECT value FROM json_each(?))", (wanted,)
+        )
         return {row[0]: IndexedText(*row) for row in rows}
 
     def neighbours(self, entry: IndexedText, each_way: int) -> list[IndexedText]:
@@ -211,11 +244,6 @@ class SearchIndex:
             rows = self._db.execute(f"{statement} LIMIT ?", (entry.session, entry.id, each_way))
             found += [IndexedText(*row) for row in rows]
         return sorted(found, key=lambda one: one.id)
-
-    def matching(self, term: Term, ids: Iterable[int]) -> set[int]:
-        """Those of the entries that match one term."""
-        statement = "SELECT 1 FROM content WHERE content MATCH ? AND rowid = ?"
-        return {id for id in ids if self._db.execute(statement, (term.match, id)).fetchone()}
 
     def identifiers_with(self, piece: str, most: int) -> list[str]:
         """Identifiers and paths that contain a piece of three characters or more, whatever its
@@ -247,28 +275,39 @@ class SearchIndex:
         """The number of entries, or a little more."""
         return self._number("SELECT coalesce(max(id), 0) FROM entry")
 
+    def _content_size(self) -> int:
+        """The number of entries as FTS5 counts with it: the first number of its record of
+        averages, a varint of seven bits a byte."""
+        (averages,) = self._db.execute("SELECT block FROM content_data WHERE id = 1").fetchone()
+        size = 0
+        for byte in averages:
+            size = size << 7 | byte & 0x7F
+            if byte < 0x80:
+                break
+        return size
+
     def _number(self, statement: str, *values: object) -> int:
         (number,) = self._db.execute(statement, values).fetchone()
         return int(number)
 
 
-def _where(filters: Filters, plan: SearchPlan) -> _Where:
+def _fts5_rarity(holders: int, size: int) -> float:
+    """The rarity that is in FTS5's BM25."""
+    return math.log((size - holders + 0.5) / (holders + 0.5))
+
+
+def _where(filters: Filters) -> _Where:
     where = _Where()
-    if plan.oldest:
-        where.add_plain("content.rowid >= ?", plan.oldest)
     if filters.sessions is not None:
-        marks = ", ".join("?" * len(filters.sessions))
-        sessions = f"(SELECT id FROM name WHERE text IN ({marks}))"
+        named = json.dumps(filters.sessions)
         where.add(
-            f"(e.session IN {sessions} OR e.session IS NULL AND e.document IN"
-            f" (SELECT document FROM met WHERE session IN {sessions}))",
-            *filters.sessions,
-            *filters.sessions,
+            f"(e.session IN {_OF_SESSIONS} OR e.session IS NULL AND e.document IN"
+            f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}))",
+            *(named, named),
         )
     if filters.without:
-        marks = ", ".join("?" * len(filters.without))
-        hidden = f"(SELECT id FROM name WHERE text IN ({marks}))"
-        where.add(f"(e.session IS NULL OR e.session NOT IN {hidden})", *filters.without)
+        hidden = json.dumps(filters.without)
+        where.add(f"(e.session IS NULL OR e.session NOT IN {_OF_SESSIONS})", hidden)
     if filters.type is not None:
         where.add("e.type = (SELECT id FROM name WHERE text = ?)", filters.type)
     if filters.tool is not None:

@@ -1,56 +1,52 @@
 """The order of hits. Pure: figures in, figures out.
 
-A hit counts by BM25 over its columns, weighed by what kind of text it is: that something was done
-(a change, a command) says more than that it was looked at. Other hits of its session add to it,
-above all those near it: what was asked for may be spread over a question, a change and its test.
-Recency decides near ties and nothing else.
+    score = weight * (sum over words of rarity * best + sum over periods of rarity) * recency
+
+    best     how much a text is about a word: its own strength, or a share of that of a text near
+             it in the same session, whichever is more: a reply is found by the words of what it
+             answers. But what holds less by itself does not overtake a text that holds all words
+    strength BM25 without its rarity: 0 to 2.2, by how often the word comes and how long the text is
+    rarity   BM25's: how few of the texts that are searched hold the word
+    period   a month or year that the query names, and that the text is of
+    weight   by who said it: see `WEIGHTS`
+    recency  decides between near ties, and nothing else
+
+Constants were chosen on one half of LoCoMo's conversations and of a set of commits looked for by
+their subjects, and reported on the other halves; docs/search.md has the figures.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from heapq import nlargest
+from itertools import accumulate
 
+from foredeck.search.words import Period
 from foredeck.store.clock import DAY_MS
 
 COLUMN_WEIGHTS = (2.0, 1.0, 1.0, 2.0)
-"""BM25's weights of what was said or asked for, of what came out, of the parts of identifiers, and
-of paths."""
+"""How much a word counts in what was said or asked for, in what came out, among the parts of
+identifiers, and in a path."""
 
-KIND_WEIGHTS = {
-    "edit": 1.2,
-    "write": 1.2,
-    "multiedit": 1.2,
-    "apply_patch": 1.2,
-    "read": 0.7,
-    "grep": 0.7,
-    "find": 0.7,
-    "glob": 0.7,
-    "ls": 0.7,
-    "thinking": 0.8,
-    "file": 0.9,
-    "older": 0.6,
-    "observation": 0.7,
+NEAR = (0.5, 0.25)
+"""The share of its strength that a text lends to the next one, before and after it, and to the one
+after that. On LoCoMo's odd half 0.4 to 0.6 and reaching further changed hit@10 by a point."""
+
+WEIGHTS = {
+    **{"user": 1.1, "assistant": 0.9},
+    **dict.fromkeys(("thinking", "file", "older", "observation"), 0.7),
 }
-"""By the tool, the role or the type of a text, 1 for all others: what an observation is about is
-better found itself; `older`: a file's version that is
-not its newest."""
+"""By kind, 1 for all others. What a user said and what was done are looked for more often than the
+same words in an answer; thinking, an observation and a file as it lies there (`older`: or lay)
+repeat what is better found where it was said, read or written."""
 
-NEAR = 15
-"""Within how many entries another hit of the session is near: a few exchanges, in which one thing
-is asked for, done and tried."""
-
-NEAR_SHARES = (0.5, 0.4, 0.3, 0.2, 0.1)
-"""How much of its score each of the best other hits that are near adds."""
-
-SESSION_SHARE = 0.25
-"""How much of its score each of the three best other hits of the session adds, near or not."""
-
-_SESSION_BEST = 3
+PRIOR = 100
+"""Rarity within a scope is counted as if the scope held so many texts more, in which each word is
+as frequent as everywhere: in a short session counts alone would say little."""
 
 RECENCY = 0.02
 """The share of its score by which the newest hit is raised."""
@@ -58,14 +54,28 @@ RECENCY = 0.02
 HALF_LIFE_MS = 14 * DAY_MS
 """The time in which that halves."""
 
+SESSION_HITS, SESSION_SHARE = 5, 0.5
+"""A session counts by so many of its best hits, each by this share of the one before."""
+
+_SHARES = {sign * n: share for n, share in enumerate(NEAR, 1) for sign in (1, -1)}
+"""By how much later an entry is than the one that lends."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWord:
+    """A term, and how strongly each text that holds it is about it, by entry."""
+
+    text: str
+    strengths: Mapping[int, float]
+    rarity: float
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An entry that matches. `kind` is a key of `KIND_WEIGHTS` or anything else; `session` is None
+    """An entry that may be a hit. `kind` is a key of `WEIGHTS` or anything else; `session` is None
     for what is no session's own."""
 
     id: int
-    bm25: float
     kind: str
     session: int | None
     time_ms: int
@@ -73,65 +83,180 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An entry with its score and how that came about: `bm25 * weight`, what others of the
-    session add (`related`), and the factor of `recency`."""
+    """An entry with its score and how that came about. `words`: those that it holds, `near`: those
+    that only stand near it, `dated`: what the periods add, `held_back`: a factor
+    below 1 where it comes after texts that hold more."""
 
     id: int
     score: float
-    bm25: float
+    words: tuple[str, ...]
+    near: tuple[str, ...]
+    own: float
+    lent: float
+    dated: float
     weight: float
-    related: float
     recency: float
+    session: int | None
+    held_back: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _SessionHits:
-    """The hits of one session: ids in order, their scores, and the best with their ids."""
+class Ranking:
+    """Texts, the best first, of equals the later entry; and the most that any other may score."""
 
-    ids: list[int]
-    scores: list[float]
-    best: list[tuple[float, int]]
+    best: list[Ranked]
+    beyond: float
 
-
-def rank(candidates: Sequence[Candidate]) -> list[Ranked]:
-    """The best first; of equals the later entry."""
-    newest = max((candidate.time_ms for candidate in candidates), default=0)
-    sessions = _by_session(candidates)
-    ranked = [_ranked(candidate, sessions, newest) for candidate in candidates]
-    return sorted(ranked, key=lambda one: (-one.score, -one.id))
+    def is_certain(self, enough: int) -> bool:
+        """Whether no other text comes before so many of the best."""
+        return self.beyond == 0 or self.beyond <= self.best[:enough][-1].score
 
 
-def _ranked(candidate: Candidate, sessions: dict[int, _SessionHits], newest: int) -> Ranked:
-    weight = KIND_WEIGHTS.get(candidate.kind, 1.0)
-    related = 0.0
-    if candidate.session is not None:
-        related = _related(candidate.id, sessions[candidate.session])
-    recency = 1 + RECENCY * math.exp2((candidate.time_ms - newest) / HALF_LIFE_MS)
-    score = (candidate.bm25 * weight + related) * recency
-    return Ranked(candidate.id, score, candidate.bm25, weight, related, recency)
+def rarity(holders: float, texts: float) -> float:
+    """What a word is worth that so many of the texts hold."""
+    return math.log(1 + (texts - holders + 0.5) / (holders + 0.5))
 
 
-def _related(id: int, session: _SessionHits) -> float:
-    """What the other hits of its session add to a hit."""
-    first = bisect_left(session.ids, id - NEAR)
-    here = bisect_left(session.ids, id)
-    end = bisect_right(session.ids, id + NEAR)
-    near = sorted(session.scores[first:here] + session.scores[here + 1 : end], reverse=True)
-    others = [score for score, other in session.best if other != id][:_SESSION_BEST]
-    nearby = sum(share * score for share, score in zip(NEAR_SHARES, near, strict=False))
-    return nearby + SESSION_SHARE * sum(others)
+def rarity_within(holders: int, texts: int, everywhere: float) -> float:
+    """The same within a scope; `everywhere`: the share of all texts that hold the word."""
+    return rarity(holders + PRIOR * everywhere, texts + PRIOR)
 
 
-def _by_session(candidates: Iterable[Candidate]) -> dict[int, _SessionHits]:
-    found: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    for candidate in candidates:
-        if candidate.session is not None:
-            score = candidate.bm25 * KIND_WEIGHTS.get(candidate.kind, 1.0)
-            found[candidate.session].append((candidate.id, score))
-    sessions = {}
-    for session, hits in found.items():
-        hits.sort()
-        best = nlargest(_SESSION_BEST + 1, ((score, id) for id, score in hits))
-        ids, scores = [id for id, _ in hits], [score for _, score in hits]
-        sessions[session] = _SessionHits(ids, scores, best)
-    return sessions
+def rank(
+    words: Sequence[FoundWord],
+    scores: dict[int, float],
+    periods: Sequence[Period],
+    describe: Callable[[Collection[int]], Mapping[int, Candidate]],
+    most: int,
+) -> Ranking:
+    """The best of the `most` texts that can score best by their words.
+
+    `scores`: `own_scores` of the words. `describe` gives those of some entries that may be hits.
+    """
+    bounds = _bounds(words, scores, most)
+    best = nlargest(most, bounds, key=lambda id: (bounds[id], id))
+    near = {id + place for id in best for place in _SHARES if id + place in scores}
+    latest = max(scores, default=0)
+    known = describe({latest, *near, *best})
+    candidates = [known[id] for id in best if id in known]
+    dated = _dated(periods, candidates)
+    newest = known[latest].time_ms if latest in known else 0
+    ranked = []
+    for one in candidates:
+        total, held, lent = _evidence(one, words, _lenders(one, known, near))
+        if not total:  # what it is near is another session's
+            continue
+        weight = WEIGHTS.get(one.kind, 1.0)
+        recency = 1 + RECENCY * math.exp2(min(0, one.time_ms - newest) / HALF_LIFE_MS)
+        score = weight * (total + dated[one.id]) * recency
+        own = scores.get(one.id, 0.0)
+        ranked.append(
+            Ranked(
+                *(one.id, score, held, lent, own, total - own),
+                *(dated[one.id], weight, recency, one.session),
+            )
+        )
+    ranked = _behind_complete(ranked, len(words))
+    beyond = bounds[best[-1]] if len(bounds) > most else 0.0
+    return Ranking(ranked, beyond * max(WEIGHTS.values()) * (1 + RECENCY))
+
+
+def _behind_complete(ranked: Sequence[Ranked], words: int) -> list[Ranked]:
+    """In order. Where texts hold all words, what holds none is no hit, and what lacks one comes
+    after those of them that have as much by themselves."""
+    complete = sorted((one for one in ranked if len(one.words) == words), key=lambda one: -one.own)
+    if not complete:
+        return sorted(ranked, key=lambda one: (-one.score, -one.id))
+    own = [-one.own for one in complete]
+    least = list(accumulate((one.score for one in complete), min))
+    behind: list[tuple[float, float, Ranked]] = []
+    for one in ranked:
+        above = bisect_right(own, -one.own) if len(one.words) < words else 0
+        score = min(one.score, least[above - 1]) if above else one.score
+        if one.words:
+            held = replace(one, score=score, held_back=score / one.score)
+            behind.append((-score, above, held))
+    behind.sort(
+        key=lambda pair: (pair[0], pair[1] > 0, -pair[2].score / pair[2].held_back, -pair[2].id)
+    )
+    return [one for *_, one in behind]
+
+
+def by_session(ranked: Iterable[Ranked]) -> dict[int | None, list[Ranked]]:
+    """The hits of each session, in order; the session that answers best comes first."""
+    sessions: dict[int | None, list[Ranked]] = defaultdict(list)
+    for one in ranked:
+        sessions[one.session].append(one)
+    return dict(sorted(sessions.items(), key=lambda pair: -_session_score(pair[1])))
+
+
+def _session_score(hits: Sequence[Ranked]) -> float:
+    best = nlargest(SESSION_HITS, (hit.score / hit.held_back for hit in hits))
+    return sum(score * SESSION_SHARE**n for n, score in enumerate(best))
+
+
+def own_scores(words: Sequence[FoundWord]) -> dict[int, float]:
+    """What each text would score by itself."""
+    scores: dict[int, float] = defaultdict(float)
+    for word in words:
+        for id, strength in word.strengths.items():
+            scores[id] += word.rarity * strength
+    return scores
+
+
+def _bounds(words: Sequence[FoundWord], scores: dict[int, float], most: int) -> dict[int, float]:
+    """The most that entries can score by their words: as if all that is near were of the same
+    session. Of entries that hold none only those near the best are considered."""
+    lending = nlargest(most, scores, key=scores.__getitem__)
+    bounds = dict.fromkeys((id + place for id in lending for place in _SHARES), 0.0) | scores
+    for word in words:
+        own = word.strengths.get
+        lent: dict[int, float] = {}
+        for place, share in _SHARES.items():
+            for id, strength in word.strengths.items():
+                other = id + place
+                if other in bounds and share * strength > lent.get(other, own(other, 0.0)):
+                    lent[other] = share * strength
+        for id, strength in lent.items():
+            bounds[id] += word.rarity * (strength - own(id, 0.0))
+    return bounds
+
+
+def _lenders(
+    candidate: Candidate, known: Mapping[int, Candidate], near: Collection[int]
+) -> list[tuple[int, float]]:
+    """The texts near a candidate that hold a word and are of its session, with their shares."""
+    ids = ((candidate.id + place, share) for place, share in _SHARES.items())
+    return [
+        (id, share)
+        for id, share in ids
+        if id in near and id in known and known[id].session == candidate.session is not None
+    ]
+
+
+def _evidence(
+    candidate: Candidate, words: Sequence[FoundWord], lenders: Sequence[tuple[int, float]]
+) -> tuple[float, tuple[str, ...], tuple[str, ...]]:
+    """What the words add up to for a candidate; those that it holds; those that are only near."""
+    total, held, lent = 0.0, [], []
+    for word in words:
+        strength = word.strengths.get
+        best = own = strength(candidate.id, 0.0)
+        for id, share in lenders:
+            best = max(best, share * strength(id, 0.0))
+        if own:
+            held.append(word.text)
+        elif best:
+            lent.append(word.text)
+        total += word.rarity * best
+    return total, tuple(held), tuple(lent)
+
+
+def _dated(periods: Iterable[Period], candidates: Sequence[Candidate]) -> dict[int, float]:
+    """What it adds to each candidate that it is of the periods: the more, the fewer are."""
+    added: dict[int, float] = defaultdict(float)
+    for period in periods:
+        within = [one.id for one in candidates if period.includes(one.time_ms)]
+        for id in within:
+            added[id] += rarity(len(within), len(candidates))
+    return added

@@ -9,50 +9,64 @@ from dataclasses import dataclass, field, replace
 from foredeck.errors import ForedeckError, Missing
 from foredeck.model.archive import ARCHIVED
 from foredeck.search.fetching import Fetched
-from foredeck.search.index import CANDIDATES, COUNTED, Filters, IndexedText, SearchIndex, SearchPlan
+from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.passages import passage
-from foredeck.search.planning import plans_for
-from foredeck.search.query import Term
-from foredeck.search.ranking import Ranked, rank
+from foredeck.search.planning import SearchPlan, plan_query
+from foredeck.search.query import Term, is_name, parse_query
+from foredeck.search.ranking import Ranked, own_scores, rank
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import VERSIONED, SearchedText, texts_of
+from foredeck.search.words import periods_in
 from foredeck.store.protocol import Head, Store, Token
 
 BEST_PASSAGE, PASSAGE = 1200, 200
 """Characters of the best hit's passage, and of those of the others."""
+
+RANKED, MOST_RANKED = 200, 2_000
+"""Entries that are ranked: more of them where so many are alike that others might be better, or
+where many are left out."""
 
 LeaveOut = Callable[[IndexedText], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """An entry that was found. `words`: those of the terms that it holds; `snippet`: its passage,
-    empty where the store cannot give the text; `around`: its neighbours, where they were asked
-    for, with the start of each text."""
+    """An entry that was found. `snippet`: its passage, empty where the store cannot give the text;
+    `around`: its neighbours, where they were asked for, with the start of each text."""
 
     entry: IndexedText
     object: str
     session: str | None
     rank: Ranked
-    words: tuple[str, ...]
     snippet: str
     around: tuple[tuple[IndexedText, str], ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The terms that it holds."""
+        return self.rank.words
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search has found. `total`: how many entries match, counted up to `COUNTED`; `looked`:
-    the terms that were looked for; `left_out`: those that are too common beside the others."""
+    """What a search has found. `total`: of how many; `looked`: the terms
+    that were looked for; `left_out`: those that are too common beside the others; `is_part`: all
+    are, so that only the newest entries were searched."""
 
     total: int
     hits: list[SearchHit] = field(default_factory=list)
     looked: tuple[Term, ...] = ()
     left_out: tuple[Term, ...] = ()
+    is_part: bool = False
 
-    @property
-    def is_more(self) -> bool:
-        """Whether more entries may match than were counted."""
-        return self.total == COUNTED
+
+@dataclass(frozen=True, slots=True)
+class RankedEntries:
+    """The best entries for a query, how many there are, and how the last were looked for."""
+
+    plan: SearchPlan
+    total: int
+    best: list[Ranked]
 
 
 def search(
@@ -72,37 +86,47 @@ def search(
     counts in the total.
     """
     filters = filters or Filters()
-    # Of what may be turned down nobody knows how much is enough.
-    plan, ranked = best_for(index, query, filters, limit if leave_out is None else CANDIDATES)
-    if plan is None:
-        return SearchResult(0)
-    chosen = _first_of_objects(index, ranked, limit, leave_out)
+    for enough in (limit if leave_out is None else RANKED, MOST_RANKED):
+        found = ranked_entries(index, query, filters, enough)
+        chosen = _first_of_objects(index, found.best, limit, leave_out)
+        if len(chosen) >= limit or len(found.best) < enough:
+            break
     texts = _Texts(store, [entry for _, entry in chosen])
     hits = []
     for number, (one, entry) in enumerate(chosen):
-        words = tuple(term.text for term in plan.looked if index.matching(term, [one.id]))
         width = PASSAGE if number else BEST_PASSAGE
-        snippet = passage(texts.of(entry), _words(plan.looked), width)
+        snippet = passage(texts.of(entry), _words(found.plan.terms), width)
         session = entry.session or _met_in(index, entry.document, filters)
-        hits.append(SearchHit(entry, texts.object_of(entry), session, one, words, snippet))
+        hits.append(SearchHit(entry, texts.object_of(entry), session, one, snippet))
     if message_range:
         hits = [_with_neighbours(store, index, hit, message_range) for hit in hits]
-    return SearchResult(index.count(plan, filters), hits, plan.looked, plan.left_out)
+    plan = found.plan
+    return SearchResult(found.total, hits, plan.terms, plan.left_out, plan.is_part)
 
 
-def best_for(
-    index: SearchIndex, query: str, filters: Filters, limit: int
-) -> tuple[SearchPlan | None, list[Ranked]]:
-    """The best entries for a query, at least `limit` if so many match, and how the last of them
-    were looked for; None where nothing holds any of the words."""
-    last: SearchPlan | None = None
-    ranked: dict[int, Ranked] = {}
-    for last in plans_for(index, query, filters):
-        for one in rank(index.candidates(last, filters)):
-            ranked.setdefault(one.id, one)
-        if len(ranked) >= limit:
+def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int) -> RankedEntries:
+    """What is found for a query, the best first: of the first `enough` no other is better.
+
+    A name alone is looked for whole, and by its parts only where not `enough` texts have it: who
+    knows the name wants the text that has it, and far more have its parts. In a query of several
+    words parts say what the whole is about.
+    """
+    terms = parse_query(query)
+    periods = list(periods_in(query))
+    best: dict[int, Ranked] = {}
+    for tier in (terms[:1], terms) if is_name(query) and len(terms) > 1 else (terms,):
+        plan = plan_query(index, tier, filters)
+        words = [index.find(term, plan.extent, filters) for term in plan.terms]
+        scores = own_scores(words)
+        for most in (max(RANKED, enough), MOST_RANKED):
+            found = rank(words, scores, periods, lambda ids: index.candidates(ids, filters), most)
+            if found.is_certain(enough):
+                break
+        for one in found.best:
+            best.setdefault(one.id, one)
+        if len(best) >= enough:
             break
-    return last, list(ranked.values())
+    return RankedEntries(plan, len(scores.keys() | best.keys()), list(best.values()))
 
 
 def _met_in(index: SearchIndex, document: str, filters: Filters) -> str | None:
@@ -112,7 +136,7 @@ def _met_in(index: SearchIndex, document: str, filters: Filters) -> str | None:
 
 
 def _words(terms: Iterable[Term]) -> list[str]:
-    return [word for term in terms for word in term.words]
+    return [word for term in terms for phrase in term.phrases for word in phrase]
 
 
 def _first_of_objects(

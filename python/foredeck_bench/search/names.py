@@ -19,16 +19,18 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
-from foredeck.search.index import CANDIDATES, Filters, SearchIndex
-from foredeck.search.searching import best_for
+from foredeck.search.index import Filters, SearchIndex
+from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
-from foredeck.search.tokens import WORD, Vocabulary
+from foredeck.search.tokens import Vocabulary
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_bench.search.plain import plain_fts5
 from foredeck_bench.search.quality import stored_texts
 
 APART = 20
 SHORTEST_NAME = 6
 PER_SESSION = 30
+ENOUGH = 50
 
 Order = Callable[["NameQuery"], list[int]]
 
@@ -101,22 +103,17 @@ def _of_session(
 def _by_foredeck(index: SearchIndex) -> Order:
     def order(query: NameQuery) -> list[int]:
         filters = Filters(sessions=(query.session,))
-        return [one.id for one in best_for(index, query.name, filters, CANDIDATES)[1]]
+        return [one.id for one in ranked_entries(index, query.name, filters, ENOUGH).best]
 
     return order
 
 
 def _by_plain(texts: dict[int, SearchedText]) -> Order:
-    db = sqlite3.connect(":memory:")
-    db.execute("CREATE VIRTUAL TABLE plain USING fts5(text)")
-    rows = ((id, f"{text.path or ''}\n{text.said}\n{text.output}") for id, text in texts.items())
-    encodable = ((id, text.encode("utf-8", "replace").decode()) for id, text in rows)
-    db.executemany("INSERT INTO plain (rowid, text) VALUES (?, ?)", encodable)
+    ids = list(texts)
+    found = plain_fts5([f"{t.path or ''}\n{t.said}\n{t.output}" for t in texts.values()])
 
     def order(query: NameQuery) -> list[int]:
-        match = " OR ".join(f'"{word}"' for word in WORD.findall(query.name))
-        rows = db.execute("SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank", (match,))
-        return [id for (id,) in rows if texts[id].session == query.session]
+        return [ids[n] for n in found(query.name) if texts[ids[n]].session == query.session]
 
     return order
 

@@ -6,7 +6,6 @@ with is plain FTS5: its default tokenizer, one column, any of the words, BM25, t
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,16 +20,19 @@ from foredeck.errors import ForedeckError
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
 from foredeck.search.fetching import Fetched
-from foredeck.search.index import CANDIDATES, Filters, SearchIndex
-from foredeck.search.searching import best_for, search
+from foredeck.search.index import Filters, SearchIndex
+from foredeck.search.ranking import by_session
+from foredeck.search.searching import ranked_entries, search
 from foredeck.search.texts import SEARCHED, SearchedText, texts_of
-from foredeck.search.tokens import WORD
 from foredeck.store.protocol import Head, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_bench.search.plain import PlainOrder, plain_bm25, plain_fts5
 from foredeck_bench.search.scale import quantiles
 
 QUERIES = "queries.tsv"
 CHUNK = 100
+ENOUGH = 50
+"""Hits that must be the best for certain."""
 
 
 class NoQueries(ForedeckError):
@@ -69,17 +71,33 @@ def measure_quality(folder: Path, advance: Callable[[], None] = lambda: None) ->
                     "index_s": round(indexed_s, 2),
                     "texts_per_s": round(len(texts) / indexed_s),
                     **_latency(store, index, queries),
-                    "foredeck": _scores(queries, lambda text: session_order(index, text)),
-                    "plain_fts5": _scores(queries, _plain(texts)),
+                    **_by_foredeck(index, queries),
+                    "plain_fts5": _scores(queries, _sessions_of(texts, plain_fts5)),
+                    "plain_bm25": _scores(queries, _sessions_of(texts, plain_bm25)),
                 }
 
 
-def session_order(index: SearchIndex, query: str) -> list[str]:
-    """The sessions with hits for a query, in the order of their best one."""
-    _, ranked = best_for(index, query, Filters(), CANDIDATES)
-    entries = index.entries(one.id for one in ranked)
-    found = (entries[one.id].session for one in ranked)
-    return list(dict.fromkeys(session for session in found if session is not None))
+def _by_foredeck(index: SearchIndex, queries: Sequence[CommitQuery]) -> dict[str, dict[str, float]]:
+    """With the sessions in the order of how well they answer, by halves of the queries too, and in
+    the order of their best hits."""
+    found = {query.text: session_orders(index, query.text) for query in queries}
+    return {
+        "foredeck": _scores(queries, lambda text: found[text][0]),
+        "foredeck_first_half": _scores(queries[::2], lambda text: found[text][0]),
+        "foredeck_second_half": _scores(queries[1::2], lambda text: found[text][0]),
+        "foredeck_by_best_hit": _scores(queries, lambda text: found[text][1]),
+    }
+
+
+def session_orders(index: SearchIndex, query: str) -> tuple[list[str], list[str]]:
+    """The sessions with hits for a query: the one that answers best first, and the one with the
+    best hit first."""
+    best = ranked_entries(index, query, Filters(), ENOUGH).best
+    entries = index.entries(one.id for one in best)
+    named = {one.session: entries[one.id].session for one in best}
+    orders = (by_session(best), dict.fromkeys(one.session for one in best))
+    grouped, by_hit = ([named[session] or "" for session in order if session] for order in orders)
+    return grouped, by_hit
 
 
 def read_queries(file: Path) -> list[CommitQuery]:
@@ -141,17 +159,14 @@ def _scores(queries: Sequence[CommitQuery], order: Callable[[str], list[str]]) -
     return hits | {"mrr": round(sum(1 / place for place in places if place) / count, 3)}
 
 
-def _plain(texts: Sequence[SearchedText]) -> Callable[[str], list[str]]:
-    db = sqlite3.connect(":memory:")
-    db.execute("CREATE VIRTUAL TABLE plain USING fts5(text)")
-    rows = ((n, f"{text.said}\n{text.output}") for n, text in enumerate(texts))
-    encodable = ((n, text.encode("utf-8", "replace").decode()) for n, text in rows)
-    db.executemany("INSERT INTO plain (rowid, text) VALUES (?, ?)", encodable)
+def _sessions_of(
+    texts: Sequence[SearchedText], plain: Callable[[Sequence[str]], PlainOrder]
+) -> Callable[[str], list[str]]:
+    """The sessions of the texts that a plain search finds, each once."""
+    order = plain([f"{text.said}\n{text.output}" for text in texts])
 
-    def order(query: str) -> list[str]:
-        match = " OR ".join(f'"{word}"' for word in WORD.findall(query))
-        rows = db.execute("SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank", (match,))
-        found = (texts[n].session for (n,) in rows)
-        return list(dict.fromkeys(session for session in found if session is not None))
+    def sessions(query: str) -> list[str]:
+        found = dict.fromkeys(texts[number].session for number in order(query))
+        return [session for session in found if session is not None]
 
-    return order
+    return sessions

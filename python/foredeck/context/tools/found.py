@@ -84,8 +84,8 @@ def _ending(found: SearchResult, shown: int, in_view: int) -> str:
     more = found.total - shown - in_view
     if more <= 0:
         return f"{counted(shown, 'hit')}{seen}; activate brings one in full."
-    or_more = " or more" if found.is_more else ""
-    return f"{shown} of {found.total:,}{or_more} hits{seen}; {NARROWER}"
+    newest = " among the newest texts" if found.is_part else ""
+    return f"{shown} of {found.total:,} hits{newest}{seen}; {NARROWER}"
 
 
 def _when(time_ms: int) -> str:

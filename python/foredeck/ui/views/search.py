@@ -29,7 +29,7 @@ def search_page(
         "session": None if only is None else only[0],
         "jump": _jump(store, query) if query else None,
         "total": 0,
-        "is_more": False,
+        "is_part": False,
         "hits": [],
         "behind": note,
     }
@@ -43,7 +43,7 @@ def search_page(
         )
         data |= {
             "total": found.total,
-            "is_more": found.is_more,
+            "is_part": found.is_part,
             "hits": [_hit(hit) for hit in found.hits],
         }
     return WebPage("search.html", f"Search: {query}" if query else "Search", data, "search")

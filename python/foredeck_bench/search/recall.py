@@ -1,0 +1,319 @@
+"""Finding again what long conversations said: questions whose answering messages are known.
+
+A corpus is a folder with `corpus.json` and, in `histories/`, its conversations as session files.
+`corpus.json` holds `conversations` (id, cwd, sessions of messages with key, text and time_ms) and
+`questions` (conversation, category, text, evidence: the keys of the messages that answer it). Each
+question is asked in the project of its conversation. Beside foredeck, FTS5 with Porter's stemmer
+and BM25 are asked, each with an index of that conversation's messages alone.
+
+The conversations are two halves, odd and even: constants are chosen on the odd ones and reported
+on the even ones.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import load_layer
+from foredeck.errors import ForedeckError
+from foredeck.histories.finding import history_files
+from foredeck.histories.ingesting import ingest_files
+from foredeck.search.index import Filters, SearchIndex
+from foredeck.search.query import Term, parse_query
+from foredeck.search.ranking import Ranked
+from foredeck.search.searching import ranked_entries
+from foredeck.search.tokens import WORD
+from foredeck.search.words import STOP_WORDS
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_bench.search.plain import PlainOrder, plain_bm25, plain_fts5
+from foredeck_bench.search.scale import quantiles
+
+ENOUGH = 50
+"""Hits that must be the best for certain."""
+
+EXACT = 193
+"""Queries of three words that one message has."""
+
+USUAL = 10
+"""Messages that have a word of these at least."""
+
+SAMPLES = 1000
+"""Resamples of an interval."""
+
+Key = str
+Order = Callable[["Question"], list[Key]]
+
+
+class NoCorpus(ForedeckError):
+    """The folder holds no corpus of questions."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a conversation."""
+
+    key: Key
+    session: str
+    text: str
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked in a conversation, and the keys of the messages that answer it."""
+
+    text: str
+    conversation: str
+    category: str
+    evidence: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Conversations by id, the working folder of each, and the questions."""
+
+    messages: dict[str, list[Message]]
+    folders: dict[str, str]
+    questions: list[Question]
+
+    @property
+    def sessions(self) -> dict[Key, str]:
+        """The session of each message."""
+        return {one.key: one.session for many in self.messages.values() for one in many}
+
+    def is_odd(self, question: Question) -> bool:
+        """Whether it is of the first, third, … conversation."""
+        return list(self.messages).index(question.conversation) % 2 == 0
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRight:
+    """Where the first right message and the first right session came, counted from 1."""
+
+    message: int | None
+    session: int | None
+
+
+def read_corpus(folder: Path) -> Corpus:
+    """Raises `NoCorpus`."""
+    try:
+        stored = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+        messages = {
+            one["id"]: [
+                Message(said["key"], session["id"], said["text"], said["time_ms"])
+                for session in one["sessions"]
+                for said in session["messages"]
+            ]
+            for one in stored["conversations"]
+        }
+        folders = {one["id"]: one["cwd"] for one in stored["conversations"]}
+        questions = [
+            Question(one["text"], one["conversation"], one["category"], frozenset(one["evidence"]))
+            for one in stored["questions"]
+        ]
+    except OSError as error:
+        raise NoCorpus(f"{folder / 'corpus.json'} cannot be read: {error.strerror}") from error
+    except (ValueError, LookupError, TypeError) as error:
+        raise NoCorpus(f"{folder / 'corpus.json'} is no corpus of questions: {error!r}") from error
+    return Corpus(messages, folders, questions)
+
+
+def measure_recall(folder: Path, advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Read a corpus, index its histories in a scratch folder and ask all its questions."""
+    corpus = read_corpus(folder)
+    with _indexed(folder / "histories", advance) as index:
+        times: list[float] = []
+        orders = {
+            "foredeck": _timed(_by_foredeck(corpus, index), times),
+            "plain_fts5": _by_plain(corpus, lambda texts: plain_fts5(texts, "porter unicode61")),
+            "plain_bm25": _by_plain(corpus, plain_bm25),
+        }
+        found = {name: _all_found(corpus, order, advance) for name, order in orders.items()}
+        exact = _exact(corpus, index)
+    return {
+        "questions": len(corpus.questions),
+        "messages": len(corpus.sessions),
+        "exact": exact,
+        "latency_cpu_ms": quantiles(times),
+        **{part: _compared(found, chosen) for part, chosen in _parts(corpus).items()},
+    }
+
+
+@contextmanager
+def _indexed(histories: Path, advance: Callable[[], None]) -> Iterator[SearchIndex]:
+    with tempfile.TemporaryDirectory(prefix="foredeck-recall-") as scratch:
+        home = Path(scratch)
+        with closing(open_sqlite(home / "foredeck.db")) as store:
+            ingest_files(store, history_files([histories]))
+            with Follower(store, load_layer("search"), home) as follower:
+                follower.catch_up(advance)
+                yield SearchIndex(follower.db)
+
+
+def _by_foredeck(corpus: Corpus, index: SearchIndex) -> Order:
+    keys = _keys(corpus)
+    scopes: dict[str, list[str]] = defaultdict(list)
+    for session, folder in index.folders().items():
+        scopes[folder].append(session)
+
+    def order(question: Question) -> list[Key]:
+        sessions = scopes[corpus.folders[question.conversation]]
+        ranked = ranked_entries(index, question.text, Filters(tuple(sessions)), ENOUGH).best
+        return _messages(index, ranked, keys)
+
+    return order
+
+
+def _by_plain(corpus: Corpus, make: Callable[[Sequence[str]], PlainOrder]) -> Order:
+    orders = {
+        name: make([one.text for one in messages]) for name, messages in corpus.messages.items()
+    }
+
+    def order(question: Question) -> list[Key]:
+        messages = corpus.messages[question.conversation]
+        return [messages[number].key for number in orders[question.conversation](question.text)]
+
+    return order
+
+
+def _timed(order: Order, times: list[float]) -> Order:
+    """The same, and the milliseconds of the processor that each question takes."""
+
+    def timed(question: Question) -> list[Key]:
+        start = time.process_time()
+        found = order(question)
+        times.append(1000 * (time.process_time() - start))
+        return found
+
+    return timed
+
+
+def _all_found(corpus: Corpus, order: Order, advance: Callable[[], None]) -> list[FirstRight]:
+    sessions = corpus.sessions
+    found = []
+    for question in corpus.questions:
+        keys = order(question)
+        right = {sessions[key] for key in question.evidence if key in sessions}
+        met = list(dict.fromkeys(sessions[key] for key in keys))
+        found.append(FirstRight(_first(keys, question.evidence), _first(met, right)))
+        advance()
+    return found
+
+
+def _first(found: Iterable[str], right: Iterable[str]) -> int | None:
+    wanted = set(right)
+    return next((place for place, one in enumerate(found, 1) if one in wanted), None)
+
+
+def _parts(corpus: Corpus) -> dict[str, list[int]]:
+    """The questions that are reported together, by their numbers."""
+    parts: dict[str, list[int]] = {"all": [], "odd": [], "even": []}
+    for number, question in enumerate(corpus.questions):
+        half = "odd" if corpus.is_odd(question) else "even"
+        for part in ("all", half, question.category):
+            parts.setdefault(part, []).append(number)
+    return parts
+
+
+def _compared(found: dict[str, list[FirstRight]], numbers: Sequence[int]) -> dict[str, Any]:
+    """The figures of each search, and by how much foredeck is ahead of FTS5, with the bounds
+    within which 95% of resamples of the questions lie."""
+    chosen = {name: [one[number] for number in numbers] for name, one in found.items()}
+    ours, plain = chosen["foredeck"], chosen["plain_fts5"]
+    gain = [_among(a.message, 10) - _among(b.message, 10) for a, b in zip(ours, plain, strict=True)]
+    return {
+        "questions": len(numbers),
+        **{name: _figures(one) for name, one in chosen.items()},
+        "ahead_of_fts5_hit@10": [round(100 * share, 1) for share in interval(gain)],
+    }
+
+
+def exact_queries(corpus: Corpus, index: SearchIndex, count: int) -> list[tuple[str, Key]]:
+    """Queries of three words, none of them rare, that exactly one message of all has."""
+    chance = random.Random(1)
+    messages = [one for many in corpus.messages.values() for one in many]
+    chance.shuffle(messages)
+    found: list[tuple[str, Key]] = []
+    for message in messages:
+        words = dict.fromkeys(word.lower() for word in WORD.findall(message.text) if len(word) > 3)
+        usual = [word for word in words if word not in STOP_WORDS]
+        terms = parse_query(" ".join(chance.sample(usual, min(3, len(usual)))))
+        if len(terms) == 3 and _has_one(terms, index):
+            found.append((" ".join(term.text for term in terms), message.key))
+        if len(found) == count:
+            break
+    return found
+
+
+def _has_one(terms: Sequence[Term], index: SearchIndex) -> bool:
+    """Whether the words are usual, and one message has all of them."""
+    extent = index.extent(None)
+    holders = [set(index.find(term, extent, Filters()).strengths) for term in terms]
+    return min(map(len, holders)) >= USUAL and len(set.intersection(*holders)) == 1
+
+
+def _exact(corpus: Corpus, index: SearchIndex) -> dict[str, float]:
+    """How often the one message that has all three words comes first, and among the first three."""
+    queries = exact_queries(corpus, index, EXACT)
+    keys = _keys(corpus)
+    places = []
+    for query, key in queries:
+        found = _messages(index, ranked_entries(index, query, Filters(), 3).best[:3], keys)
+        places.append(_first(found, [key]))
+    shares = {f"hit@{most}": _share([_among(place, most) for place in places]) for most in (1, 3)}
+    return {"queries": len(queries), **shares}
+
+
+def _keys(corpus: Corpus) -> dict[tuple[str, int], Key]:
+    """Messages by what tells a hit: its session and its time."""
+    messages = (one for many in corpus.messages.values() for one in many)
+    return {(one.session, one.time_ms): one.key for one in messages}
+
+
+def _messages(
+    index: SearchIndex, ranked: Sequence[Ranked], keys: dict[tuple[str, int], Key]
+) -> list[Key]:
+    entries = index.entries(one.id for one in ranked)
+    places = ((entries[one.id].session or "", entries[one.id].time_ms) for one in ranked)
+    return [keys[place] for place in places if place in keys]
+
+
+def _figures(found: Sequence[FirstRight]) -> dict[str, float]:
+    """Percentages: of messages, and of sessions in the order of their best message."""
+    messages, sessions = [one.message for one in found], [one.session for one in found]
+    return {
+        **{
+            f"hit@{most}": _share([_among(place, most) for place in messages])
+            for most in (1, 5, 10)
+        },
+        "mrr": _share([1 / place if place else 0.0 for place in messages]),
+        "session_hit@1": _share([_among(place, 1) for place in sessions]),
+        "session_mrr": _share([1 / place if place else 0.0 for place in sessions]),
+    }
+
+
+def _among(place: int | None, most: int) -> float:
+    return float(place is not None and place <= most)
+
+
+def _share(values: Sequence[float]) -> float:
+    return round(100 * sum(values) / max(1, len(values)), 1)
+
+
+def interval(values: Sequence[float], seed: int = 1) -> tuple[float, float, float]:
+    """The mean, and between which bounds 95% of the means of resamples lie."""
+    chance, count = random.Random(seed), len(values)
+    means = sorted(sum(chance.choices(values, k=count)) / count for _ in range(SAMPLES))
+    return sum(values) / count, means[SAMPLES // 40], means[-SAMPLES // 40]

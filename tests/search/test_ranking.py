@@ -1,0 +1,109 @@
+"""How a score comes about, apart from any database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from foredeck.search.ranking import (
+    HALF_LIFE_MS,
+    NEAR,
+    RECENCY,
+    Candidate,
+    FoundWord,
+    Ranked,
+    by_session,
+    own_scores,
+    rank,
+    rarity,
+    rarity_within,
+)
+from foredeck.search.words import Period
+
+
+def ranked(
+    words: Mapping[str, Mapping[int, float]],
+    *candidates: Candidate,
+    periods: Collection[Period] = (),
+) -> list[Ranked]:
+    """The order where each word is worth 1."""
+    found = [FoundWord(text, strengths, 1.0) for text, strengths in words.items()]
+    known = {one.id: one for one in candidates}
+
+    def describe(ids: Collection[int]) -> dict[int, Candidate]:
+        return {id: known[id] for id in ids if id in known}
+
+    return rank(found, own_scores(found), list(periods), describe, 10).best
+
+
+def text(id: int, kind: str = "bash", session: int | None = 1, time_ms: int = 0) -> Candidate:
+    return Candidate(id, kind, session, time_ms)
+
+
+def test_each_word_counts_by_the_better_of_its_own_strength_and_a_share_of_a_neighbours() -> None:
+    words = {"fox": {1: 1.0}, "owl": {2: 1.0, 3: 0.2}, "elk": {9: 1.0}}
+    found = {one.id: one for one in ranked(words, *(text(id) for id in (1, 2, 3, 9)))}
+    assert found[2].own == 1.0
+    assert found[2].lent == NEAR[0]
+    assert (found[2].words, found[2].near) == (("owl",), ("fox",))
+    assert found[3].own + found[3].lent == NEAR[0] + NEAR[1]
+    assert found[9].lent == 0
+
+
+def test_a_text_that_lacks_all_words_is_brought_in_by_its_neighbours_of_the_same_session() -> None:
+    words = {"fox": {2: 1.0}, "elk": {9: 1.0}}
+    session = [text(1), text(2), text(3, session=2), text(9, session=None), text(10, session=None)]
+    assert [one.id for one in ranked(words, *session)] == [9, 2, 1]
+
+
+def test_where_a_text_holds_all_words_the_others_come_after_it() -> None:
+    words = {"fox": {1: 2.0, 5: 0.3}, "owl": {2: 2.0, 5: 0.3}}
+    order = ranked(words, text(1, "user"), text(2, "user"), text(3), text(5, session=2))
+    # The first two have more by themselves; the third has nothing.
+    assert [one.id for one in order] == [2, 1, 5]
+    weaker = {"fox": {1: 0.5, 5: 0.3}, "owl": {2: 0.5, 5: 0.3}}
+    order = ranked(weaker, text(1, "user"), text(2, "user"), text(5, session=2))
+    assert [one.id for one in order] == [5, 2, 1]
+    assert order[1].held_back < 1
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"), [("user", "assistant"), ("bash", "thinking"), ("read", "file")]
+)
+def test_some_kinds_of_texts_count_more(better: str, worse: str) -> None:
+    order = ranked({"fox": {1: 1.0, 5: 1.0}}, text(1, better), text(5, worse))
+    assert [one.id for one in order] == [1, 5]
+
+
+def test_the_newest_is_raised_by_the_share_and_halves_with_time() -> None:
+    strengths = {1: 1.03, 2: 1.0, 3: 1.0}
+    times = {1: 0, 2: HALF_LIFE_MS, 3: HALF_LIFE_MS * 2}
+    candidates = [text(id, session=id, time_ms=time_ms) for id, time_ms in times.items()]
+    order = ranked({"fox": strengths}, *candidates)
+    assert [one.id for one in order] == [1, 3, 2]
+    assert order[1].score == 1 + RECENCY
+    assert order[2].score == 1 + RECENCY / 2
+
+
+def test_a_period_adds_its_rarity_among_the_texts() -> None:
+    february, march = 1_770_000_000_000, 1_773_000_000_000
+    candidates = [text(id, session=id, time_ms=february) for id in (1, 2)]
+    candidates.append(text(3, session=3, time_ms=march))
+    order = ranked({"fox": {1: 1.0, 2: 1.0, 3: 1.0}}, *candidates, periods=[Period(month=3)])
+    assert [(one.id, one.dated) for one in order[:2]] == [(3, rarity(1, 3)), (2, 0)]
+
+
+def test_a_short_scope_takes_over_how_rare_words_are_elsewhere() -> None:
+    assert rarity_within(1, 5, 0.5) < rarity_within(1, 5, 0.001)
+    assert rarity_within(0, 0, 0.5) == pytest.approx(rarity(50, 100))
+
+
+def test_a_session_with_several_hits_comes_before_one_with_a_better_one() -> None:
+    words = {"fox": {1: 1.0, 10: 0.8, 20: 0.8}}
+    order = ranked(words, text(1, session=1), text(10, session=2), text(20, session=2))
+    assert [one.id for one in order] == [1, 20, 10]
+    assert {s: [hit.id for hit in hits] for s, hits in by_session(order).items()} == {
+        2: [20, 10],
+        1: [1],
+    }
