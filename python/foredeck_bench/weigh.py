@@ -2,50 +2,76 @@
 
     python -m foredeck_bench.weigh [--jobs N] [--variant NAME:KEY=VALUE,...]... PATH...
 
-Each PATH is a set of its own, so that what was found on one can be tested on another. What plain
-Pi costs and shows stands first; without compaction it shows all that a recording holds. The first
-variant is what the others are compared with; without any it is the default. For each of the others
-it is said by repository what it changes, and what it changes over all repositories but one: a rule
-that pays in only one of them has learned that one.
+Each PATH is a set of its own, so that what was found on one can be tested on another. First stand
+what plain Pi costs and shows, without compaction all that a recording holds; the simple rules that
+a user could have had instead; and the least that a session could cost with hindsight, `reached`
+being the share of that saving. The first variant is what the others are compared with; without any
+it is the default. For each of the others a table says by repository what it changes, and what it
+changes over all repositories but one: a rule that pays in only one of them has learned that one.
+Last come the sessions in which the first variant costs more than the best of the simple rules, by
+over 2% and 2,000 tokens (the column `over` counts them), or all sessions (--sessions).
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
 from argparse import ArgumentParser, ArgumentTypeError
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from foredeck.accounting.comparison import PLAIN, WITHOUT, Comparison
-from foredeck.accounting.judge import Judgement, Rule
+from foredeck.accounting.comparison import LOWER, PLAIN, WITHOUT, Comparison, is_beyond
+from foredeck.accounting.judge import Judgement, SessionFacts
 from foredeck.cli.output import table
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
-from foredeck.histories.recordings import find_recordings
-from foredeck.lookup.texts import counted
+from foredeck.histories.recordings import find_recordings, load_recording, stem_of
+from foredeck.hosts.pi.transcripts import Transcript
+from foredeck.lookup.texts import counted, short_count
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import replay_file
+from foredeck.replay.run import judge_replay
+from foredeck_bench.hindsight import hindsight_cost
+from foredeck_bench.made import on_wire, unsealed
+from foredeck_bench.masking import masked_prompts
 
 HEAD = (
-    *("", "cost", "all-in", "edits", "names", "code", "bare", "own"),
+    *("", "cost", "reached", "all-in", "edits", "names", "code", "bare", "own"),
     *("worst", "over", "rebases"),
 )
 
-Judged = Mapping[str, Judgement]
-"""What one session came to, by row."""
+MASKED = "the newest 10 results, others masked"
+SIMPLE = (PLAIN, LOWER, MASKED)
+"""What a user could have had instead. The summaries of Pi's compactions are not charged."""
+
+RIVALS = (PLAIN, WITHOUT, LOWER, MASKED)
+
+HINDSIGHT = "with hindsight"
+
+Load = Callable[[Path], Transcript]
+"""Reads a recorded session, as it was or as another wire would have carried it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """One session: the repository that it is from, and its judgements."""
+    """One session: its name, the repository that it is from, its judgements by row, and the least
+    that it could cost with hindsight."""
 
+    name: str
     repository: str
-    judged: Judged
+    judged: Mapping[str, Judgement]
+    hindsight: float
+
+    @property
+    def best_simple(self) -> str:
+        """The simple rule that costs least."""
+        return min(SIMPLE, key=lambda rule: self.judged[rule].cost)
+
+    def is_dearer(self, row: str) -> bool:
+        """Whether a row costs more than the best of the simple rules, by more than a little."""
+        return is_beyond(self.judged[row], self.judged[self.best_simple])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,23 +83,30 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--variant", type=_variant, action="append", default=[], help="NAME:KEY=VALUE,KEY=VALUE"
     )
+    parser.add_argument("--sessions", action="store_true", help="print a line for each session")
+    parser.add_argument("--wire", help="as if this wire had carried all answers")
+    parser.add_argument("--unsealed", action="store_true", help="as if no reasoning was sealed")
     asked = parser.parse_args(arguments)
+    load = partial(_load, asked.wire, asked.unsealed)
     variants = [
         ReplayOptions(name=name, settings=settings, cache=asked.cache)
         for name, settings in asked.variant or [("default", ())]
     ]
     try:
         for path in asked.paths:
-            sessions = weigh(find_recordings([path]), variants, asked.jobs)
+            sessions = weigh(find_recordings([path]), variants, asked.jobs, load)
             print(f"\n{path.name}: {counted(len(sessions), 'session')}\n")
-            print("\n".join(report(sessions, [each.name for each in variants])))
+            names = [each.name for each in variants]
+            print("\n".join(report(sessions, names, by_session=asked.sessions)))
     except ForedeckError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     return 0
 
 
-def weigh(paths: Sequence[Path], variants: Sequence[ReplayOptions], jobs: int) -> list[Weighed]:
+def weigh(
+    paths: Sequence[Path], variants: Sequence[ReplayOptions], jobs: int, load: Load = load_recording
+) -> list[Weighed]:
     """Replay each session with each variant, the sessions in their order.
 
     Raises `ForedeckError` where one cannot be replayed.
@@ -81,31 +114,69 @@ def weigh(paths: Sequence[Path], variants: Sequence[ReplayOptions], jobs: int) -
     with Progress("replaying", total=len(paths)) as progress:
         found: list[Weighed] = []
         with ProcessPoolExecutor(max_workers=jobs) as pool:
-            for path, each in zip(paths, pool.map(partial(_weighed, variants), paths), strict=True):
+            for path, each in zip(
+                paths, pool.map(partial(_weighed, variants, load), paths), strict=True
+            ):
                 found.append(each)
                 progress.advance(note=path.name)
     return found
 
 
-def report(sessions: Sequence[Weighed], names: Sequence[str]) -> Iterator[str]:
-    """The lines of a set: a table of all, then what each variant changes by repository."""
+def report(
+    sessions: Sequence[Weighed], names: Sequence[str], *, by_session: bool = False
+) -> Iterator[str]:
+    """The lines of a set: a table of all, what each variant changes by repository, and the sessions
+    that cost more than the best of the simple rules, or all."""
     plain = _sum(sessions, PLAIN)
-    rows = [_row(name, sessions, plain) for name in (PLAIN, WITHOUT, *names)]
-    yield table([HEAD, *rows])
+    bound = sum(session.hindsight for session in sessions)
+    rows = [_row(name, sessions, plain, bound) for name in (*RIVALS, *names)]
+    best = (HINDSIGHT, _share(bound, plain.cost), "100.0", *[""] * (len(HEAD) - 3))
+    yield table([HEAD, *rows, best])
     for name in names[1:]:
         yield f"\n{name}, against {names[0]}, in points of all-in and of edits in view:"
         yield from _by_repository(sessions, names[0], name)
+    listed = [each for each in sessions if by_session or each.is_dearer(names[0])]
+    if listed:
+        yield f"\n{names[0]}, in tokens of uncached input, against the best of the simple rules:"
+        yield table([_SESSION_HEAD, *(_session_row(each, names[0]) for each in listed)])
 
 
-def _weighed(variants: Sequence[ReplayOptions], path: Path) -> Weighed:
-    first, *others = variants
-    comparison = Comparison(Rule(first.cache, first.ttl_s))
-    with tempfile.TemporaryDirectory(prefix="foredeck-weigh-", ignore_cleanup_errors=True) as home:
-        result = replay_file(path, Path(home), first, comparison, others)
-    if result.error or result.invalid_prompts:
-        raise ForedeckError(f"{path.name}: {result.error or 'invalid prompts'}")
+_SESSION_HEAD = ("", "calls", "cost", "with hindsight", "best", "costs", "dearer", "over")
+
+
+def _session_row(session: Weighed, name: str) -> tuple[str, ...]:
+    ours, best = session.judged[name], session.best_simple
+    least = session.judged[best].cost
+    return (
+        session.name,
+        str(ours.calls),
+        short_count(round(ours.cost)),
+        short_count(round(session.hindsight)),
+        best,
+        short_count(round(least)),
+        f"{ours.cost - least:+,.0f} ({100 * (ours.cost / least - 1):+.1f}%)" if least else "-",
+        "over" if session.is_dearer(name) else "",
+    )
+
+
+def _load(wire: str | None, is_unsealed: bool, path: Path) -> Transcript:
+    transcript = load_recording(path)
+    if is_unsealed:
+        transcript = unsealed(transcript)
+    return on_wire(transcript, wire) if wire else transcript
+
+
+def _weighed(variants: Sequence[ReplayOptions], load: Load, path: Path) -> Weighed:
+    transcript = load(path)
+    facts, rule = SessionFacts.of(transcript), variants[0].rule()
+    comparison = Comparison(rule)
+    comparison.add_plain(transcript, facts)
+    comparison.add_prompts(MASKED, transcript, facts, masked_prompts(transcript))
+    for each in variants:
+        comparison.add(each.label, judge_replay(transcript, facts, each, comparison))
     judged = {row: listed[0] for row, listed in comparison.rows.items()}
-    return Weighed(repository_of(path), judged)
+    bound = hindsight_cost(transcript, facts, rule)
+    return Weighed(stem_of(path), repository_of(path), judged, bound)
 
 
 def repository_of(path: Path) -> str:
@@ -129,20 +200,22 @@ def _sum(sessions: Sequence[Weighed], row: str) -> Judgement:
     return total
 
 
-def _row(name: str, sessions: Sequence[Weighed], plain: Judgement) -> tuple[str, ...]:
+def _row(name: str, sessions: Sequence[Weighed], plain: Judgement, bound: float) -> tuple[str, ...]:
     told = _sum(sessions, name)
     pairs = [(each.judged[name].cost, each.judged[PLAIN].cost) for each in sessions]
-    beyond = sum(ours - theirs > max(0.02 * theirs, 2000) for ours, theirs in pairs)
+    dearer = sum(each.is_dearer(name) for each in sessions)
     return (
         name,
-        *(_share(part, plain.cost) for part in (told.cost, told.all_in)),
+        _share(told.cost, plain.cost),
+        _share(plain.cost - told.cost, plain.cost - bound),
+        _share(told.all_in, plain.cost),
         _share(told.edits_seen, told.edits),
         _share(told.names_seen, told.names),
         _share(told.code_names_seen, told.code_names),
         _share(told.code_names_itself, told.code_names),
         f"{_share(told.own_words_seen, told.own_words)} of {told.own_words}",
         _share(*max(pairs, key=lambda pair: pair[0] / (pair[1] or 1))),
-        str(beyond),
+        str(dearer),
         " ".join(f"{reason} {count}" for reason, count in sorted(told.rebases.items())),
     )
 

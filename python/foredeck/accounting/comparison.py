@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.accounting.judge import Judge, Judgement, Rule, SessionFacts
 from foredeck.accounting.plain import compactions_at, plain_prompts
 from foredeck.context.cache.economics import definition_chars
-from foredeck.hosts.pi.transcripts import Compaction, Transcript
+from foredeck.hosts.pi.transcripts import Message, Transcript
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 
 PLAIN = "plain Pi"
@@ -51,21 +51,25 @@ class Comparison:
             (WITHOUT, []),
             (LOWER, lower),
         ):
-            self.add(row, self._plain(transcript, facts, compactions))
+            self.add_prompts(row, transcript, facts, plain_prompts(transcript, compactions))
+
+    def add_prompts(
+        self,
+        row: str,
+        transcript: Transcript,
+        facts: SessionFacts,
+        prompts: Iterable[list[Message]],
+    ) -> None:
+        """Judge prompts that need nothing of ours, one for each call of a session."""
+        judge = Judge(facts, self.rule)
+        for call, prompt in zip(transcript.calls, prompts, strict=True):
+            judge.see(call, prompt)
+        self.add(row, judge.judgement)
 
     def table(self) -> list[dict[str, Any]]:
         """The rows as shown to the user; shares are of plain Pi's cost."""
         base = self.rows.get(PLAIN, [])
         return [_row(name, judged, base, self.rule) for name, judged in self.rows.items()]
-
-    def _plain(
-        self, transcript: Transcript, facts: SessionFacts, compactions: list[Compaction]
-    ) -> Judgement:
-        judge = Judge(facts, self.rule)
-        prompts = plain_prompts(transcript, compactions)
-        for call, prompt in zip(transcript.calls, prompts, strict=True):
-            judge.see(call, prompt)
-        return judge.judgement
 
 
 def _row(
@@ -87,7 +91,7 @@ def _row(
         },
         "worst_percent": round(100 * max(shares), 1) if shares else None,
         "most_dearer": round(max(dearer)) if dearer else None,
-        "beyond_limit": sum(map(_is_beyond, judged, base)),
+        "beyond_limit": sum(map(is_beyond, judged, base)),
         "edit_evidence_percent": _percent(total.edits_seen, total.edits),
         "identifier_evidence_percent": _percent(total.names_seen, total.names),
         "bare_identifier_evidence_percent": _percent(total.names_itself, total.names),
@@ -103,9 +107,10 @@ def _row(
     }
 
 
-def _is_beyond(ours: Judgement, plain: Judgement) -> bool:
-    """Whether a session costs more than plain Pi's by more than is allowed."""
-    return ours.cost - plain.cost > max(DEARER_SHARE * plain.cost, DEARER_TOKENS)
+def is_beyond(ours: Judgement, other: Judgement) -> bool:
+    """Whether a session costs more than by another rule, such as plain Pi's, by more than is
+    allowed."""
+    return ours.cost - other.cost > max(DEARER_SHARE * other.cost, DEARER_TOKENS)
 
 
 def _sum(judged: Sequence[Judgement], rule: Rule) -> Judgement:

@@ -54,9 +54,10 @@ def replay_file(
             clear_prompts(options.prompts / stem_of(path))
         facts = SessionFacts.of(transcript)
         judge = comparison.judge(facts, options.definition_tokens)
-        _drive(home, transcript, options, result, judge)
+        _drive(home, transcript, options, judge, result)
         result.add_records(_records(transcript.id, options.config(home)))
-        judged = [judge.judgement, *(_judge(transcript, facts, o, comparison) for o in others)]
+        others_judged = (judge_replay(transcript, facts, each, comparison) for each in others)
+        judged = [judge.judgement, *others_judged]
         comparison.add_plain(transcript, facts)
         for each, judgement in zip((options, *others), judged, strict=True):
             comparison.add(each.label, judgement)
@@ -69,10 +70,10 @@ def _drive(
     home: Path,
     transcript: Transcript,
     options: ReplayOptions,
-    result: SessionResult,
     judge: Judge,
+    result: SessionResult | None = None,
 ) -> None:
-    """Make every recorded call of a session."""
+    """Make every recorded call of a session; `result` takes in its figures."""
     with closing(ReplayedSession(home, transcript, options)) as session:
         for number, call in enumerate(transcript.calls, start=1):
             if _restarts_before(number, options.restart_every):
@@ -80,7 +81,8 @@ def _drive(
             prompt, decision = session.call(call)
             reason = decision.reason if decision.is_rebase else None
             judge.see(call, prompt, reason, session.marker)
-            result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
+            if result is not None:
+                result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
             if options.prompts is not None:
                 write_prompt(options.prompts / stem_of(transcript.path), number, call, prompt)
         if session.observer is not None:
@@ -88,17 +90,17 @@ def _drive(
             judge.judgement.asked, judge.judgement.questions = bill.cost, bill.questions
 
 
-def _judge(
+def judge_replay(
     transcript: Transcript,
     facts: SessionFacts,
     options: ReplayOptions,
     comparison: Comparison,
 ) -> Judgement:
-    """The judgement on one more way to assemble a session."""
+    """The judgement on one way to assemble a session, which is replayed for it and leaves nothing
+    behind."""
     judge = comparison.judge(facts, options.definition_tokens)
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as home:
-        unused = SessionResult(transcript.path.name)
-        _drive(Path(home), transcript, replace(options, prompts=None), unused, judge)
+        _drive(Path(home), transcript, replace(options, prompts=None), judge)
     return judge.judgement
 
 

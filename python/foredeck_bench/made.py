@@ -1,0 +1,50 @@
+"""Recorded sessions as another provider would have carried them.
+
+Whether a long turn may fold on the way depends on what seals its reasoning, and recordings hold few
+long turns in which nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from foredeck.accounting.shapes import blocks_of
+from foredeck.hosts.pi.transcripts import Message, Transcript
+
+SEALS = ("thinkingSignature", "thoughtSignature", "textSignature")
+
+
+def on_wire(transcript: Transcript, api: str) -> Transcript:
+    """The session as if every answer had come over a wire, and none from a model of Anthropic's,
+    whose seals bind on each."""
+
+    def changed(message: Message) -> Message:
+        return {**message, "api": api, "model": _renamed(str(message.get("model") or ""))}
+
+    calls = [replace(c, api=api, model=_renamed(c.model)) for c in transcript.calls]
+    return replace(_with_answers(transcript, changed), calls=calls)
+
+
+def unsealed(transcript: Transcript) -> Transcript:
+    """The session as if nothing of it had been signed or encrypted."""
+
+    def changed(message: Message) -> Message:
+        bare = [{k: v for k, v in block.items() if k not in SEALS} for block in blocks_of(message)]
+        return {**message, "content": bare} if bare else message
+
+    return _with_answers(transcript, changed)
+
+
+def _with_answers(transcript: Transcript, change: Callable[[Message], Message]) -> Transcript:
+    messages = [
+        replace(recorded, message=change(recorded.message))
+        if recorded.message.get("role") == "assistant"
+        else recorded
+        for recorded in transcript.messages
+    ]
+    return replace(transcript, messages=messages)
+
+
+def _renamed(model: str) -> str:
+    return model.replace("claude", "model")
