@@ -54,7 +54,7 @@ STORE = (
         "copying",
     ),
     *("kind", "registry", "sqlite", "session_cache", "opening"),
-    *("portable", "forgetting", "redaction", "purging"),
+    *("portable", "forgetting", "redaction", "erasing", "purging"),
 )
 
 #: The same within `xtdb`.

@@ -6,10 +6,12 @@ import re
 import sys
 import time
 from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json
@@ -17,20 +19,27 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
-from foredeck.errors import ForedeckError, StoreUnavailable
+from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.lookup.finding import find_object
 from foredeck.lookup.texts import counted, printable
+from foredeck.regular_files import read_regular
 
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.memory.user_acts import UserActs
     from foredeck.store.protocol import Head, LocalStore
-    from foredeck.store.purging import Purge
+    from foredeck.store.purging import Purge, PurgedPlace, StoreFile
     from foredeck.store.redaction import Redaction
 
 
 PATIENCE_S = 20.0
 """For a database that is told what was last written."""
+MOST_MATCHES = 1000
+"""Of different texts that patterns match: each is then looked for everywhere as it stands."""
+MOST_HOST_BYTES = 2**30
+_KEYS = ("user.key", "token")
+NAMED = 10
+"""Places that still hold a text; of more the number is said."""
 
 
 class NotPurged(ForedeckError):
@@ -41,46 +50,116 @@ class NotPurged(ForedeckError):
 
 @dataclass(slots=True)
 class _Wanted:
-    """What is to go: texts by patterns, texts as a whole, and entries of memory."""
+    """What is to go: texts as they stand, patterns, texts as a whole, texts of which no part is
+    looked for, and entries of memory."""
 
-    patterns: list[re.Pattern[str]] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
+    patterns: list[re.Pattern[str]] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)
+    exact: list[str] = field(default_factory=list)
     entries: set[str] = field(default_factory=set)
 
     def redaction(self) -> Redaction:
         from foredeck.store.redaction import Redaction
 
-        return Redaction(self.patterns, self.literals, frozenset(self.whole))
+        return Redaction(self.literals, self.patterns, self.whole, self.exact)
+
+
+@dataclass(slots=True)
+class _Result:
+    """What was purged, and what is left to do. `left`: what still holds the text; `to_do`: what
+    somebody else has to do; `host_files`: files of the host's that hold it."""
+
+    purges: list[Purge] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    to_do: list[str] = field(default_factory=list)
+    host_files: list[str] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        return not (self.left or self.to_do)
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.derived.emptying import layers_emptied
-    from foredeck.store.purging import carry_out, check_alone, finish_pending
+    from foredeck.store.purging import check_alone, finish_pending
+    from foredeck.store.redaction import Redaction
 
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")
         check_alone(config)
-        if finish_pending(config):
+        if pending := finish_pending(config):
+            _tidy(config, Redaction())
+            to_do = [text for place in pending for text in place.finish()]
             print("foredeck: a purge that was interrupted is finished now", file=sys.stderr)
             if not (args.source or args.text or args.regex):
-                return 0
-    with opened_store(args) as store, Progress("looking through the store") as progress:
+                for text in to_do:
+                    print(f"Not done: {text}")
+                return 1 if to_do else 0
+    with opened_store(args) as store, Progress("looking through the store, step") as progress:
         if not store.fetch_all(progress.advance):
             warn_of_others()
         memory = _memory(config, store)
         wanted = _wanted(args, store, memory)
-        purge = _planned(store, memory, wanted, progress)
-        if not args.dry_run and not purge.is_empty:
-            _confirm(args, purge)
+        _look_for_matches(config, wanted, progress)
+        result = _Result([_planned(config, store, memory, wanted, progress)])
+        kept = dict(_plans_of_kept(config, memory, wanted, progress))
+        result.purges += kept.values()
+        if not args.dry_run:
+            _confirm(args, result)
             if wanted.entries and memory.restore_without(wanted.entries):
-                purge = _planned(store, memory, wanted, progress)
+                result.purges[0] = _planned(config, store, memory, wanted, progress)
+    if not args.dry_run:
+        with Progress("erasing and verifying, step") as progress:
+            _carry_out(config, result, kept, wanted.redaction(), progress)
+    with opened_store(args) as store:
+        result.host_files = _host_files(store, wanted.redaction())
+    return _report(args, result)
+
+
+def _carry_out(
+    config: Config,
+    result: _Result,
+    kept: dict[StoreFile, Purge],
+    redaction: Redaction,
+    progress: Progress,
+) -> None:
+    """Take it out of every store, and of what lies beside them; then look whether it is gone."""
+    from foredeck.store.erasing import holders_in_files, holders_in_store
+    from foredeck.store.purging import ConfiguredStore, carry_out
+
+    own = ConfiguredStore(config)
+    places: list[tuple[PurgedPlace, Purge]] = [(own, result.purges[0]), *kept.items()]
+    for place, purge in places:
+        if not purge.is_empty:
             _settle(config)
-            with layers_emptied(config.home, store):
-                carry_out(config, purge)
-        files = _host_files(store, wanted)
-    return _report(args, purge, files)
+            carry_out(place, purge)
+            progress.advance(note="erased")
+    _tidy(config, redaction)
+    _settle(config)
+    for place, purge in places:
+        if not purge.is_empty or list(holders_in_files(config.home, redaction, progress.advance)):
+            result.to_do += place.finish()
+            progress.advance(note="written again")
+    for place, _ in places:
+        for store in place.wholes():
+            with closing(store):
+                found = holders_in_store(store, redaction, progress.advance)
+                result.left += [f"{place.name}: {holder}" for holder in found]
+    result.left += map(str, holders_in_files(config.home, redaction, progress.advance))
+
+
+def _tidy(config: Config, redaction: Redaction) -> None:
+    """Remove what is made again from the store, and take the text out of other files beside it."""
+    from foredeck.derived.file import FOLDER as LAYERS
+    from foredeck.store.erasing import tidy
+    from foredeck.store.session_cache import FOLDER as CACHES
+
+    def is_kept(path: Path) -> bool:
+        is_data = (config.home / "xtdb" / "data") in path.parents
+        return is_data or path.name in _KEYS or path.name.endswith(("-wal", "-shm", ".jsonl"))
+
+    tidy(config.home, redaction, (LAYERS, CACHES), is_kept)
 
 
 def _settle(config: Config) -> None:
@@ -89,6 +168,8 @@ def _settle(config: Config) -> None:
     from foredeck.store.registry import store_kind
 
     kind, end = store_kind(config.store), time.monotonic() + PATIENCE_S
+    if kind.is_one_file:
+        return None
     with closing(open_store(config)):  # which delivers while it is open
         while True:
             try:
@@ -107,24 +188,72 @@ def _memory(config: Config, store: LocalStore) -> UserActs:
     return UserActs(store, load_user(config.home), caps_of(config))
 
 
-def _planned(store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress) -> Purge:
+def _planned(
+    config: Config, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
+) -> Purge:
     from foredeck.memory.purging import vouch_again
-    from foredeck.store.purging import plan_purge
+    from foredeck.store.purging import ConfiguredStore, plan_purge
+
+    place, amend = ConfiguredStore(config), vouch_again(memory.user)
+    return plan_purge(place, store, wanted.redaction(), wanted.entries, amend, progress.advance)
+
+
+def _plans_of_kept(
+    config: Config, memory: UserActs, wanted: _Wanted, progress: Progress
+) -> Iterator[tuple[StoreFile, Purge]]:
+    """What goes of stores that were kept when others took their place. One that cannot be read is
+    found by what is looked for afterwards."""
+    from foredeck.memory.purging import vouch_again
+    from foredeck.store.purging import StoreFile, kept_stores, plan_purge
 
     amend = vouch_again(memory.user)
-    return plan_purge(store, wanted.redaction(), wanted.entries, amend, progress.advance)
+    for place in map(StoreFile, kept_stores(config)):
+        try:
+            with closing(place.open()) as store:
+                plan = plan_purge(place, store, wanted.redaction(), (), amend, progress.advance)
+        except (StoreUnavailable, Corrupt):
+            continue
+        yield place, plan
+
+
+def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> None:
+    """What the patterns match anywhere is looked for as it stands from here on: in other encodings,
+    where it is cut, and in raw files."""
+    from foredeck.memory.purging import SHORTEST_TEXT
+    from foredeck.store.erasing import found_in_files, texts_matched
+    from foredeck.store.purging import ConfiguredStore, StoreFile, kept_stores
+
+    if not wanted.patterns:
+        return
+    redaction, found = wanted.redaction(), set[str]()
+
+    def take(texts: Iterator[str]) -> None:
+        for text in texts:
+            if len(text) >= SHORTEST_TEXT:
+                found.add(text)
+            if len(found) > MOST_MATCHES:
+                raise NotPurged(f"more than {MOST_MATCHES:,} different texts match: say more of it")
+
+    take(found_in_files(config.home, redaction))
+    for place in (ConfiguredStore(config), *map(StoreFile, kept_stores(config))):
+        try:
+            for store in place.wholes():
+                with closing(store):
+                    take(texts_matched(store, redaction, progress.advance))
+        except (StoreUnavailable, Corrupt):
+            if isinstance(place, ConfiguredStore):
+                raise
+    wanted.literals += sorted(found)
 
 
 def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
     from foredeck.memory.purging import SHORTEST_TEXT, lines_in_prompts
-    from foredeck.store.redaction import literal_patterns
 
     wanted = _Wanted()
     for text in args.text:
         if len(text) < SHORTEST_TEXT:
             raise NotPurged(f"{text!r} is too short: give at least {SHORTEST_TEXT} characters")
         wanted.literals.append(text)
-    wanted.patterns += literal_patterns(wanted.literals)
     for expression in args.regex:
         try:
             wanted.patterns.append(re.compile(expression))
@@ -132,10 +261,10 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
             raise NotPurged(f"{expression!r} is no regular expression: {error}") from error
     for name in args.source:
         _want_source(wanted, store, memory, name)
-    if not wanted.patterns and not wanted.whole and not wanted.entries:
+    if wanted == _Wanted():
         raise NotPurged("say what is to go: an entry, an object, or --text PATTERN")
     entries = [entry for id in wanted.entries if (entry := memory.get(id)) is not None]
-    wanted.patterns += lines_in_prompts(store, entries)
+    wanted.exact += lines_in_prompts(store, entries)
     return wanted
 
 
@@ -162,11 +291,10 @@ def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
     """What was noted of it: wherever that is a whole text, and where it is long inside others."""
     from foredeck.model.canonical import hash_text
     from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
-    from foredeck.store.redaction import literal_patterns
 
     texts = texts_noted(store, noted_of(store, result))
     wanted.whole.update(map(hash_text, texts))
-    wanted.patterns += literal_patterns(text for text in texts if len(text) >= LONG_NOTE)
+    wanted.exact += [text for text in texts if len(text) >= LONG_NOTE]
 
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
@@ -174,66 +302,82 @@ def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
     from foredeck.memory.purging import SHORTEST_TEXT
     from foredeck.model.kinds import kind_of
     from foredeck.model.messages import LONG_STRING
-    from foredeck.store.redaction import literal_patterns
 
     document = store.get(version.id, kind_of(version.type), version.token)
     text = "" if document is None else document.content or ""
     if SHORTEST_TEXT <= len(text) < LONG_STRING:
-        wanted.literals.append(text)
-        wanted.patterns += literal_patterns([text])
+        wanted.exact.append(text)
 
 
-def _confirm(args: Namespace, purge: Purge) -> None:
+def _confirm(args: Namespace, result: _Result) -> None:
     if args.yes:
         return
     if sys.stdin.isatty():
-        print(_told(purge, "would be written again"))
+        print(_told(result, "would be written again"))
     confirm("This cannot be undone. Purge it?", nothing="nothing was purged")
 
 
-def _host_files(store: LocalStore, wanted: _Wanted) -> list[str]:
+def _host_files(store: LocalStore, redaction: Redaction) -> list[str]:
     """Files of the host's that hold the text: they are not foredeck's, and are not touched."""
-    redaction, found = wanted.redaction(), []
+    found = set()
     for head in store.query("session"):
-        path = head.fields.get("host_file")
+        if not isinstance(path := head.fields.get("host_file"), str):
+            continue
         try:
-            data = Path(path).read_bytes() if path else b""
+            data = read_regular(path, MOST_HOST_BYTES)
         except OSError:
             continue
         if redaction.data(data) != data:
-            found.append(str(path))
-    return sorted(set(found))
+            found.add(path)
+    return sorted(found)
 
 
-def _report(args: Namespace, purge: Purge, files: list[str]) -> int:
+def _report(args: Namespace, result: _Result) -> int:
     done = not args.dry_run
     if args.json:
-        described: dict[str, Any] = {
-            "purged": done,
-            "documents": len(purge.ids),
-            "versions": dict(sorted(purge.changed.items())),
-            "blobs": len(purge.stale),
-            "sessions": sorted(purge.sessions),
-            "host_files": files,
-        }
-        print_json(described)
-        return 0
-    print(_told(purge, "written again" if done else "would be written again"))
-    for path in files:
+        print_json(
+            {
+                "purged": done and result.is_done,
+                "documents": sum(len(purge.ids) for purge in result.purges),
+                "versions": dict(sorted(_versions(result).items())),
+                "blobs": sum(len(purge.stale) for purge in result.purges),
+                "sessions": sorted(set().union(*(purge.sessions for purge in result.purges))),
+                "left": result.left,
+                "to_do": result.to_do,
+                "host_files": result.host_files,
+            }
+        )
+        return 0 if result.is_done else 1
+    print(_told(result, "written again" if done else "would be written again"))
+    if result.left:
+        print("Not done. These still hold it:")
+        for place in result.left[:NAMED]:
+            print(printable(f"  {place}"))
+        if len(result.left) > NAMED:
+            print(f"  and {len(result.left) - NAMED:,} more")
+    for text in result.to_do:
+        print(f"Not done: {text}")
+    for path in result.host_files:
         print(printable(f"Pi's own file still holds it: {path}"))
-    if done and not purge.is_empty:
-        print("`foredeck vacuum` gives the space back to the disk.")
-    return 0
+    if done and result.is_done:
+        print("Nothing in the state folder holds it any more: everything was read again.")
+    return 0 if result.is_done else 1
 
 
-def _told(purge: Purge, what: str) -> str:
-    if purge.is_empty:
-        return "Nothing that is stored holds it."
-    versions = sum(purge.changed.values())
+def _versions(result: _Result) -> Counter[str]:
+    return sum((Counter(purge.changed) for purge in result.purges), Counter())
+
+
+def _told(result: _Result, what: str) -> str:
+    if all(purge.is_empty for purge in result.purges):
+        return "No version and no text that is stored holds it."
+    documents = sum(len(purge.ids) for purge in result.purges)
+    texts = sum(len(purge.stale) for purge in result.purges)
+    sessions = set().union(*(purge.sessions for purge in result.purges))
     return (
-        f"{counted(len(purge.ids), 'document')} and {counted(len(purge.stale), 'text')} {what}: "
-        f"{counted(versions, 'version')} in which it stands as [purged]. Prompts of "
-        f"{counted(len(purge.sessions), 'session')} are not byte for byte what was sent any more."
+        f"{counted(documents, 'document')} and {counted(texts, 'text')} {what}: "
+        f"{counted(_versions(result).total(), 'version')} in which it stands as [purged]. Prompts "
+        f"of {counted(len(sessions), 'session')} are not byte for byte what was sent any more."
     )
 
 
@@ -263,13 +407,17 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Put a text out of everything that is stored: all versions of files, messages, tool\n"
+        "Remove a text from everything in the state folder: all versions of files, messages, tool\n"
         "results, notes, memory, and the recorded prompts, in which [purged] stands for it, and\n"
-        "which are not byte for byte what was sent any more. The index of `foredeck search` is\n"
-        "emptied and made again. With an entry of memory, or an object, all that came from it\n"
-        "goes, and what had made room for it comes back. Files on your disk, Pi's own session\n"
-        "files (which are named), exports, backups and other machines' copies are not reached.\n"
-        "End Pi first. One that is interrupted is finished by the next `foredeck purge`."
+        "which are not byte for byte what was sent any more. Where a text was cut, eight\n"
+        "characters of it at the cut are enough. The index of `foredeck search` is emptied and\n"
+        "made again. With an entry of memory, or an object, all that came from it goes, and what\n"
+        "had made room for it comes back. Then everything is read again: exit code 1 says that\n"
+        "something still holds the text, or that somebody else has to do something, and names it.\n"
+        "A node of XTDB that foredeck runs is stopped for it and started again. Files on your\n"
+        "disk, Pi's own session files (which are named), exports, backups and other machines'\n"
+        "copies are not reached. End Pi first. One that is interrupted is finished by the next\n"
+        "`foredeck purge`."
     ),
     example="foredeck purge --text sk-live-51H8 --dry-run",
     configure=_configure,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import cast
 
@@ -14,7 +13,6 @@ from foredeck.model.documents import Document
 from foredeck.model.memory import MemoryDocument
 from foredeck.store.protocol import Store
 from foredeck.store.purging import Amend
-from foredeck.store.redaction import literal_patterns
 
 SHORTEST_TEXT = 6
 """Characters of a text that is looked for as it stands: a shorter one is a part of many words."""
@@ -35,12 +33,8 @@ def said_by_tool(memory: MemoryReader, turn: str | None) -> list[MemoryEntry]:
     return [each for entry in said for each in family_of(memory, entry.id)]
 
 
-def lines_in_prompts(store: Store, entries: Iterable[MemoryEntry]) -> list[re.Pattern[str]]:
-    """What finds the lines that entries have had in prompts, in all their versions."""
-    return literal_patterns(sorted(set(_lines(store, entries)), key=len, reverse=True))
-
-
-def _lines(store: Store, entries: Iterable[MemoryEntry]) -> Iterator[str]:
+def lines_in_prompts(store: Store, entries: Iterable[MemoryEntry]) -> Iterator[str]:
+    """The lines that entries have had in prompts, in all their versions."""
     for entry in entries:
         for version in store.history(entry.id):
             document = MemoryDocument.model_validate(dict(version.fields))

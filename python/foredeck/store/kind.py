@@ -134,6 +134,20 @@ class StoreKind(ABC):
         """Take documents and blobs out of it for good, wherever this machine can reach them.
         Raises `Conflict` where somebody has taken up some of it since `looked`."""
 
+    def other_blobs(
+        self,
+        config: Config,  # noqa: ARG002
+        known: Collection[str],  # noqa: ARG002
+    ) -> Iterator[tuple[str, bytes]]:
+        """Blobs with their hashes that are in none of these: what only a database has."""
+        return iter(())
+
+    @abstractmethod
+    def finish_erasing(self, config: Config) -> list[str]:
+        """After `erase`, which marks as free what it cannot overwrite: let nothing of it be left in
+        the files of the store. What this machine cannot do is returned, as what somebody who looks
+        after the database has to do; none: it is done."""
+
     @abstractmethod
     def back_up(
         self, config: Config, target: Path, report: Report, *, verify: bool

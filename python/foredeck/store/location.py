@@ -45,6 +45,7 @@ NETWORK_FILESYSTEMS = frozenset(
 
 _MOUNTS = Path("/proc/self/mounts")
 _OCTAL = re.compile(r"\\([0-7]{3})")
+_DRAFT = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
 def make_private_file(path: Path) -> None:
@@ -75,6 +76,11 @@ def private_draft(target: Path) -> Iterator[IO[bytes]]:
     """
     with draft_beside(target) as draft, draft.open("wb") as file:
         yield file
+
+
+def is_draft(path: Path) -> bool:
+    """Whether a file is named like a draft, which a killed process may have left behind."""
+    return _DRAFT.fullmatch(path.name) is not None
 
 
 @contextmanager

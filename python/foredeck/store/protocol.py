@@ -200,6 +200,9 @@ class LocalStore(Store, Protocol):
         again. Raises `StoreUnavailable` where some are only in XTDB, which is away.
         """
 
+    def digests(self, after: str, limit: int) -> Sequence[str]:
+        """SHA-256 of the blobs here that come after `after`, in ascending order."""
+
     def fetch_all(self, advance: Advance = lambda: None) -> bool:
         """Bring here what only a database has, so that `changes_since` lists it; whether nothing
         is left there, as far as can be told. Waits for the database, if that answers: not for

@@ -8,10 +8,10 @@ which is written first: an interrupted purge is finished by the next one.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,13 @@ from pydantic import ValidationError
 
 from foredeck.config import Config
 from foredeck.errors import Conflict, Corrupt, ForedeckError
+from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of, rank_of
+from foredeck.model.portions import portions
+from foredeck.model.records import nickname_id
 from foredeck.model.user_objects import user_object_id
+from foredeck.regular_files import open_to_read
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.location import holders, private_draft
 from foredeck.store.opening import PENDING_PURGE
@@ -37,9 +41,10 @@ from foredeck.store.protocol import (
     silent,
 )
 from foredeck.store.redaction import OWN_WORDS, Redaction, Renaming
-from foredeck.store.references import in_message, references
+from foredeck.store.references import RECORDS, references
 from foredeck.store.registry import store_kind
-from foredeck.store.session_cache import drop_cached
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.whole import WholeStore, digests_of
 
 _CHUNK = 500
 
@@ -77,14 +82,106 @@ class Purge:
         return not self.ids and not self.stale
 
 
+class PurgedPlace(ABC):
+    """A store that something is purged from. `name`: what a user calls it; `pending`: what an
+    interrupted purge still has to write."""
+
+    name: str
+    pending: Path
+    is_one_file = True
+
+    @abstractmethod
+    def open(self) -> LocalStore:
+        """Open it. Raises `StoreUnavailable`."""
+
+    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
+        """The blobs of which the opened store knows nothing."""
+        return iter(())
+
+    @abstractmethod
+    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
+        """See `StoreKind.erase`."""
+
+    @abstractmethod
+    def finish(self) -> list[str]:
+        """See `StoreKind.finish_erasing`."""
+
+    @abstractmethod
+    def wholes(self) -> Iterator[WholeStore]:
+        """All that holds something of it, one after the other, to be closed. Raises
+        `StoreUnavailable`."""
+
+
+class ConfiguredStore(PurgedPlace):
+    """The store that the configuration names."""
+
+    name = "the store"
+
+    def __init__(self, config: Config) -> None:
+        self._config, self._kind = config, store_kind(config.store)
+        self.pending = config.home / PENDING_PURGE
+        self.is_one_file = self._kind.is_one_file
+
+    def open(self) -> LocalStore:
+        """See `PurgedPlace.open`."""
+        return self._kind.open(self._config, notify=silent, lazy=True)
+
+    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:
+        """See `PurgedPlace.other_blobs`."""
+        return self._kind.other_blobs(self._config, known)
+
+    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
+        """See `PurgedPlace.erase`."""
+        self._kind.erase(self._config, ids, blobs, looked)
+
+    def finish(self) -> list[str]:
+        """See `PurgedPlace.finish`."""
+        return self._kind.finish_erasing(self._config)
+
+    def wholes(self) -> Iterator[WholeStore]:
+        """See `PurgedPlace.wholes`."""
+        yield self._kind.open_whole(self._config)
+        if not self.is_one_file:
+            yield open_sqlite(self._kind.file(self._config))
+
+
+class StoreFile(PurgedPlace):
+    """A store in a file that was kept when another took its place."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, path.name
+        self.pending = path.with_name(f"purge-{path.name}.jsonl")
+
+    def open(self) -> SqliteStore:
+        """See `PurgedPlace.open`."""
+        return open_sqlite(self.path)
+
+    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
+        """See `PurgedPlace.erase`."""
+        with closing(self.open()) as store:
+            store.erase(ids, blobs, looked)
+
+    def finish(self) -> list[str]:
+        """See `PurgedPlace.finish`."""
+        with closing(self.open()) as store:
+            store.vacuum()
+        return []
+
+    def wholes(self) -> Iterator[WholeStore]:
+        """See `PurgedPlace.wholes`."""
+        yield self.open()
+
+
 def plan_purge(
+    place: PurgedPlace,
     store: LocalStore,
     redaction: Redaction,
     erased: Collection[str] = (),
     amend: Amend = as_it_is,
     advance: Advance = lambda: None,
 ) -> Purge:
-    """What purging takes. `erased`: documents that go altogether. Reads the whole store twice.
+    """What purging takes from the opened store of a place. `erased`: documents that go altogether.
+    Reads the whole store twice, every version and every blob.
 
     Raises `PurgeRefused`.
     """
@@ -93,7 +190,7 @@ def plan_purge(
             raise PurgeRefused(f"That would put out every {word!r} of every message: say more.")
     listed = _listed(store, advance)
     renaming = Renaming(redaction)
-    _rename_blobs(store, listed, renaming, advance)
+    _rename_blobs(place, store, listed, renaming, advance)
     purge = Purge(set(erased), blobs=renaming.blobs, stale=renaming.stale)
     changed = _changed(store, listed, renaming, purge, amend, advance)
     for origin, versions in listed.items():
@@ -126,34 +223,30 @@ def _listed(store: Store, advance: Advance) -> dict[Origin, list[tuple[str, str]
 
 
 def _rename_blobs(
-    store: Store,
+    place: PurgedPlace,
+    store: LocalStore,
     listed: Mapping[Origin, Sequence[tuple[str, str]]],
     renaming: Renaming,
     advance: Advance,
 ) -> None:
-    leaves: set[str] = set()
+    """All blobs, those that nothing names as well; what names others comes last."""
     messages: set[str] = set()
     for origin, versions in listed.items():
-        for _type, id in versions:
-            head = store.head(id, origin.token)
-            if head is not None:
-                named = references(head.type, head.fields)
-                messages |= named.messages
-                leaves |= named.needed | named.possible
-                if isinstance(text := head.fields.get("text_hash"), str):
-                    leaves.add(text)
+        for type, id in versions:
+            if type in RECORDS and (head := store.head(id, origin.token)) is not None:
+                messages |= references(head.type, head.fields).messages
         advance()
-    for _address, data in _fetched(store, messages, advance):
-        leaves |= in_message(data)
-    for digest, data in _fetched(store, leaves - messages, advance):
+    digests = set(digests_of(store))
+    for digest, data in _fetched(store, digests - messages, advance):
+        renaming.leaf(digest, data)
+    for digest, data in place.other_blobs(digests):
         renaming.leaf(digest, data)
     for address, data in _fetched(store, messages, advance):
         renaming.message(address, data)
 
 
 def _fetched(store: Store, digests: Iterable[str], advance: Advance) -> Iterator[tuple[str, bytes]]:
-    rest = iter(sorted(digests))
-    while chunk := list(islice(rest, _CHUNK)):
+    for chunk in portions(sorted(digests), _CHUNK):
         yield from store.blobs(chunk).items()
         advance()
 
@@ -197,10 +290,9 @@ def _redacted(document: Document, renaming: Renaming, amend: Amend) -> Document 
             f"{document.type} {document.id!r} would be none any more: the text is too short, or a "
             "word of foredeck's own. Say more of it."
         ) from error
-    if document.type == "user" and document.content != fresh.content:
-        fresh.seal()
-        fresh.id = user_object_id(str(fresh.text_hash))
-        renaming.names[document.id] = fresh.id
+    fresh.seal()
+    if (id := _id_of(document, fresh, renaming.redaction)) != document.id:
+        fresh.id = renaming.names[document.id] = id
     amend(document, fresh)
     fresh.seal()
     for name in ("content_hash", "metadata_view_hash", "text_hash"):
@@ -208,6 +300,17 @@ def _redacted(document: Document, renaming: Renaming, amend: Amend) -> Document 
         if old and new and old != new:
             renaming.names[old] = new
     return fresh
+
+
+def _id_of(before: Document, now: Document, redaction: Redaction) -> str:
+    """The id of a document that has lost a text, where that follows from what it lost."""
+    if now.source is not None:
+        return now.identity_hash
+    if now.type == "user" and now.text_hash != before.text_hash:
+        return user_object_id(str(now.text_hash))
+    if now.type == "nickname" and redaction.text(now.id) != now.id:
+        return nickname_id(f"purged-{hash_text(now.id)[:8]}")
+    return now.id
 
 
 def _load(store: Store, type: str, id: str, token: Token) -> Document:
@@ -225,20 +328,32 @@ def check_alone(config: Config) -> None:
         raise PurgeRefused(f"the store is in use (process {pids}): end what uses it first")
 
 
-def carry_out(config: Config, purge: Purge) -> None:
+def carry_out(place: PurgedPlace, purge: Purge) -> None:
     """Do what was planned. Raises `Conflict` where somebody has written to the store since: then
     nothing has changed."""
-    store_kind(config.store).check_settled(config)
-    _write_pending(config.home / PENDING_PURGE, purge)
-    _finish(config, purge.looked)
+    _write_pending(place.pending, purge)
+    _finish(place, purge.looked)
 
 
-def finish_pending(config: Config) -> bool:
-    """Finish a purge that was interrupted; whether there was one."""
-    if not (config.home / PENDING_PURGE).exists():
-        return False
-    _finish(config, None)
-    return True
+def finish_pending(config: Config) -> list[PurgedPlace]:
+    """Commit what an interrupted purge has left half done; the stores where there was any."""
+    places: list[PurgedPlace] = [ConfiguredStore(config), *map(StoreFile, kept_stores(config))]
+    found = [place for place in places if place.pending.exists()]
+    for place in found:
+        _finish(place, None)
+    return found
+
+
+def kept_stores(config: Config) -> list[Path]:
+    """The other stores in the state folder: of before a restore or a migration, and damaged ones.
+    Local copies of databases are not among them: they are worth nothing without theirs."""
+    own = store_kind(config.store).file(config)
+    found = sorted(config.home.glob("foredeck.db*"))
+    return [path for path in found if path != own and _is_store_file(path.name)]
+
+
+def _is_store_file(name: str) -> bool:
+    return name.rpartition("-")[2] not in ("wal", "shm") and not name.endswith((".lock", ".jsonl"))
 
 
 def _write_pending(path: Path, purge: Purge) -> None:
@@ -256,27 +371,22 @@ def _write_pending(path: Path, purge: Purge) -> None:
                 line({"document": document.model_dump()})
 
 
-def _finish(config: Config, looked: Looked | None) -> None:
+def _finish(place: PurgedPlace, looked: Looked | None) -> None:
     """Take out what is named, and commit what takes its place. May be done again and again."""
-    path = config.home / PENDING_PURGE
-    with path.open("rb") as file:
+    with open_to_read(place.pending) as file:
         first = json.loads(file.readline())
-        kind = store_kind(config.store)
-        with closing(kind.open(config, notify=silent, lazy=True)) as store:
-            if looked is None:
+        if looked is None:
+            with closing(place.open()) as store:
                 _, looked = store.needed(first["blobs"], first["ids"])
-            sessions = [str(head.fields["session_id"]) for head in store.query("session")]
         try:
-            kind.erase(config, first["ids"], first["blobs"], looked)
+            place.erase(first["ids"], first["blobs"], looked)
         except Conflict:
-            if kind.is_one_file:  # nothing was taken out, and what is planned is out of date
-                path.unlink()
+            if place.is_one_file:  # nothing was taken out, and what is planned is out of date
+                place.pending.unlink()
             raise
-        with closing(kind.open(config, notify=silent, lazy=True)) as store:
+        with closing(place.open()) as store:
             _commit_again(store, map(json.loads, file))
-    for session in sessions:
-        drop_cached(config.home, session)
-    path.unlink()
+    place.pending.unlink()
 
 
 def _commit_again(store: Store, lines: Iterable[dict[str, Any]]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from foredeck.model.canonical import canonical_json, decode_text, encode_text, hash_text, sha256_hex
@@ -13,54 +15,167 @@ from foredeck.model.messages import is_digest
 
 PURGED = "[purged]"
 
+CUT_CHARS = 8
+"""So many characters of a literal are enough, where the text that they stand in is cut there."""
+
 KEPT = frozenset(
     {
-        *("id", "type", "source", "identity_hash", "token", "harness", "kind", "role", "place"),
+        *("id", "type", "identity_hash", "token", "harness", "kind", "role", "place"),
         *("session", "session_id", "session_ref", "chat_ref", "turn_ref", "parent_ref", "turn"),
         *("object", "parent", "previous", "parent_session", "started_by", "system_prompt_ref"),
         *("origin", "generator", "parent_refs", "toolcall_ids", "file_refs", "provider_call_id"),
         *("project", "owner", "category", "state", "status", "act", "learned_from", "scope"),
-        *("vouched", "begun_by", "superseded_by", "path", "cwd", "host_file"),
+        *("vouched", "begun_by", "superseded_by"),
     }
 )
-"""Fields by which documents are found and joined. Their values are ids, words of foredeck's own,
-and paths; no text of anybody's."""
+"""Fields by which documents are found and joined. Their values are ids and words of foredeck's own;
+no text of anybody's."""
 
 JOINED = frozenset({"provenance", "grounds", "pin", "file_pin", "links", "dependencies", "paths"})
 """Fields in which such fields stand. In all others, such as a tool's arguments, a field of that
 name is anybody's text."""
 
-OWN_WORDS = ("assistant", "toolResult", "toolCall", "thinking", "system", "user", "text")
+OWN_WORDS = ("assistant", "toolResult", "toolCall", "thinking", "system", "user", "text", PURGED)
 """Words of messages, without which they could not be read."""
 
+_UTF_16 = (("utf-16-le", "surrogatepass"), ("utf-16-be", "surrogatepass"))
+_CUT_AFTER = re.compile(
+    r"\s*(?:\Z|…|\.\.\.|<activate @|activate \"|\([\d,]+ (?:more characters|chars left out))"
+)
+_CUT_BEFORE = re.compile(
+    r"(?:\A|…|\.\.\.|folded by foredeck>|chars left out[^)\n]{0,80}\)| chars [\d-]{1,40}[^\n]*)"
+    r"\s*\Z"
+)
+"""What stands where foredeck, or the host, has cut a text: after the part before the cut, and
+before the part after it."""
+_NEAR = 240
 
-@dataclass(frozen=True, slots=True)
+
 class Redaction:
-    """What is put out: every match of these patterns. `literals`: the same for what is no text."""
+    """What is put out: texts as they stand, also in other encodings and where they are cut, every
+    match of some patterns, and texts as a whole."""
 
-    patterns: Sequence[re.Pattern[str]]
-    literals: Sequence[str] = ()
-    whole: frozenset[str] = frozenset()
-    """Hashes of texts that go altogether."""
+    def __init__(
+        self,
+        literals: Iterable[str] = (),
+        patterns: Sequence[re.Pattern[str]] = (),
+        whole: Iterable[str] = (),
+        exact: Iterable[str] = (),
+    ) -> None:
+        """`whole`: hashes of texts that go altogether; `exact`: texts of which no part is looked
+        for, since much else may begin like them."""
+        self.literals, self.exact = list(dict.fromkeys(literals)), list(dict.fromkeys(exact))
+        self.patterns = patterns
+        self.whole = frozenset(whole)
+        texts = [*self.literals, *self.exact]
+        self._exact = _any_of(form for text in texts for form in forms(text))
+        longer = [text for text in self.literals if len(text) > CUT_CHARS]
+        self._starts = _by_piece(longer, slice(CUT_CHARS))
+        self._ends = _by_piece(longer, slice(-CUT_CHARS, None))
+        self._start, self._end = _any_of(self._starts), _any_of(self._ends)
+        self._in_utf_16 = [
+            (text.encode(*name), PURGED.encode(*name)) for text in texts for name in _UTF_16
+        ]
+
+    @property
+    def needles(self) -> list[bytes]:
+        """What to look for in raw files: the texts as they stand, in JSON and in UTF-16."""
+        texts = (form for text in (*self.literals, *self.exact) for form in forms(text))
+        return [*map(encode_text, texts), *(found for found, _ in self._in_utf_16)]
 
     def text(self, text: str) -> str:
         """A text without it."""
         if self.whole and hash_text(text) in self.whole:
             return PURGED
+        if self._exact is not None:
+            text = self._exact.sub(PURGED, text)
         for pattern in self.patterns:
             text = pattern.sub(PURGED, text)
-        return text
+        return self._without_pieces(text)
 
     def data(self, data: bytes) -> bytes:
         """Bytes without it, whether or not they are text."""
-        try:
-            text = decode_text(data)
-        except UnicodeDecodeError:
-            for literal in self.literals:
-                data = data.replace(encode_text(literal), PURGED.encode())
-            return data
+        text, errors = _as_text(data)
         cleaned = self.text(text)
-        return data if cleaned == text else encode_text(cleaned)
+        if cleaned != text:
+            data = cleaned.encode("utf-8", errors)
+        for found, instead in self._in_utf_16:
+            data = data.replace(found, instead)
+        return data
+
+    def found_in(self, data: bytes) -> Iterator[str]:
+        """What the patterns match in bytes, as texts to be put out as they stand."""
+        texts = [_as_text(data)[0]]
+        if data.count(0) * 5 > len(data):
+            for name, _ in _UTF_16:
+                texts += [data[start:].decode(name, "replace") for start in (0, 1)]
+        for text in texts:
+            for pattern in self.patterns:
+                yield from (match[0] for match in pattern.finditer(text))
+
+    def _without_pieces(self, text: str) -> str:
+        last = len(text) + 1
+        for start, end in sorted(self._pieces(text), reverse=True):
+            text = text[:start] + PURGED + text[end:] if end <= last else text
+            last = start
+        return text
+
+    def _pieces(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where a literal begins that a cut ends, or ends that a cut has begun."""
+        if self._start is None or self._end is None:
+            return
+        for match in self._start.finditer(text):
+            for literal in self._starts[match[0]]:
+                end = match.start() + _shared(
+                    literal, text[match.start() : match.start() + len(literal)]
+                )
+                if _CUT_AFTER.match(text, end):
+                    yield match.start(), end
+                    break
+        for match in self._end.finditer(text):
+            for literal in self._ends[match[0]]:
+                start = match.end() - _shared(
+                    literal[::-1], text[max(0, match.end() - len(literal)) : match.end()][::-1]
+                )
+                if _CUT_BEFORE.search(text, max(0, start - _NEAR), start):
+                    yield start, match.end()
+                    break
+
+
+def forms(text: str) -> list[str]:
+    """A text as it stands and on one line, and in JSON, also in JSON within JSON."""
+    found = [text, " ".join(text.split())]
+    for _ in range(2):
+        found += [
+            json.dumps(form, ensure_ascii=ascii)[1:-1] for form in found for ascii in (False, True)
+        ]
+    return list(dict.fromkeys(found))
+
+
+def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+    """What matches one of these texts, the longest first."""
+    ordered = sorted(texts, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+
+def _by_piece(literals: Iterable[str], piece: slice) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for literal in literals:
+        found.setdefault(literal[piece], []).append(literal)
+    return found
+
+
+def _shared(one: str, two: str) -> int:
+    """How many characters two texts have in common from the beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
+
+
+def _as_text(data: bytes) -> tuple[str, str]:
+    """Bytes as a text, and how what is no UTF-8 in them is encoded again."""
+    try:
+        return decode_text(data), "surrogatepass"
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "surrogateescape"), "surrogateescape"
 
 
 @dataclass(slots=True)
@@ -74,6 +189,7 @@ class Renaming:
     """The new bytes by their new hash."""
     stale: set[str] = field(default_factory=set)
     """Hashes of the blobs that go."""
+    _salt: bytes = field(default_factory=lambda: secrets.token_bytes(16))
 
     def leaf(self, digest: str, data: bytes) -> None:
         """A blob that names no other."""
@@ -93,9 +209,24 @@ class Renaming:
     def body(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of a document without the text; its hashes are still the old ones."""
         return {
-            key: self._renamed(value) if key in KEPT else self.value(value, joined=key in JOINED)
+            key: self._source(value, body["id"])
+            if key == "source"
+            else self._renamed(value)
+            if key in KEPT
+            else self.value(value, joined=key in JOINED)
             for key, value in body.items()
         }
+
+    def _source(self, source: Mapping[str, Any] | None, id: str) -> dict[str, Any] | None:
+        """What a document is bound to. Of two that lose the same text each stays by itself."""
+        if source is None:
+            return None
+        cleaned: dict[str, Any] = self.value(dict(source))
+        if cleaned == source:
+            return cleaned
+        mark = f"[purged-{sha256_hex(self._salt + encode_text(id))[:8]}]"
+        marked: dict[str, Any] = json.loads(json.dumps(cleaned).replace(PURGED, mark))
+        return marked
 
     def value(self, value: Any, *, joined: bool = False) -> Any:
         """A JSON value without the text. `joined`: what joins documents stands in it."""
@@ -134,8 +265,3 @@ class Renaming:
         self.names[digest] = fresh
         self.blobs[fresh] = after
         self.stale.add(digest)
-
-
-def literal_patterns(texts: Iterable[str]) -> list[re.Pattern[str]]:
-    """Patterns for texts that are meant as they stand."""
-    return [re.compile(re.escape(text)) for text in texts]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from foredeck.model.documents import Document
-from foredeck.store.protocol import Origin, Store, Token
+from foredeck.store.protocol import LocalStore, Origin, Store, Token
 
 PAGE = 500
 """Transactions that are listed at once."""
@@ -48,7 +48,7 @@ def records_of(store: WholeStore) -> Iterator[Record]:
         token = page[-1].origin.token
 
 
-def digests_of(store: WholeStore) -> Iterator[str]:
+def digests_of(store: WholeStore | LocalStore) -> Iterator[str]:
     """The SHA-256 of all blobs, in ascending order."""
     last = ""
     while page := store.digests(last, DIGESTS):

@@ -104,6 +104,12 @@ class SqliteKind(StoreKind):
         with closing(self.open_whole(config)) as store:
             store.erase(ids, blobs, looked)
 
+    def finish_erasing(self, config: Config) -> list[str]:
+        """See `StoreKind.finish_erasing`: free pages may hold what was deleted long ago."""
+        with closing(self.open_whole(config)) as store:
+            store.vacuum()
+        return []
+
     def back_up(
         self, config: Config, target: Path, report: Report, *, verify: bool
     ) -> BackupReport:

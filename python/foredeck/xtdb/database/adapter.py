@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from foredeck.errors import Missing
@@ -19,7 +20,7 @@ from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
 from foredeck.store.whole import Record
 from foredeck.xtdb.database.blobs import BlobReader
-from foredeck.xtdb.database.client import XtdbClient
+from foredeck.xtdb.database.client import XtdbClient, valid_time
 from foredeck.xtdb.database.documents import StoredVersion
 from foredeck.xtdb.database.gathering import gather
 from foredeck.xtdb.database.names import XtdbNames
@@ -177,13 +178,26 @@ class XtdbStore:
 
         Only for what a user has asked for (`store/forgetting.py`).
         """
-        eids = []
-        for id in ids:
-            late = (self._names.late(id, head.token) for head in self.history(id))
+        eids, named, gone = [], set[Token](), set(ids)
+        for id in gone:
+            versions = self.history(id)
+            late = (self._names.late(id, head.token) for head in versions)
             eids += [self._names.document(id), *late]
+            # Such an id is a text of somebody's, and stands in the transactions' records as well.
+            named |= {head.token for head in versions if head.type == "nickname"}
         eids += [self._names.blob(digest) for digest in blobs]
+        for token in sorted(named):
+            self._rewrite_record(token, gone)
         for portion in portions(eids, MOST_EVICTED):
             self._client.commit([["evict", eid] for eid in portion])
+
+    def _rewrite_record(self, token: Token, gone: Collection[str]) -> None:
+        """Evict the record of a transaction, and write it again without what goes."""
+        record = self._reader.transaction(token)
+        assert record is not None, token
+        changes = tuple((id, type) for id, type in record.changes if id not in gone)
+        fresh = replace(record, changes=changes).to_doc(self._names)
+        self._client.commit([["evict", fresh["xt/id"]], ["put", fresh, valid_time(0)]])
 
     def latest(self) -> Token | None:
         """See `Store.latest`."""

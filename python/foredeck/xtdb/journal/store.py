@@ -264,6 +264,10 @@ class JournaledStore:
             advance()
         return self._copy.needed(digests, gone, advance, self.blobs)
 
+    def digests(self, after: str, limit: int) -> Sequence[str]:
+        """See `LocalStore.digests`, of the local copy."""
+        return self._copy.digests(after, limit)
+
     def fetch_all(self, advance: Advance = lambda: None) -> bool:
         """See `LocalStore.fetch_all`."""
         self._settle()
