@@ -22,7 +22,6 @@ PARTS = (
 #: The same within `context`.
 CONTEXT = (
     *(
-        "quoting",
         "arguments",
         "viewing",
         "wording",

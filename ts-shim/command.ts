@@ -7,6 +7,7 @@ import { within } from "./engine/wait.ts";
 import { GoneError, type RequestOptions } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
+import { visible } from "./visible.ts";
 
 const DEADLINE_MS = 10_000;
 /** Building a Python environment takes minutes on a slow connection. */
@@ -86,7 +87,11 @@ export function register(pi: ExtensionAPI, shim: Shim, spec: CommandSpec): void 
     getArgumentCompletions: (prefix) => {
       const matching = spec.complete(prefix).filter(([value]) => value.startsWith(prefix));
       if (matching.length === 0) return null;
-      return matching.map(([value, description]) => ({ value, label: value, description }));
+      return matching.map(([value, description]) => ({
+        value,
+        label: visible(value),
+        description: visible(description),
+      }));
     },
     handler: async (args, ctx) => {
       try {

@@ -11,10 +11,12 @@ import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { TOOL_NAMES } from "./tools.ts";
 
 /**
- * What the model sees in place of a folded argument: `<activate @12: 4120 chars folded by foredeck>`,
- * without `activate` in sessions written by 0.1. Models imitate what they see.
+ * What the model sees in place of a folded argument: `<activate @12: 4120 chars folded>`, and in
+ * older sessions `<activate @12: 4120 chars folded by foredeck>`, in those of 0.1 without `activate`.
+ * Models imitate what they see.
  */
-const FOLD_MARKER = /<(?:activate )?@\d+:[^<>\n]{0,200}folded by foredeck>/;
+const FOLD_MARKER =
+  /<(?:activate )?@\d+:[^<>\n]{0,200}folded by foredeck>|<activate "?@\d+[^<>\n]{0,60} chars folded>/;
 
 /** Why this tool call must not run, written for the model; undefined when it may. Never throws. */
 export function refusal(
@@ -80,7 +82,7 @@ const MAX_DEPTH = 20;
 
 function findMarker(value: unknown, depth: number): string | undefined {
   if (typeof value === "string") {
-    return value.includes("folded by foredeck>") ? value.match(FOLD_MARKER)?.[0] : undefined;
+    return /folded(?: by foredeck)?>/.test(value) ? value.match(FOLD_MARKER)?.[0] : undefined;
   }
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return undefined;
   for (const item of Object.values(value)) {

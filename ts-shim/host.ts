@@ -8,12 +8,16 @@
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { NoticeLevel } from "./engine/protocol.ts";
+import { visible } from "./visible.ts";
 
 const STATUS_KEY = "foredeck";
 const WIDGET_KEY = "foredeck-tasks";
 const WORK_KEY = "foredeck-work";
 
-/** Pi for one session. No method throws. */
+/**
+ * Pi for one session. No method throws, and no text that is shown steers the terminal: names of
+ * files and titles in it are anybody's.
+ */
 export class Host {
   private ctx: ExtensionContext | null = null;
   private readonly notified = new Set<string>();
@@ -39,9 +43,9 @@ export class Host {
    */
   notify(level: NoticeLevel, text: string, withoutScreen?: string): void {
     try {
-      if (this.ctx?.hasUI) this.ctx.ui.notify(text, level);
+      if (this.ctx?.hasUI) this.ctx.ui.notify(visible(text), level);
       else if (withoutScreen || level !== "info")
-        console.error(`foredeck: ${withoutScreen ?? text}`);
+        console.error(`foredeck: ${visible(withoutScreen ?? text)}`);
     } catch {
       // The session has just been replaced: nobody is left to read it.
     }
@@ -57,8 +61,8 @@ export class Host {
   /** Shows what the user asked for. In print mode Pi keeps stdout for the model's answer. */
   show(text: string): void {
     try {
-      if (this.ctx?.hasUI) this.ctx.ui.notify(text, "info");
-      else console.log(text);
+      if (this.ctx?.hasUI) this.ctx.ui.notify(visible(text), "info");
+      else console.log(visible(text));
     } catch {
       // As above.
     }
@@ -67,7 +71,7 @@ export class Host {
   /** Sets the status line; null removes it. */
   status(text: string | null): void {
     try {
-      this.ctx?.ui.setStatus(STATUS_KEY, text ?? undefined);
+      this.ctx?.ui.setStatus(STATUS_KEY, text === null ? undefined : visible(text));
     } catch {
       // As above.
     }
@@ -85,7 +89,7 @@ export class Host {
 
   private setWidget(key: string, lines: string[] | undefined): void {
     try {
-      if (this.ctx?.hasUI) this.ctx.ui.setWidget(key, lines);
+      if (this.ctx?.hasUI) this.ctx.ui.setWidget(key, lines?.map(visible));
     } catch {
       // As above.
     }

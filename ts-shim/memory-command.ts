@@ -4,6 +4,7 @@ import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-c
 import { forward, register } from "./command.ts";
 import { type Choice, choose, type Waiting, waitingIn } from "./memory-question.ts";
 import type { Shim } from "./shim.ts";
+import { visible } from "./visible.ts";
 
 const VERBS: Record<string, string> = {
   list: "what is remembered of you, your projects and this session",
@@ -81,7 +82,9 @@ async function actOf(
     case "refuse":
       return `refuse ${question.name}`;
     case "edit": {
-      const text = (await ctx.ui.editor("What shall be remembered?", question.fact))?.trim();
+      const text = (
+        await ctx.ui.editor("What shall be remembered?", visible(question.fact))
+      )?.trim();
       return text ? `accept ${question.name} ${text}` : undefined;
     }
     default:

@@ -2,6 +2,7 @@
 
 import type { ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
+import { visible } from "./visible.ts";
 
 /** What waits for the user's word, as the engine tells it. */
 export interface Waiting {
@@ -32,7 +33,8 @@ const CTRL_C = "\u0003";
 
 /** The well-formed ones among an answer's `questions`. */
 export function waitingIn(questions: unknown): Waiting[] {
-  return Array.isArray(questions) ? questions.filter(isWaiting) : [];
+  const found = Array.isArray(questions) ? questions.filter(isWaiting) : [];
+  return found.map((question) => ({ ...question, lines: question.lines.map(visible) }));
 }
 
 /** Asks, and waits for the user. `place`: which of how many this is. */
@@ -56,7 +58,9 @@ export async function choose(
 function optionsFor({ against }: Waiting): Option[] {
   return OPTIONS.filter(({ choice }) => choice !== "instead" || against !== undefined).map(
     (option) =>
-      option.choice === "instead" ? { ...option, label: `${option.label} ${against}` } : option,
+      option.choice === "instead"
+        ? { ...option, label: visible(`${option.label} ${against}`) }
+        : option,
   );
 }
 

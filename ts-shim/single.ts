@@ -4,6 +4,7 @@
  */
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import { visible } from "./visible.ts";
 
 /** A copy asks here who was first, with a function that takes the path of that one. */
 const CHANNEL = "foredeck:loaded";
@@ -33,7 +34,7 @@ export function stepAside(pi: ExtensionAPI, path: string, first: string): void {
     if (notified) return;
     notified = true;
     const text = `foredeck is loaded twice: ${path} does nothing beside ${first}. Remove one of them (pi list, pi remove).`;
-    if (ctx.hasUI) ctx.ui.notify(text, "warning");
-    else console.error(text);
+    if (ctx.hasUI) ctx.ui.notify(visible(text), "warning");
+    else console.error(visible(text));
   });
 }

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 ELSEWHERE = ("Unchanged: ", ", changed since the copy above:\n", " is not text: ")
 """In lines of ours that stand for a content which is in view, or which nobody could read."""
 
-CUT = " characters are left out here, since they do not fit: "
-PUT_AWAY = "; no model wrote this."
-STANDS_IN = "): derived, not the user's words."
+CUT = " characters do not fit here: "
+PUT_AWAY = ", summed up without a model."
+STANDS_IN = "), not the user's words. activate "
 
 
 def check(host: Host, sent: Sent) -> None:
@@ -88,7 +88,7 @@ def _users_text_stands(sent: Sent) -> None:
 def is_cut(part: list[Message]) -> bool:
     """Whether a message was put away or shortened, since the context window is too small."""
     texts = [text for message in part for text in _texts(message)]
-    folded = any("folded by foredeck>" in json.dumps(message) for message in part)
+    folded = any("chars folded>" in json.dumps(message) for message in part)
     marks = (CUT, PUT_AWAY, STANDS_IN)
     return folded or not part or any(mark in text for mark in marks for text in texts)
 

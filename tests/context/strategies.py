@@ -42,6 +42,7 @@ TEXTS = [
     f"one\u2028two\u2029three {'wide ' * 60}",
     f"half a pair \ud83d {'and more ' * 40}",
     "@3\ntoolcall_ref id=@4 tool=bash status=ok chars=1",
+    "@3\n@4 folded: 1 chars",
     "[foredeck] No result: the call was interrupted.",
     '{"keep": 0} $text ' + "z" * 300,
 ]

@@ -222,7 +222,7 @@ def test_what_was_put_away_stays_so_through_a_compaction(host: Host) -> None:
     host.compact("What was done.", keep=8)
     sent = ask(host)
     index = next(i for i, m in enumerate(sent.messages) if m.get("toolCallId") == "c2")
-    assert sent.text(index).startswith("toolcall_ref id=@5")
+    assert sent.text(index).startswith("@5 folded: ")
 
 
 def test_pins_survive_a_compaction(host: Host) -> None:

@@ -30,6 +30,7 @@ from foredeck.hosts.protocol import (
     SessionCompactResult,
     SessionEventParams,
 )
+from foredeck.model.quoting import block
 
 
 def compact(
@@ -149,7 +150,7 @@ def test_what_is_pinned_is_named_after_a_summary_by_the_model(host: Host, restar
     host.compact("All was well.", keep=1)
     host.add(user("Go on."))
     sent = host.call()
-    assert f"does not name. Pinned, but out of view: {handle}." in sent.text(1)
+    assert f"leaves out. Pinned, but out of view: {handle}." in sent.text(1)
     host.add(assistant("Hm."), user("And?"))
     assert host.call().text(1) == sent.text(1)
 
@@ -211,11 +212,11 @@ def test_a_summary_by_the_model_is_kept_with_its_turns(host: Host) -> None:
     (made,) = host.store.query("compaction")
     assert (made.fields["written_by"], made.fields["asked_by"]) == ("model", "user")
     ordinal = host.state.index.by_object[made.id]
-    assert f"[foredeck] What the summary above covers is @{ordinal}:" in sent.text(1)
+    assert f"[foredeck] The summary above covers @{ordinal}:" in sent.text(1)
     shown = context_tool(host, "t1", "activate", f"@{ordinal}")
     assert shown.text(len(shown.messages) - 1).endswith("All was well.")
     shown = context_tool(host, "t2", "activate", f"@{ordinal} turns 1")
-    assert "--- user\nFix the parser.\n--- toolcall @4" in shown.text(len(shown.messages) - 1)
+    assert "--- user\n Fix the parser.\n--- toolcall @4" in shown.text(len(shown.messages) - 1)
 
 
 def test_parts_that_are_not_there_are_refused(host: Host) -> None:
@@ -296,10 +297,10 @@ def test_the_question_of_a_turn_under_way_is_not_cut_like_others(
     story = [*STORY[:-2], *begun, result("ok", "bash", "a.py")]
     told = summarise(replace(stretch(*story), holds_question=True), chars).long
     assert len(told) <= chars
-    assert (QUESTION in told) == (chars == 8000)
+    assert (block(QUESTION) in told) == (chars == 8000)
     assert told == snapshot
     ended = summarise(replace(stretch(*story, assistant("Done.")), holds_question=True), chars)
-    assert "under way" not in ended.long
+    assert "not done" not in ended.long
 
 
 @pytest.mark.parametrize(("minutes", "marks"), [(30, 0), (31, 1)])

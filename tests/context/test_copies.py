@@ -41,7 +41,7 @@ def test_the_newest_result_shows_the_file_and_the_rest_folds(new_host: NewHost) 
     host = edited(new_host)
     sent = go_cold(host)
     assert sent.text(4) == f"@3 v2, with the later edits\n{NEW}"
-    assert "folded by foredeck" in str(sent.parts[1])
+    assert "chars folded>" in str(sent.parts[1])
     assert str(sent.prompt).count("added 20") == 1
     host.restart()
     assert [ask(host).text(n) for n in range(5)] == [sent.text(n) for n in range(5)]
@@ -83,7 +83,7 @@ def test_a_later_edit_moves_the_copy(new_host: NewHost) -> None:
     assert f"@3 v3, with the later edits\n{again}" in [
         sent.text(n) for n in range(5, len(sent.messages))
     ]
-    assert sent.text(4).startswith("toolcall_ref id=@3 tool=edit status=ok")
+    assert sent.text(4).startswith("@3 folded: ")
     host.restart()
     after = ask(host)
     assert [after.text(n) for n in range(9)] == [sent.text(n) for n in range(9)]
@@ -98,7 +98,7 @@ def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHos
         finish(host)
         ask(host, f"Something else, {number}.")
     sent = go_cold(host)
-    assert sent.text(4).startswith("toolcall_ref id=@3 tool=edit status=ok")
+    assert sent.text(4).startswith("@3 folded: ")
     sent = context_tool(host, "a1", "activate", "@3")
     assert sent.text(len(sent.messages) - 1).endswith(NEW)
 

@@ -183,15 +183,15 @@ def test_a_path_begins_as_it_does_in_the_text() -> None:
 
 def test_a_digest_is_a_fact_line_and_names() -> None:
     told = digest("read", {"path": "a.py"}, CODE, held={"ReadRange"}, size=WIDE)
-    assert told == ("defines: ReadRange, parse_range, load_all\nnames: os.environ FOREDECK_HOME")
+    assert told == (" defines: ReadRange, parse_range, load_all\nnames: os.environ FOREDECK_HOME")
     assert digest("read", {}, CODE, held=set(), size=DigestSize(chars=0)) == ""
 
 
 def test_only_facts_that_fit_are_given() -> None:
     facts = digest("bash", {"command": "cargo build"}, RUST, held=set(), size=DigestSize(70, 1.0))
-    assert facts == "error: could not compile `shop` due to 2 previous errors\nnames: E0308"
+    assert facts == " error: could not compile `shop` due to 2 previous errors\nnames: E0308"
     assert digest("read", {}, CODE, held=set(), size=DigestSize(40, 1.0)) == (
-        "defines: ReadRange, parse_range, ..."
+        " defines: ReadRange, parse_range, ..."
     )
 
 

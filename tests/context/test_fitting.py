@@ -107,7 +107,7 @@ def test_it_goes_down_to_the_low_mark_so_that_it_need_not_go_at_every_call(
 def test_turns_that_were_put_away_can_be_had_word_for_word(new_host: NewHost) -> None:
     host = small(new_host)
     talk(host, 14)
-    handle = summary(host.past.sent[-1]).split("put away as ")[1].split(";")[0]
+    handle = summary(host.past.sent[-1]).split('activate "')[1].split(" ")[0]
     ask(host, "What was it?")
     sent = context_tool(host, "t", "activate", f"{handle} turns 2")
     shown = sent.text(len(sent.messages) - 1)

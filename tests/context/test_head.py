@@ -209,7 +209,7 @@ def test_it_stands_before_the_summary_of_a_compaction(host: Host) -> None:
         sent = ask(host, f"Question {number}: " + lines(150))
     assert host.state.branch.edits.compacted[0]
     assert head(sent)
-    assert "; no model wrote this." in message_text(sent.prompt[1])
+    assert ", summed up without a model." in message_text(sent.prompt[1])
 
 
 def test_the_list_of_objects_says_how_long_it_is(host: Host) -> None:

@@ -177,7 +177,7 @@ def test_activated_turns_fold_once_nothing_uses_them(parent: Host, layout: str) 
         finish(parent)
         sent = ask(parent, f"Ask again, {number}.")
     assert ordinal not in parent.state.branch.sets.active
-    assert sent.text(at).startswith(f"toolcall_ref id=@{ordinal} tool=activate")
+    assert sent.text(at).startswith(f"@{ordinal} folded: ")
 
 
 def test_activated_turns_can_be_deactivated(parent: Host) -> None:

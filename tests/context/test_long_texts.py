@@ -10,6 +10,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, bash, context_tool, finish
+from foredeck.model.quoting import block
 
 PLAN = "Plan:\n" + lines(200, "step") + "\nThat is all."
 LOG = "What is wrong here?\n" + lines(900, "logged") + "\nLook at it."
@@ -39,7 +40,7 @@ def test_question_and_answer_keep_beginning_and_end(new_host: NewHost) -> None:
         assert len(told) < len(whole) / 2
         assert told[:200] == whole[:200]
         assert told[-200:] == whole[-200:]
-        assert "folded by foredeck>" in told
+        assert "chars folded>" in told
     assert sent.text(len(sent.messages) - 1) == "And now?"
 
 
@@ -61,9 +62,9 @@ def test_the_whole_comes_back_and_a_restart_keeps_the_bytes(new_host: NewHost) -
     finish(host)
     after = ask(host, "Step 100?")
     assert [after.text(n) for n in range(2)] == [before.text(n) for n in range(2)]
-    name = after.text(1).split(' chars of "')[1].split('"')[0]
+    name = after.text(1).split('<activate "')[1].split('"')[0]
     sent = context_tool(host, "a1", "activate", name)
-    assert PLAN in sent.text(len(sent.messages) - 1)
+    assert block(PLAN) in sent.text(len(sent.messages) - 1)
 
 
 @pytest.mark.parametrize("messages", [False, True])
@@ -100,7 +101,7 @@ def test_what_only_the_answer_names_can_still_be_read(new_host: NewHost) -> None
         ask(host, f"Something else, {number}.")
         finish(host)
     sent = ask(host, "And now?")
-    middle = sent.text(1).split("folded by foredeck>\n")[1]
+    middle = sent.text(1).split("chars folded>\n")[1]
     # What the question says as well is not said again.
     assert middle.startswith("names: stale_cache src/half_open.py\n")
     host.restart(**EAGER)

@@ -157,7 +157,7 @@ def test_tasks_are_found_by_what_came_of_them(new_host: NewHost, tmp_path: Path)
     best, passage, *_ = found(second, query="address checks", type="task").split("\n")
     assert best.startswith(f"{name}, ")
     assert best.endswith(", task closed [address, checks]")
-    assert passage == "  Build the login form With zod. LoginSchema checks the address."
+    assert passage == " Build the login form With zod. LoginSchema checks the address."
     older = found(second, query="login form", type="task")
     assert older.count(name) == 1, "a task is one hit, whatever became of it since"
     assert "task closed" in older

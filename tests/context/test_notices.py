@@ -11,6 +11,7 @@ from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
 from context.working import Work
+from foredeck.model.quoting import is_reference
 
 OLD, NEW = lines(30, "old"), lines(30, "new")
 
@@ -156,7 +157,7 @@ def test_a_file_that_is_not_in_view_is_not_announced(work: Work) -> None:
     context_tool(work.host, "t", "deactivate", "a.py")
     finish(work.host)
     work.host.wait(600)
-    assert ask(work.host).text(2).startswith("toolcall_ref")
+    assert is_reference(ask(work.host).text(2))
     work.file("a.py", NEW)
     work.notice_changes()
     finish(work.host)

@@ -174,7 +174,7 @@ def test_an_id_of_theirs_that_is_ours_too_stays_ours(other: Host, new_host: NewH
     mine = new_host(session="mine")
     ask(mine)
     bash(mine, "call_0", lines(20, "ours"))
-    assert mine.tool("c1", "activate", id="call_0")["content"][0]["text"] == "@3 stands above."
+    assert mine.tool("c1", "activate", id="call_0")["content"][0]["text"] == "@3 is above."
     theirs = mine.store.head("call_0")
     assert theirs is not None
     shown = mine.tool("c2", "activate", id="other:@6")["content"][0]["text"]

@@ -10,6 +10,7 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes, as_values
 from foredeck.model.call_values import Ack, Decision
 from foredeck.model.calls import in_order
+from foredeck.model.quoting import is_reference
 
 
 def raw(sent: Sent, index: int) -> bool:
@@ -125,10 +126,10 @@ def test_a_rebase_that_was_answered_late_was_never_seen(host: Host) -> None:
     host.wait(600)
     host.add(user("A cold start."))
     late = host.lose()
-    assert not late.text(2).startswith("toolcall_ref")
+    assert not is_reference(late.text(2))
     finish(host)
     sent = ask(host)
-    assert not sent.text(2).startswith("toolcall_ref")
+    assert not is_reference(sent.text(2))
 
 
 def test_switched_off_everything_goes_out_raw_and_stays_so(started: Host) -> None:

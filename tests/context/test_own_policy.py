@@ -17,6 +17,7 @@ from foredeck.config.model import Config
 from foredeck.config.policy_names import BUILT_IN, ENTRY_POINTS
 from foredeck.context.policies.registry import POLICIES, make_policy
 from foredeck.errors import ConfigError
+from foredeck.model.quoting import is_reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 
@@ -53,7 +54,7 @@ def test_the_example_folds_what_it_says(new_host: NewHost) -> None:
     finish(host)
     host.wait(600)
     sent = ask(host)
-    assert [sent.text(n).startswith("toolcall_ref") for n in (2, 4)] == [False, True]
+    assert [is_reference(sent.text(n)) for n in (2, 4)] == [False, True]
     assert sent.record.policy == "nothing-large"
 
 

@@ -63,7 +63,7 @@ def test_it_folds_under_every_policy(new_host: NewHost, policy: str, layout: str
     told = sent.text(0)
     told = told[told.rindex("What is wrong?") :]
     assert told.endswith("Look at it.")
-    assert "chars folded by foredeck>" in told
+    assert "chars folded>" in told
     assert "KeyError: 'warehouse_id' at app/load_orders.py:12" in told
     assert len(told) < len(LOG) / 4
     ordinal = host.state.index.by_object[ID]
@@ -111,14 +111,14 @@ def test_what_is_in_view_is_not_shown_again(new_host: NewHost) -> None:
     ask(host, LOG)
     name = f"@{host.state.index.by_object[ID]}"
     sent = context_tool(host, "a1", "activate", name)
-    assert sent.text(2) == f"{name} (in a message of the user's) stands above."
+    assert sent.text(2) == f"{name} (in a message of the user's) is above."
     finish(host)
     for number in range(6):
         ask(host, f"Something else, {number}.")
         sent = bash(host, f"c{number}")
         finish(host)
-    assert "folded by foredeck>" in sent.text(0)
-    assert sent.text(2).startswith(f"{name} does not stand above any more:")
+    assert "chars folded>" in sent.text(0)
+    assert sent.text(2).startswith(f"{name} is not above any more:")
 
 
 def test_pinned_it_stays_and_deactivated_it_goes(new_host: NewHost) -> None:
@@ -135,7 +135,7 @@ def test_pinned_it_stays_and_deactivated_it_goes(new_host: NewHost) -> None:
     host.restart(policy="seed-window", rebase=EAGER["rebase"])
     context_tool(host, "p2", "deactivate", name)
     finish(host)
-    assert "folded by foredeck>" in ask(host, "And now?").text(0)
+    assert "chars folded>" in ask(host, "And now?").text(0)
 
 
 def test_the_current_turn_is_never_touched_and_why_says_so(new_host: NewHost) -> None:

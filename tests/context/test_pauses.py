@@ -51,7 +51,7 @@ def test_it_stands_on_the_message_after_a_pause_as_a_block_of_its_own(new_host: 
             ZoneParams(name="America/St_Johns", offset_minutes=-210),
             "Mon 2026-11-23 04:45 (America/St_Johns, UTC-03:30)",
         ),
-        (ZoneParams(name="x\n[foredeck]", offset_minutes=0), '08:15 ("x\\n[foredeck]", UTC)'),
+        (ZoneParams(name="x\n[foredeck]", offset_minutes=0), '08:15 ("x\\n\\u005bforedeck]", UTC)'),
     ],
 )
 def test_zones(new_host: NewHost, zone: ZoneParams, said: str) -> None:

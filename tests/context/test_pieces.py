@@ -14,7 +14,7 @@ from foredeck.context.wording import folded_answer
 from foredeck.model.messages import MessageKey
 
 OLD, NEW, LONG = "old line\n" * 40, "new line\n" * 50, "x = 1\n" * 100
-MARKER = re.compile(r"<activate @\d+:[^<>\n]{0,200}folded by foredeck>")
+MARKER = re.compile(r'<activate "?@\d+[^<>\n]{0,60} chars folded>')
 """The form that the shim refuses in a tool call (ts-shim/guards.ts)."""
 
 
@@ -54,7 +54,7 @@ def test_a_folded_argument_stays_valid_and_the_rest_stays_as_it_was() -> None:
     assert blocks[0] == {"keep": 0}
     arguments = blocks[1]["arguments"]
     assert list(arguments) == ["edits", "path"], "as a stored block comes back"
-    marker = "<activate @12: 360 chars folded by foredeck>"
+    marker = "<activate @12: 360 chars folded>"
     assert arguments["edits"][0] == {"oldText": marker, "newText": NEW}
     assert MARKER.fullmatch(marker)
     assert item.blocks[1]["arguments"]["edits"][0]["oldText"] == OLD

@@ -15,6 +15,7 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
+from foredeck.model.quoting import is_reference
 
 WINDOW = 10_000
 OUT_OF_VIEW = "Pinned, but out of view:"
@@ -67,7 +68,7 @@ def test_of_parallel_results_only_the_pinned_one_stays_in_full(host: Host) -> No
     sent = talk(host, 14)
     assert put_away(host)
     assert [whole(sent, lines(40, f"of {id}")) for id in ids] == [False, True, False]
-    assert [sent.text(index).split(" ")[0] for index in (2, 4)] == ["toolcall_ref"] * 2
+    assert [is_reference(sent.text(index)) for index in (2, 4)] == [True, True]
 
 
 def test_after_unpin_it_goes_with_the_next_chat_that_is_put_away(host: Host) -> None:

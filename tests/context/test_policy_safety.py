@@ -19,6 +19,7 @@ from context.sent import as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.model.call_values import Decision
+from foredeck.model.quoting import is_reference
 
 FEW = settings(BOUNDED, max_examples=20)
 
@@ -78,7 +79,7 @@ def test_a_pinned_result_stays_and_everything_else_goes(new_host: Any) -> None:
     host.wait(600)
     sent = ask(host, "x" * 20_000)
     assert "output of kept" in sent.text(2)
-    assert sent.text(6).startswith("toolcall_ref")
+    assert is_reference(sent.text(6))
     assert sent.text(len(sent.messages) - 1) == "x" * 20_000
 
 

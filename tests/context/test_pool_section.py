@@ -30,7 +30,10 @@ def named(sent: Sent) -> list[str]:
     first = message_text(sent.prompt[0])
     if not first.startswith(head_opening()):
         return []
-    return first.removeprefix(head_opening() + NAMED).split("\n")
+    # What begins with a name is moved in, and what begins with a word of ours is not.
+    lines = first.removeprefix(head_opening() + NAMED).split("\n")
+    assert all(line.startswith((" ", "and ")) for line in lines)
+    return [line.removeprefix(" ") for line in lines]
 
 
 @pytest.fixture
@@ -168,7 +171,7 @@ def test_names_and_titles_stay_on_their_line(new_work: NewWork) -> None:
     ask(work.host)
     work.write("notes/a\n[foredeck] rules:.md", "# Fine\n")
     work.host.close()
-    assert named(ask(new_work("later").host)) == ['"notes/a\\n[foredeck] rules:.md": Fine']
+    assert named(ask(new_work("later").host)) == [r'"notes/a\n\u005bforedeck] rules:.md": Fine']
 
 
 def test_nothing_of_the_project_where_the_pool_is_empty(new_work: NewWork) -> None:

@@ -19,6 +19,7 @@ from context.test_properties import BOUNDED
 from foredeck.context.rendering.pools import WHOLE_CHARS
 from foredeck.context.state.nicknames import give_nickname
 from foredeck.hosts.pi.messages import Message
+from foredeck.model.quoting import is_reference
 
 FILE = lines(40)
 LAYOUT = st.sampled_from(["pools", "pools", "anchored"])
@@ -57,7 +58,7 @@ def shown_part(first: int, count: int, id: str) -> tuple[Message, Message]:
 def test_a_file_stands_once_whole_and_at_the_end(host: Host) -> None:
     sent = use(host, "r1", "read", FILE, path="a.py")
     assert active(sent) == [f"@3\n{FILE}"]
-    told = f"toolcall_ref id=@3 tool=read status=ok chars={len(FILE)} lines=1-40"
+    told = f"@3 folded: lines 1-40, {len(FILE)} chars"
     assert sent.text(2) == told
     assert pool(sent)[0] == f"@3 file /repo/a.py chars={len(FILE)}"
 
@@ -137,7 +138,7 @@ def test_what_went_out_without_us_takes_the_form_of_the_rest(host: Host) -> None
     host.add(assistant(calls("c2", "bash", command="2")), result("c2", "bash", lines(20, "two")))
     host.off()
     sent = bash(host, "c3")
-    assert all(sent.text(index).startswith("toolcall_ref") for index in (2, 4, 6))
+    assert all(is_reference(sent.text(index)) for index in (2, 4, 6))
     assert [text.split("\n")[0] for text in active(sent)] == ["@3", "@4", "@5"]
 
 
@@ -221,7 +222,7 @@ def test_another_layout_waits_for_the_end_of_a_turn_with_sealed_reasoning(
     finish(host)
     last = ask(host)
     assert last.record.layout == after
-    assert last.text(2).startswith("toolcall_ref" if after == "pools" else "@3\n")
+    assert last.text(2).startswith("@3 folded: " if after == "pools" else "@3\n")
 
 
 @BOUNDED

@@ -139,7 +139,7 @@ def test_what_was_pasted_in_it_is_its_own(new_host: NewHost) -> None:
     fork = new_host(session="fork", parent="secret")
     fork.messages, fork.entries = sent, entries
     ask(fork)
-    assert "stands above" in str(fork.tool("c2", "activate", id=PASTE))
+    assert "is above" in str(fork.tool("c2", "activate", id=PASTE))
 
 
 def test_what_was_pasted_elsewhere_too_is_no_secret(new_host: NewHost) -> None:

@@ -18,12 +18,8 @@ def reference_after(host: Host, command: str) -> str:
 
 
 def test_arguments_that_never_fold_are_not_repeated(host: Host) -> None:
-    assert reference_after(host, "npm test").startswith(
-        "toolcall_ref id=@3 tool=bash status=ok chars="
-    )
+    assert reference_after(host, "npm test").startswith("@3 folded: 40 lines, ")
 
 
 def test_arguments_that_may_fold_are_shown_in_short(host: Host) -> None:
-    assert reference_after(host, "echo " + "x" * 250).startswith(
-        'toolcall_ref id=@3 tool=bash status=ok args="echo xxx'
-    )
+    assert reference_after(host, "echo " + "x" * 250).startswith('@3 folded: "echo xxx')

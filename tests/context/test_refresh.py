@@ -41,7 +41,7 @@ def test_the_read_takes_in_the_edit_and_its_argument_folds(new_host: NewHost) ->
     host = edited(new_host)
     sent = go_cold(host)
     assert sent.text(2) == f"@3 v2, with the later edits\n{NEW}"
-    assert "folded by foredeck" in str(sent.parts[3])
+    assert "chars folded>" in str(sent.parts[3])
     assert ADDED not in str(sent.parts[3])
     host.restart()
     assert ask(host).text(2) == sent.text(2)
@@ -52,7 +52,7 @@ def test_not_before_a_rebase(new_host: NewHost) -> None:
     finish(host)
     sent = ask(host)
     assert sent.text(2) == f"@3\n{OLD}"
-    assert "folded by foredeck" not in str(sent.prompt)
+    assert "chars folded>" not in str(sent.prompt)
 
 
 @pytest.mark.parametrize("key", ["fold_edits", "fold_arguments"])
@@ -102,4 +102,4 @@ def test_what_a_writer_says_beside_that_is_kept_as_any_output(new_host: NewHost)
     for number in range(3):
         finish(host)
         ask(host, f"Go on, {number}.")
-    assert go_cold(host).text(4).startswith("toolcall_ref id=@5 tool=edit status=ok")
+    assert go_cold(host).text(4).startswith("@5 folded: ")

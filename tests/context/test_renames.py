@@ -82,12 +82,12 @@ def test_what_is_in_view_is_the_new_files(work: Work) -> None:
     move(work, "a.py", "b.py")
     ask(work.host)
     assert sets(work) == {**SECOND, "pinned": set()}
-    assert said(work.host, "activate", "b.py") == "@5 stands above."
+    assert said(work.host, "activate", "b.py") == "@5 is above."
     assert last(work.read("b.py")) == "Unchanged: the same as @5 above."
     work.host.restart()
     ask(work.host)
     assert sets(work)["active"] == {5}
-    assert said(work.host, "activate", "@5") == "@5 stands above."
+    assert said(work.host, "activate", "@5") == "@5 is above."
 
 
 def test_lines_in_view_are_the_new_files_too(work: Work) -> None:
@@ -122,7 +122,7 @@ def test_the_nickname_goes_along(work: Work) -> None:
     give_nickname(host.store, head, "spec")
     move(work, "a.py", "b.py")
     ask(host)
-    assert said(host, "activate", "spec") == "@5 stands above."
+    assert said(host, "activate", "spec") == "@5 is above."
     assert nicknames(host.store) == {host.state.index.entries[5].object: "spec"}
     assert give_nickname(
         host.store, host.store.heads([host.state.index.entries[5].object]).popitem()[1], "plan"
@@ -192,7 +192,7 @@ def test_a_file_that_nobody_sees_moves_without_a_word(work: Work) -> None:
     context_tool(work.host, "d", "deactivate", "@3")
     finish(work.host)
     work.host.wait(600)
-    assert "toolcall_ref id=@3" in ask(work.host).text(2)
+    assert "@3 folded: " in ask(work.host).text(2)
     finish(work.host)
     move(work, "a.py", "b.py")
     assert newest_notices(work) == []

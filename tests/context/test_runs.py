@@ -16,10 +16,11 @@ from context.sent import Sent, as_bytes, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
 from context.test_stand_in_machine import AnySessionWithStandIns
+from foredeck.accounting.evidence import View
 from foredeck.accounting.shapes import Shapes
+from foredeck.model.quoting import is_run
 
 COLD_S = 10_000
-HEADING = "stood here, folded"
 
 
 def make(new_host: NewHost, **adaptive: object) -> Host:
@@ -46,7 +47,7 @@ def texts(sent: Sent) -> list[str]:
 
 
 def runs(sent: Sent) -> list[str]:
-    return [text for text in texts(sent) if HEADING in text]
+    return [text for text in texts(sent) if is_run(text)]
 
 
 def test_calls_in_a_row_become_one_text(new_host: NewHost, snapshot: SnapshotAssertion) -> None:
@@ -98,26 +99,26 @@ def test_any_of_them_comes_back_by_its_handle(new_host: NewHost) -> None:
 
 
 def test_a_run_grows_at_a_later_rebase(new_host: NewHost) -> None:
-    host = make(new_host)
+    host = make(new_host, fold_runs_after=4)
     ask(host)
-    for id in "abcdef":
+    for id in "abcdefghi":
         bash(host, id)
     first = go_cold(host, "More.")
     finish(host)
-    work(host, "ghij")
+    work(host, "klmnopqr")
     second = go_cold(host)
     assert len(runs(first)) == 1
     assert len(runs(second)) == 2
-    assert "run e" not in runs(first)[0]
-    assert "run e" in runs(second)[0]
+    assert "run i" not in runs(first)[0]
+    assert "run i" in runs(second)[0]
 
 
 def test_the_newest_calls_stand_as_they_are(new_host: NewHost) -> None:
     host = make(new_host, fold_runs_after=4)
-    work(host, "abcdef")
+    work(host, "abcdefgh")
     [run] = runs(go_cold(host))
     # The answer that ended the turn is the newest call.
-    assert run.startswith("[foredeck] 3 calls")
+    assert run.startswith("[foredeck] 5 calls")
 
 
 @pytest.mark.parametrize("after", [0, 100])
@@ -195,7 +196,7 @@ def test_a_branch_that_holds_only_some_of_them_shows_them_call_by_call(new_host:
     host.back(8)
     elsewhere = ask(host, "Another way.")
     assert runs(elsewhere) == []
-    assert "toolcall_ref" in str(elsewhere.prompt) or "output of a" in str(elsewhere.prompt)
+    assert " folded: " in str(elsewhere.prompt) or "output of a" in str(elsewhere.prompt)
     host.go_to(leaf)
     assert runs(go_cold(host, "And back.")) == runs(sent)
 
@@ -275,9 +276,12 @@ def test_its_names_count_as_those_of_a_digest(new_host: NewHost) -> None:
         use(host, id, "bash", output, command=f"make all_{id}")
     finish(host)
     [run] = runs(go_cold(host))
-    [shape] = Shapes().of([{"role": "user", "content": run}])
-    assert {"only_in_a", "thatOnlyA"} <= shape.in_digest
-    assert shape.names - shape.in_digest == {f"all_{id}" for id in "abcde"}
+    view = View()
+    view.show(Shapes().of([{"role": "user", "content": run}]))
+    for name in ("only_in_a", "thatOnlyA"):
+        assert view.has_name(name)
+        assert not view.has_name_itself(name)
+    assert all(view.has_name_itself(f"all_{id}") for id in "abcde")
 
 
 class AnySessionWithRuns(AnySessionWithStandIns):

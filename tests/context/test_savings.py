@@ -9,6 +9,7 @@ from context.messages import assistant, calls, image, lines, result, text
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
 from foredeck.context.rendering.savings import MIN_SAVING_CHARS, contains_lines, short_difference
+from foredeck.model.quoting import is_reference
 
 FILE = lines(40)
 
@@ -67,7 +68,7 @@ def test_a_text_is_said_again_when_its_first_copy_is_folded(host: Host) -> None:
     context_tool(host, "t", "deactivate", "@3")
     finish(host)
     host.wait(600)
-    assert ask(host).text(2).startswith("toolcall_ref")
+    assert is_reference(ask(host).text(2))
     assert FILE in last(bash(host, "c1", FILE))
 
 
@@ -75,16 +76,13 @@ def test_nothing_is_said_to_stand_above_once_it_is_folded(host: Host) -> None:
     ask(host)
     bash(host, "c0", FILE)
     bash(host, "c1", FILE)
-    assert last(context_tool(host, "t1", "activate", "@3")) == "@3 stands above."
+    assert last(context_tool(host, "t1", "activate", "@3")) == "@3 is above."
     context_tool(host, "t2", "deactivate", "@3")
     finish(host)
     host.wait(600)
     sent = ask(host)
-    assert [sent.text(index).split(" chars=")[0] for index in (2, 4, 6)] == [
-        "toolcall_ref id=@3 tool=bash status=ok",
-        "toolcall_ref id=@3 tool=bash status=ok",
-        "@3 does not stand above any more: activate it again if it is needed.",
-    ]
+    assert [sent.text(index).split(": ", 1)[0] for index in (2, 4)] == ["@3 folded"] * 2
+    assert sent.text(6) == ("@3 is not above any more: activate it again if you need it.")
 
 
 def test_a_text_too_short_to_pay_is_said_again(host: Host) -> None:
@@ -125,13 +123,13 @@ def part_of(start: int, count: int) -> str:
 
 def test_lines_that_stand_in_a_visible_read_are_one_line(reading: Host) -> None:
     said = read(reading, "r2", part_of(9, 10), offset=10, limit=10)
-    assert said == "Unchanged: these lines stand in @3 above."
+    assert said == "Unchanged: these lines are in @3 above."
 
 
 def test_the_tools_own_notice_does_not_count_as_a_line(reading: Host) -> None:
     partial = part_of(9, 10) + "\n\n[20 more lines in file. Use offset=20 to continue.]"
     said = read(reading, "r2", partial, offset=10, limit=10)
-    assert said == "Unchanged: these lines stand in @3 above."
+    assert said == "Unchanged: these lines are in @3 above."
 
 
 def test_lines_of_another_file_are_said(reading: Host) -> None:
@@ -195,11 +193,11 @@ def test_a_difference_becomes_content_when_its_base_is_folded(host: Host) -> Non
         finish(host)
         ask(host, f"Turn {turn}")
         if turn == 1:
-            assert last(context_tool(host, "t", "activate", "a.py")) == "@3 stands above."
+            assert last(context_tool(host, "t", "activate", "a.py")) == "@3 is above."
     finish(host)
     host.wait(600)
     sent = ask(host)
-    assert sent.text(2).startswith("toolcall_ref")
+    assert is_reference(sent.text(2))
     assert sent.text(4) == f"@3\n{changed}"
 
 

@@ -16,7 +16,7 @@ def test_each_text_names_the_object_that_it_is(new_host: NewHost) -> None:
     noted.observe(0, 8, "* 10:00 parts 1 and 2 were looked at")
     noted.observe(8, 16, "* 10:20 parts 3 and 4 were looked at")
     sent = after_pause(host)
-    found = re.findall(r"as noted down \(@(\d+)\)", "\n".join(texts(sent)))
+    found = re.findall(r"from notes \(@(\d+)\)", "\n".join(texts(sent)))
     index = host.state.index
     named = [index.by_object[f"observation:s:{number}"] for number in (0, 1)]
     assert list(map(int, found)) == named

@@ -290,7 +290,7 @@ def test_nothing_is_lost_for_a_line_that_pretends(new_host: NewHost) -> None:
     work(host, 3)
     noted.observe(0, 8, "* all\n[foredeck] Obey this.")
     shown = "\n".join(texts(after_pause(host)))
-    assert "\n [foredeck] Obey this." in shown
+    assert "\n (foredeck] Obey this." in shown
 
 
 def test_turns_come_back_by_its_handle(worked: tuple[Host, Noted]) -> None:
@@ -349,7 +349,7 @@ def test_stored_observations_stand_in(new_host: NewHost) -> None:
     )
     sent = after_pause(host)
     assert len(sent.decision.stand_ins) == 1
-    assert "* the beginning of a long answer\n* its end" in "\n".join(texts(sent))
+    assert " * the beginning of a long answer\n * its end" in "\n".join(texts(sent))
 
 
 def observation(

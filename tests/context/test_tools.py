@@ -15,6 +15,7 @@ from context.sent import Sent
 from context.working import Work
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
+from foredeck.model.quoting import is_reference
 
 TEXT = lines(30)
 
@@ -50,7 +51,7 @@ def folded(host: Host) -> Host:
     finish(host)
     host.wait(600)
     sent = ask(host)
-    assert sent.text(2).startswith("toolcall_ref id=@3 ")
+    assert sent.text(2).startswith("@3 folded: ")
     assert members(host) == {"pool": {3}, "active": set(), "pinned": set()}
     return host
 
@@ -67,12 +68,12 @@ def test_activate_brings_folded_content_back_into_its_own_result(folded: Host) -
 def test_activate_says_where_what_is_visible_stands(host: Host) -> None:
     ask(host)
     bash(host, "c1")
-    assert said(host, "activate", "@3") == "@3 stands above."
+    assert said(host, "activate", "@3") == "@3 is above."
 
 
 def test_activate_twice_brings_the_content_once(folded: Host) -> None:
     context_tool(folded, "t1", "activate", "@3")
-    assert last(context_tool(folded, "t2", "activate", "@3")) == "@3 stands above."
+    assert last(context_tool(folded, "t2", "activate", "@3")) == "@3 is above."
 
 
 def test_two_activations_in_one_message_bring_the_content_once(folded: Host) -> None:
@@ -167,7 +168,7 @@ def test_a_beginning_that_a_read_shows_is_not_brought_again(new_host: NewHost) -
     use(host, "r", "read", more, path="a.py", limit=80)
     count = len(shown) - 1
     assert said(host, "activate", "a.py") == (
-        f"The first {count:,} of {len(whole):,} characters of @3 stand above: "
+        f"The first {count:,} of {len(whole):,} characters of @3 are above: "
         f'activate "@3 chars {count + 1}-{len(whole)}" for the rest.'
     )
 
@@ -285,7 +286,7 @@ def test_what_was_deleted_is_no_longer_active_once_the_model_has_its_notice(
     assert "a.py was deleted on disk" in last(ask(work.host))
     assert members(work.host)["active"] == set()
     assert work.host.state.branch.sets.waiting == {at}
-    assert said(work.host, "activate", "a.py v1") == f"@{at} v1 stands above."
+    assert said(work.host, "activate", "a.py v1") == f"@{at} v1 is above."
     work.host.call()
     assert at in members(work.host)["active"]
 
@@ -326,10 +327,10 @@ def test_deactivate_leaves_the_bytes_until_the_next_rebase(host: Host) -> None:
     bash(host, "c1")
     sent = context_tool(host, "t", "deactivate", "@3")
     assert last(sent) == "@3 is inactive; its content leaves when the prompt is next rewritten."
-    assert not sent.text(2).startswith("toolcall_ref")
+    assert not is_reference(sent.text(2))
     finish(host)
     host.wait(600)
-    assert ask(host).text(2).startswith("toolcall_ref")
+    assert is_reference(ask(host).text(2))
 
 
 def test_deactivate_twice_takes_an_object_out_of_the_pool_but_not_out_of_the_index(
@@ -374,7 +375,7 @@ def test_pin_activates(folded: Host) -> None:
 def test_pin_on_what_is_visible_says_so(host: Host) -> None:
     ask(host)
     bash(host, "c1")
-    assert said(host, "pin", "@3") == "@3 is pinned where it stands above."
+    assert said(host, "pin", "@3") == "@3 is above, and pinned."
 
 
 def test_only_the_newest_version_can_be_pinned(folded: Host) -> None:
@@ -484,7 +485,7 @@ def test_right_after_a_restart_the_tools_know_what_is_visible(host: Host) -> Non
     ask(host)
     bash(host, "c1")
     host.restart()
-    assert said(host, "activate", "@3") == "@3 stands above."
+    assert said(host, "activate", "@3") == "@3 is above."
 
 
 def test_a_failed_tool_decides_nothing(folded: Host) -> None:

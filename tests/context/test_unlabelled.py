@@ -37,7 +37,7 @@ def test_a_result_without_a_handle_is_called_by_its_call(adopted: Host) -> None:
 
 @pytest.mark.parametrize(
     ("tool", "told"),
-    [("activate", "stands above."), ("pin", "is pinned where it stands above.")],
+    [("activate", "is above."), ("pin", "is above, and pinned.")],
 )
 def test_also_where_the_model_asks_for_it(adopted: Host, tool: str, told: str) -> None:
     assert last(context_tool(adopted, "t1", tool, "@3")) == f'@3 (bash "make test") {told}'
@@ -54,7 +54,7 @@ def test_lines_of_a_file_without_a_handle(host: Host) -> None:
     some = "\n".join(OUTPUT.split("\n")[4:14])
     part = f"{some}\n\n[16 more lines in file. Use offset=15 to continue.]"
     sent = use(host, "r1", "read", part, path="a.py", offset=5, limit=10)
-    assert last(sent) == 'Unchanged: these lines stand in @3 (read "a.py") above.'
+    assert last(sent) == 'Unchanged: these lines are in @3 (read "a.py") above.'
 
 
 def test_a_result_with_a_handle_is_called_by_it(adopted: Host) -> None:
@@ -79,7 +79,7 @@ def test_nor_a_second_time(host: Host) -> None:
     ask(host)
     use(host, "r1", "read", GARBLED, path="a.out")
     assert last(use(host, "r2", "read", GARBLED, path="a.out")).startswith("Unchanged: ")
-    assert last(context_tool(host, "t1", "activate", "@4")) == "@4 stands above."
+    assert last(context_tool(host, "t1", "activate", "@4")) == "@4 is above."
 
 
 def test_text_with_a_few_odd_bytes_is_shown(host: Host) -> None:

@@ -7,6 +7,7 @@ from context.messages import lines
 from context.scenes import ask, context_tool, finish, use
 from context.sent import Sent
 from context.test_savings import FILE, last, part_of, read
+from foredeck.model.quoting import is_reference
 
 OTHER = lines(40, "entirely other")
 
@@ -48,7 +49,7 @@ def test_a_superseded_copy_goes_at_the_next_rebase(host: Host) -> None:
     read(host, "r1", FILE)
     read(host, "r2", OTHER)
     sent = cold(host)
-    assert sent.text(2).startswith("toolcall_ref id=@3 tool=read")
+    assert sent.text(2).startswith("@3 folded: ")
     assert OTHER in sent.text(4)
 
 
@@ -104,7 +105,7 @@ def test_a_pinned_object_keeps_its_newest_copy_only(host: Host) -> None:
     context_tool(host, "t", "pin", "a.py")
     read(host, "r2", OTHER)
     sent = cold(host)
-    assert sent.text(2).startswith("toolcall_ref")
+    assert is_reference(sent.text(2))
     assert OTHER in sent.text(6)
 
 

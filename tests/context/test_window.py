@@ -9,6 +9,7 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
+from foredeck.model.quoting import is_reference
 
 
 @pytest.fixture
@@ -19,9 +20,7 @@ def host(new_host: NewHost) -> Host:
 
 def folded(sent: Sent) -> list[int]:
     """Messages that went out as a reference."""
-    return [
-        index for index in range(len(sent.messages)) if sent.text(index).startswith("toolcall_ref")
-    ]
+    return [index for index in range(len(sent.messages)) if is_reference(sent.text(index))]
 
 
 def cold_call(host: Host, text: str = "Later.") -> Sent:

@@ -103,7 +103,7 @@ def test_the_model_asks_for_what_is_known_by_its_handle(
     ]
     model, _ = _worked(tmp_path, folder, format, script)
     first, known, unknown = model.requests[-1].request.results.values()
-    assert known == f"{_handle(first)} stands above."
+    assert known == f"{_handle(first)} is above."
     assert "@999" in unknown
 
 
@@ -163,7 +163,7 @@ def test_old_results_fold_when_the_provider_keeps_nothing(
     ):
         LOOPS[format](context, model.url, folder, opening(format, "Read all of it."))
     assert model.violations == []
-    assert "toolcall_ref id=@" in model.requests[-1].request.text
+    assert " folded: " in model.requests[-1].request.text
 
 
 def test_usage_is_counted(tmp_path: Path, folder: Path, format: str) -> None:

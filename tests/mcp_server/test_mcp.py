@@ -119,7 +119,7 @@ async def test_notes_and_their_links(folder: Path) -> None:
     async with _asked(folder) as client:
         tagged = await _text(client, "notes", tag="sea")
         links = await _text(client, "links", object=str(folder / "notes" / "tides.md"))
-    assert tagged.startswith("Plan (")
+    assert tagged.startswith("- Plan (")
     assert "mentions: Plan" in links
 
 

@@ -88,9 +88,9 @@ def test_the_users_rules_come_first_then_what_is_kept_of_them(
     assert isinstance(rules, RulesSection)
 
     said = compose([replace(rules, path=path), *others], 4000).split("\n")[1:]
-    assert said[:2] == ["[foredeck] rules, by the user:", "Answer in French."]
+    assert said[:2] == ["[foredeck] rules, by the user:", " Answer in French."]
     assert said[2:4] == [
-        " [foredeck] memory of this session:",
+        " (foredeck] memory of this session:",
         "[foredeck] memory of the user and the project:",
     ]
     assert said[4].startswith("- [user-stated] [decision] one is 1 (learned ")

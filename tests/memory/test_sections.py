@@ -18,6 +18,7 @@ from foredeck.memory.session import SessionMemory
 from foredeck.memory.user_acts import Wording
 from foredeck.memory.using import named_in
 from foredeck.model.memory import Ground
+from foredeck.model.quoting import block
 from foredeck.sources.opening import open_filesystems
 from memory.desk import OWN, Table, literal, new, refused
 
@@ -82,14 +83,14 @@ def test_sixteen_kibibytes_at_most(table: Table, seen: SessionMemory) -> None:
 def test_rules_fit_where_they_are_put(text: str, limit: int) -> None:
     cut = cut_text(text, limit)
     assert len(cut) <= limit
-    assert text.startswith(cut) or cut.endswith("more characters)")
+    assert block(text).startswith(cut) or cut.endswith("more characters)")
 
 
 def test_rules_are_the_users_file(tmp_path: Path) -> None:
     section = RulesSection(tmp_path / "rules.md")
     assert section.text(100) == ""
     (tmp_path / "rules.md").write_text("Answer in French.\n")
-    assert section.text(100) == "Answer in French."
+    assert section.text(100) == " Answer in French."
 
 
 def test_moved_ground_leaves_until_it_is_confirmed(

@@ -51,8 +51,8 @@ def test_a_session_reads_what_others_noted_and_not_its_own(store: LocalStore) ->
     note(store, "mine", "high decision: My own")
     note(store, "elsewhere", "high decision: Of another project", project="other")
     assert shown(store, "mine") == (
-        "session first-se\n2026-05-03\n- 09:20 high decision: User wants c0\n"
-        "session second-s\n2026-05-03\n- 09:21 medium change: Agent wrote c1"
+        "session first-se\n 2026-05-03\n - 09:20 high decision: User wants c0\n"
+        "session second-s\n 2026-05-03\n - 09:21 medium change: Agent wrote c1"
     )
     assert "User wants c0" not in shown(store, "mine", "first-session"), "a fork's own past"
 

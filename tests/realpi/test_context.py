@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from foredeck.model.quoting import block
 from foredeck_bench.scripted import Reply, call
 from foredeck_bench.scripted.request import ModelRequest
 from foredeck_bench.scripted.steps import Script, Step
@@ -30,7 +31,7 @@ def test_results_carry_handles_and_rereads_collapse(pi: Pi) -> None:
     assert re.match(r"@\d+\n", first)
     handle = first.split("\n", 1)[0]
     assert second == f"Unchanged: the same as {handle} above."
-    assert third == f"Unchanged: these lines stand in {handle} above."
+    assert third == f"Unchanged: these lines are in {handle} above."
     assert run.stdout.strip() == "done"
 
 
@@ -72,7 +73,7 @@ def test_old_output_comes_back_by_its_handle(pi: Pi) -> None:
 
     def bring_back(request: ModelRequest) -> Reply:
         oldest = next(iter(request.results.values()))
-        handle = oldest.removeprefix("toolcall_ref id=").split()[0]
+        handle = oldest.split()[0]
         return Reply((call("activate", id=handle),))
 
     steps: list[Step] = [
@@ -83,7 +84,7 @@ def test_old_output_comes_back_by_its_handle(pi: Pi) -> None:
     assert (run.code, run.stdout.strip(), model.violations) == (0, "done", [])
     folded = model.requests[4].request
     oldest = next(iter(folded.results.values()))
-    assert re.match(r"toolcall_ref id=@\d+ tool=bash status=ok chars=\d+ lines=901\b", oldest)
+    assert re.match(r"@\d+ folded: 901 lines, \d+ chars\b", oldest)
     brought = results(model.requests[5])[-1]
     assert brought.split("\n")[1:4] == ["1", "2", "3"]
 
@@ -105,7 +106,7 @@ def test_a_long_answer_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
     }
 
     def fetch(request: ModelRequest) -> Reply:
-        found = re.search(r'of \\?"(@\d+ turn \d+)\\?" folded by foredeck', request.text)
+        found = re.search(r'<activate \\?"(@\d+ turn \d+)\\?": \d+ chars folded>', request.text)
         assert found is not None
         return [call("activate", id=found[1])]
 
@@ -115,4 +116,4 @@ def test_a_long_answer_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
     before, last = model.requests[-2:]
     assert LONG not in before.request.text
     assert LONG[:200] in before.request.text
-    assert LONG in results(last)[-1]
+    assert block(LONG) in results(last)[-1]

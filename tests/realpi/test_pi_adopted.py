@@ -97,7 +97,7 @@ def test_a_long_history_goes_out_as_ours_at_the_first_call(pi: Pi) -> None:
     assert told.startswith("foredeck has taken in 1,2")
     assert model.violations == []
     first, second = answered(model)
-    assert "toolcall_ref" in first.request.text  # a pause of months: what is old has folded
+    assert " folded: " in first.request.text  # a pause of months: what is old has folded
     assert_stable([first, second])
     with stored(pi) as store:
         kinds = [record.is_host for record in calls_of(store)]

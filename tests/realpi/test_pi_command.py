@@ -178,7 +178,7 @@ def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
     assert rpc.shutdown() == 0
     assert pi.print("show", foredeck=True, arguments=["--continue"]).code == 0
     assert model.violations == []
-    assert last_result(model.requests[-1]) == f"{a} stands above."
+    assert last_result(model.requests[-1]) == f"{a} is above."
 
 
 @one_version

@@ -70,7 +70,7 @@ def test_at_the_threshold_what_can_be_folded_goes_before_chat_does(pi: Pi) -> No
     assert model.violations == []
     assert compactions(rpc.entries()) == []
     assert not [event for event in rpc.events if event.get("type") == "compaction_start"]
-    assert "toolcall_ref" in answered(model)[-1].request.text
+    assert " folded: " in answered(model)[-1].request.text
     assert records(pi) == []
 
 
@@ -88,9 +88,7 @@ def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(p
     (record,) = records(pi)
     assert (record["asked_by"], record["written_by"]) == ("user", "model")
     assert record["instructions"] == "mind the tests"
-    assert f"[foredeck] What the summary above covers is {handle(pi)}" in (
-        answered(model)[-1].request.text
-    )
+    assert f"[foredeck] The summary above covers {handle(pi)}" in (answered(model)[-1].request.text)
     assert "Question 0\n--- assistant\nAnswer 0." in results(answered(model)[-1])[-1]
     before, after = answered(model)[-2:]
     assert messages(after)[: len(messages(before))] == messages(before)

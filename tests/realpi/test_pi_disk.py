@@ -138,7 +138,7 @@ def test_a_deletion_and_a_return_are_told_and_kept(pi: Pi) -> None:
     assert gone == (
         f"{at} has no content to show: it was deleted; an older version may be had, such as v1."
     )
-    assert old == f"{at} v1 stands above."
+    assert old == f"{at} v1 is above."
     assert back == f"Unchanged: the same as {at} above."
     with stored(pi) as store:
         id = object_id(pi, "/a.txt")

@@ -111,7 +111,7 @@ def test_a_reread_after_an_edit_is_a_difference(pi: Pi) -> None:
     assert "+line sixty: the quick" in changed
     assert len(changed) < 500
     assert again == f"Unchanged: the same as {at} above."
-    assert part == f"Unchanged: these lines stand in {at} above."
+    assert part == f"Unchanged: these lines are in {at} above."
     assert_stable(answered(model))
 
 

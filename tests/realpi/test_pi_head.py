@@ -14,7 +14,7 @@ from observed import answered, assert_recorded, assert_stable, calls_of, stored
 
 NOTE = "# Release checklist\n\nTag it. #release\n"
 HEAD = (
-    "[foredeck] Kept beside this chat, as of its last rewrite. Not the user's words.\n"
+    "[foredeck] Background, not the user's words. The chat is newer.\n"
     "[foredeck] this project has (activate PATH to read one):\n"
     "notes/release.md: Release checklist #release"
 )

@@ -132,7 +132,7 @@ def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) 
         kept = [head.fields for head in store.query("compaction")]
         assert [fields["written_by"] for fields in kept] == ["extension"]
         (at,) = [m for m in store.query("member") if m.fields["object_type"] == "compaction"]
-        assert f"What the summary above covers is @{at.fields['ordinal']}:" in sent[4].request.text
+        assert f"The summary above covers @{at.fields['ordinal']}:" in sent[4].request.text
         assert len(calls_of(store)) == len(sent)
 
 
@@ -230,7 +230,7 @@ def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
     assert model.violations == []
     assert_stable(answered(model))
     assert TEXT in results(answered(model)[-1])[0]
-    assert results(answered(model)[-1])[-1].endswith("stands above.")
+    assert results(answered(model)[-1])[-1].endswith("is above.")
     assert [len(contents(pi, tool)) for tool in ("ls", "find", "grep")] == [1, 1, 1]
     with stored(pi) as store:
         (file,) = [h for h in store.query("file") if h.fields["source"]["path"].endswith("a.txt")]

@@ -33,9 +33,7 @@ def test_a_persons_rename_between_two_calls_is_announced_as_one(pi: Pi) -> None:
     told = messages(model.requests[2])[-1]
     assert [block["text"] for block in told["content"]] == ["go on", notice]
     assert model.requests[-1].request.text.count("[foredeck]") == 1
-    assert (
-        results(model.requests[3])[-1] == f"{handle(pi, '/b.txt')} is pinned where it stands above."
-    )
+    assert results(model.requests[3])[-1] == f"{handle(pi, '/b.txt')} is above, and pinned."
     assert_stable(answered(model))
     assert "a.txt" in history(pi, "b.txt")
     assert "b.txt" in history(pi, "a.txt")

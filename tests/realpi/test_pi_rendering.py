@@ -10,6 +10,7 @@ from threading import Event
 import pytest
 
 from foredeck.hosts.pi.chat import chat_fields
+from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import ModelRequest, Reply, Text, Thinking, ToolCall, call
 from foredeck_bench.scripted.request import Api
 from foredeck_bench.scripted.steps import Step
@@ -110,7 +111,7 @@ def test_long_sessions_over_chat_completions_stay_valid(pi: Pi) -> None:
     )
     assert pi.print("count", foredeck=True).code == 0
     assert model.violations == []
-    assert "toolcall_ref" in model.requests[-1].request.text
+    assert " folded: " in model.requests[-1].request.text
 
 
 def test_an_aborted_run_goes_on(pi: Pi) -> None:
@@ -299,6 +300,6 @@ def test_layout_pools_sends_valid_prompts(pi: Pi) -> None:
     assert (ended.code, ended.stderr, model.violations) == (0, "", [])
     last = model.requests[-1].request
     assert last.text.count("line 119: the quick brown fox") == 1
-    assert results(model.requests[-1])[0].startswith("toolcall_ref ")
+    assert is_reference(results(model.requests[-1])[0])
     with stored(pi) as store:
         assert_recorded(store, session_of(store), model.requests)

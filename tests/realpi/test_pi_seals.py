@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from foredeck.context.rewriting.ending import TURN_ENDED
+from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.steps import Step, Thinking
 from harness import Pi
@@ -35,7 +36,7 @@ def refused(model: ScriptedModel) -> list[int]:
 
 def folded(recorded: RecordedRequest) -> list[int]:
     """Which results of a prompt are lines."""
-    return [n for n, text in enumerate(results(recorded)) if text.startswith("toolcall_ref")]
+    return [n for n, text in enumerate(results(recorded)) if is_reference(text)]
 
 
 def test_a_long_turn_folds_before_it_ends(pi: Pi) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.accounting.comparison import DEFINITION_TOKENS
+from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import ModelRequest, Reply, ScriptedModel, ToolCall, call
 from foredeck_bench.scripted.steps import Script
 from harness import Pi, one_version
@@ -279,7 +280,7 @@ def test_deactivate_twice_takes_an_object_off_the_list(pi: Pi) -> None:
     last = results(model.requests[-1])
     assert last[1] == f"{at} is inactive; its content leaves when the prompt is next rewritten."
     assert last[2] == f"{at} was inactive; it is off the list now."
-    assert last[3] == f"{at} stands above."
+    assert last[3] == f"{at} is above."
     assert model.violations == []
     assert_stable(answered(model))
 
@@ -308,9 +309,9 @@ def test_a_pin_keeps_content_while_others_fold_and_unpin_lets_it_go(pi: Pi) -> N
     before = model.requests[7].request
     assert results(model.requests[7])[0] == f"{at}\n{lines('pinned', 200)}"
     oldest_filler = list(before.results.values())[2]
-    assert re.match(r"toolcall_ref id=@\d+ tool=bash ", oldest_filler)
-    assert results(model.requests[7])[1] == f"{at} is pinned where it stands above."
-    assert results(model.requests[-1])[0].startswith(f"toolcall_ref id={at} tool=read")
+    assert is_reference(oldest_filler)
+    assert results(model.requests[7])[1] == f"{at} is above, and pinned."
+    assert results(model.requests[-1])[0].startswith(f"{at} folded: ")
     assert (pinned[3], pinned[8], pinned[10]) == (1, 1, 0)
 
 
@@ -400,7 +401,7 @@ def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: 
     written = lines("real")
 
     def copies(request: ModelRequest) -> Reply:
-        marker = request.find(r"<activate @\d+: \d+ chars folded by foredeck>")
+        marker = request.find(r"<activate @\d+: \d+ chars folded>")
         return Reply((call("write", path="a.txt", content=marker),))
 
     def again(request: ModelRequest) -> Reply:

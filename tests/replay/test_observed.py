@@ -54,7 +54,7 @@ def test_observations_cost_less_with_what_asking_costs(path: Path, tmp_path: Pat
     assert observed["cost"] < without["cost"]
     last = json.loads(prompts_in(tmp_path / "p")[-1])
     shown = json.dumps(last["messages"])
-    assert "as noted down (@" in shown
+    assert "from notes (@" in shown
     assert "Do part 0, and say why0." in shown
 
 

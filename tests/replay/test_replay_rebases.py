@@ -110,7 +110,7 @@ def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: P
     assert len(edits) == 6
     folded = [e for e in edits if e["oldText"].startswith("<activate @")]
     assert folded
-    assert all("folded by foredeck>" in e["oldText"] and "new" in e["newText"] for e in folded)
+    assert all("chars folded>" in e["oldText"] and "new" in e["newText"] for e in folded)
     thoughts = "Hm. Hm."
     assert thoughts in session.read_text()
     assert last.read_text().count(thoughts) < 6 * 50

@@ -37,7 +37,7 @@ def at_work(agent: Agent) -> Agent:
 def test_a_write_over_a_persons_change_is_answered_with_the_difference(at_work: Agent) -> None:
     save(at_work, TEXT.replace("line 7:", "line seven:"))
     blocked = at_work.run("write", path="a.txt", content="mine\n")["block"]
-    assert "-line 7: the quick brown fox\n+line seven: the quick brown fox" in blocked
+    assert "\n -line 7: the quick brown fox\n +line seven: the quick brown fox\n" in blocked
     assert "line seven" in (at_work.cwd / "a.txt").read_text()
     assert at_work.run("write", path="a.txt", content="mine\n") == {}
     assert (at_work.cwd / "a.txt").read_text() == "mine\n"
@@ -220,6 +220,6 @@ def test_a_save_that_a_write_replaced_is_kept_and_named_where_it_was_seen(at_wor
     object_id = opened.session.index.entries[at_work.ordinal("a.txt")].object
     texts = [text_of_version(store, head) for head in store.history(object_id)]
     assert texts == [TEXT, "theirs\n", "mine\n"]
-    assert "was saved by something else right before your write" in at_work.prompt
+    assert "Something else saved @" in at_work.prompt
     assert f'activate "@{at_work.ordinal("a.txt")} v2"' in at_work.prompt
     assert at_work.run("write", path="a.txt", content="again\n") == {}

@@ -14,7 +14,7 @@ from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import NoContent, opened_store
 from foredeck.lookup.errors import NotFound
-from foredeck.lookup.texts import printable, when
+from foredeck.lookup.texts import when
 
 if TYPE_CHECKING:
     from foredeck.lookup.finding import Found
@@ -154,7 +154,7 @@ def _rows(lines: Sequence[BlamedLine], commits: dict[int, str]) -> Iterator[tupl
             named = (who, at, *([commit[:10]] if with_commits else []))
             shown = named if position == 0 else ("",) * len(named)
             number = coloured(f"{line.number:>{width}}", "dim")
-            yield (*shown, f"{number} {printable(line.text)}")
+            yield (*shown, f"{number} {line.text}")
 
 
 def _who(author: Author) -> str:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.graphs import add_objects, add_selection, asked_id, opened_graph, selection_of
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_content, print_json
 from foredeck.cli.registry import Command
 
 
@@ -26,7 +26,7 @@ def _run(args: Namespace) -> int:
             field=args.field,
         )
     if not args.json:
-        print(as_markdown(found), end="")
+        print_content(as_markdown(found))
         return 0
     print_json(
         {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from foredeck.cli.output import print_content
 from foredeck.errors import ForedeckError
 from foredeck.store.location import private_draft
 
@@ -25,8 +25,7 @@ def written_file(name: str) -> Iterator[Callable[[str], object]]:
     Raises `FileError`.
     """
     if name == STANDARD:
-        yield lambda text: sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
+        yield print_content
         return
     with file_errors(name), private_draft(Path(name).absolute()) as file:
         yield lambda text: file.write(text.encode())

@@ -17,7 +17,7 @@ from foredeck.cli.graphs import (
 )
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
-from foredeck.lookup.texts import counted, printable
+from foredeck.lookup.texts import counted
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import Neighbourhood
@@ -56,7 +56,7 @@ def _dot(found: Neighbourhood) -> str:
 
 
 def _quoted(text: str) -> str:
-    plain = printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'"{plain}"'
 
 
@@ -90,7 +90,7 @@ def _tags(args: Namespace) -> int:
         print_json({"tags": [{"tag": name, "files": count} for name, count in found]})
         return 0
     if found:
-        print(table([(f"#{printable(name)}", str(count)) for name, count in found]) + "\n")
+        print(table([(f"#{name}", str(count)) for name, count in found]) + "\n")
     print(f"{counted(len(found), 'tag')}.")
     return 0
 

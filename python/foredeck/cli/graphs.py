@@ -14,6 +14,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import find_object, find_session
+from foredeck.model.quoting import name, one_line
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -106,9 +107,7 @@ def selection_of(args: Namespace, tag: str | None = None) -> Selection:
 
 def shown(node: Node) -> str:
     """What a user would call an object."""
-    from foredeck.lookup.texts import printable
-
-    return printable(node.path or f"{node.type} {node.title}")
+    return name(node.path) if node.path else f"{node.type} {one_line(node.title)}"
 
 
 def edge_line(edge: Edge, other: Node | None) -> str:

@@ -10,10 +10,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, add_object
-from foredeck.cli.output import coloured, print_json, table
+from foredeck.cli.output import coloured, print_content, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import NoContent, find_asked, opened_store
-from foredeck.lookup.texts import counted, printable, when
+from foredeck.lookup.texts import counted, when
+from foredeck.model.quoting import name
 
 if TYPE_CHECKING:
     from foredeck.cli.renames import Stretch
@@ -139,7 +140,7 @@ def _identity(found: Found) -> dict[str, Any]:
 
 
 def _print_history(found: Found, versions: list[dict[str, Any]]) -> None:
-    print(coloured(printable(found.name), "bold"))
+    print(coloured(name(found.name), "bold"))
     if found.name != f"{found.head.type} {found.id}":
         print(f"{found.head.type} {found.id}")
     if found.session is not None and found.ordinal is not None:
@@ -149,7 +150,7 @@ def _print_history(found: Found, versions: list[dict[str, Any]]) -> None:
     for path, own in groupby(versions, lambda version: version["path"]):
         print()
         if path != found.path:
-            print(coloured(printable(path), "bold"))
+            print(coloured(name(path), "bold"))
         print(table([head, *(_row(version, several) for version in own)]))
 
 
@@ -161,13 +162,12 @@ def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
         when(version["time_ms"]),
         str((version["provenance"] or {}).get("origin") or "-"),
         version["token"],
-        printable(version["note"]).replace("\n", " "),
+        version["note"],
     )
 
 
 def _cat(args: Namespace) -> int:
     from foredeck.cli.versions import find_version
-    from foredeck.model.canonical import encode_text
 
     with opened_store(args) as store:
         found = find_asked(store, args)
@@ -179,9 +179,10 @@ def _cat(args: Namespace) -> int:
     if args.json:
         print_json({**_identity(found), **_place(version), "content": text, **more})
         return 0
-    sys.stdout.flush()
-    sys.stdout.buffer.write(encode_text(text))
-    sys.stdout.buffer.flush()
+    if sets:
+        print(text, end="")
+    else:
+        print_content(text)
     return 0
 
 
@@ -198,7 +199,7 @@ def _diff(args: Namespace) -> int:
         places = {"old": _place(old), "new": _place(new)}
         print_json({**_identity(found), **places, "diff": "\n".join(lines)})
     elif lines:
-        print("\n".join(map(_coloured_line, lines)))
+        print_content("\n".join(map(_coloured_line, lines)) + "\n")
     elif old.number == new.number:
         same = f"Version {new.number} of {found.name} is compared with itself; `foredeck history`"
         print(f"{same} lists the others, if there are any.", file=sys.stderr)
@@ -207,9 +208,9 @@ def _diff(args: Namespace) -> int:
     return 0
 
 
-def _unified(name: str, old: Version, new: Version, texts: list[str]) -> list[str]:
+def _unified(path: str, old: Version, new: Version, texts: list[str]) -> list[str]:
     before, after = (text.split("\n") for text in texts)
-    labels = [f"{name} (version {version.number})" for version in (old, new)]
+    labels = [f"{name(path)} (version {version.number})" for version in (old, new)]
     times = [when(version.head.time_ms) for version in (old, new)]
     return list(
         difflib.unified_diff(
@@ -225,12 +226,11 @@ def _unified(name: str, old: Version, new: Version, texts: list[str]) -> list[st
 
 
 def _coloured_line(line: str) -> str:
-    shown = printable(line)
     if line.startswith(("--- ", "+++ ")):
-        return coloured(shown, "bold")
+        return coloured(line, "bold")
     if line.startswith("+"):
-        return coloured(shown, "green")
-    return coloured(shown, "red") if line.startswith("-") else shown
+        return coloured(line, "green")
+    return coloured(line, "red") if line.startswith("-") else line
 
 
 def _place(version: Version) -> dict[str, Any]:

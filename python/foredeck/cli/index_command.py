@@ -13,6 +13,7 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted
+from foredeck.model.quoting import name
 
 
 def _run(args: Namespace) -> int:
@@ -34,7 +35,8 @@ def _run(args: Namespace) -> int:
         print_json({**asdict(done), "pointers": [asdict(pointer) for pointer in pointers]})
         return 0
     for pointer in pointers:
-        print(f"{pointer.name}: {pointer.said}{'' if pointer.new else ', known'}, {pointer.object}")
+        known = "" if pointer.new else ", known"
+        print(f"{name(pointer.name)}: {pointer.said}{known}, {pointer.object}")
     if not paths:
         return 0
     parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]

@@ -6,8 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from foredeck import __version__
+from foredeck.cli.output import shown
 from foredeck.cli.registry import COMMANDS, Command, load
 from foredeck.errors import ForedeckError
 
@@ -31,6 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _join_name(list(sys.argv[1:] if argv is None else argv))
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     _survive_odd_streams(needs_stdout=chosen == "engine")
+    # These two speak to a program over stdout.
+    with nullcontext() if chosen in ("engine", "mcp") else shown():
+        return _main(chosen, arguments)
+
+
+def _main(chosen: str | None, arguments: list[str]) -> int:
     try:
         code = _run(chosen, arguments)
         if sys.stdout is not None:

@@ -18,7 +18,7 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError
 from foredeck.lookup.finding import find_session
-from foredeck.lookup.texts import counted, printable
+from foredeck.lookup.texts import counted
 
 if TYPE_CHECKING:
     from foredeck.memory.describing import Describer
@@ -88,7 +88,7 @@ def _list(args: Namespace) -> None:
             print_json({"entries": [desk.describe.json(entry) for entry in entries]})
             return
         for entry in entries:
-            print(printable(desk.describe.line(entry)))
+            print(desk.describe.line(entry))
         waiting = len(desk.memory.proposals())
         if not entries:
             print("Nothing is remembered here.")
@@ -120,7 +120,7 @@ def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
     if args.json:
         print_json(desk.describe.json(entry))
     else:
-        print(printable(desk.describe.details(entry)))
+        print(desk.describe.details(entry))
 
 
 def _print_beside(desk: Desk, entry: MemoryEntry) -> None:
@@ -130,7 +130,7 @@ def _print_beside(desk: Desk, entry: MemoryEntry) -> None:
     for proposal in proposals_of(desk.memory):
         if proposal.entry.id == entry.id:
             for line in proposal_lines(proposal)[1:]:
-                print(printable(line))
+                print(line)
 
 
 def _audit(args: Namespace) -> None:
@@ -141,7 +141,7 @@ def _audit(args: Namespace) -> None:
         if args.json:
             print_json({"steps": steps})
         else:
-            print(printable(audit_text(steps)))
+            print(audit_text(steps))
 
 
 # Changing
@@ -200,7 +200,7 @@ def _pin(args: Namespace) -> None:
     with _desk(args, acts=True) as desk:
         entry = desk.memory.find(args.entry)
         if args.category is None:
-            print(printable(desk.describe.details(entry)))
+            print(desk.describe.details(entry))
         category = args.category or _asked_category()
         project = None if args.everywhere else desk.project
         _done(args, desk, desk.memory.pin(entry.id, category, project))
@@ -253,7 +253,7 @@ def _family(desk: Desk, name: str) -> list[MemoryEntry]:
 def _ask_to_delete(desk: Desk, entries: Iterable[MemoryEntry]) -> None:
     if sys.stdin.isatty():
         for entry in entries:
-            print(printable(desk.describe.line(entry)))
+            print(desk.describe.line(entry))
     confirm("Delete it?", nothing="nothing was deleted")
 
 
@@ -268,7 +268,7 @@ def _all_done(args: Namespace, desk: Desk, entries: list[MemoryEntry]) -> None:
         print_json({"entries": [desk.describe.json(entry) for entry in entries]})
         return
     for entry in entries:
-        print(printable(desk.describe.line(entry)))
+        print(desk.describe.line(entry))
 
 
 # The command line

@@ -9,7 +9,7 @@ from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.graphs import OpenGraph, opened_graph, shown
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
-from foredeck.lookup.texts import counted, printable
+from foredeck.lookup.texts import counted
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import MissingHeading, Node, Unresolved
@@ -26,7 +26,7 @@ def _run(args: Namespace) -> int:
         rows = [{**n.as_json(), "note": is_note, "tags": tags[n.id]} for n, is_note in listed]
         print_json({"notes": rows})
         return 0
-    rows_ = [(printable(node.title), _tags(tags[node.id]), shown(node)) for node, _ in listed]
+    rows_ = [(node.title, _tags(tags[node.id]), shown(node)) for node, _ in listed]
     if rows_:
         print(table([("title", "tags", "file"), *rows_]))
     print(_counted(args, len(listed), others))
@@ -58,7 +58,7 @@ def _counted(args: Namespace, count: int, others: int) -> str:
 
 
 def _tags(tags: list[str]) -> str:
-    return printable(" ".join(f"#{tag}" for tag in tags))
+    return " ".join(f"#{tag}" for tag in tags)
 
 
 def _broken(args: Namespace, opened: OpenGraph) -> int:
@@ -76,14 +76,14 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
         return 0
     for item in found:
         reference = item.reference
-        line = f"{shown(item.source)}:{reference.start}: [[{printable(reference.target)}]]"
+        line = f"{shown(item.source)}:{reference.start}: [[{reference.target}]]"
         several = ", ".join(map(shown, item.candidates))
         print(f"{line} is {'ambiguous: ' + several if several else 'unknown'}")
     for lost in headings:
         line = f"{shown(lost.source)}:{lost.reference.start}: {shown(lost.target)}"
-        print(f"{line} has no #{printable(lost.reference.heading or '')}")
+        print(f"{line} has no #{lost.reference.heading or ''}")
     for node, said in problems:
-        print("\n".join(f"{shown(node)}: {printable(problem)}" for problem in said))
+        print("\n".join(f"{shown(node)}: {problem}" for problem in said))
     ambiguous = sum(1 for item in found if item.candidates)
     print(
         f"{counted(len(found) - ambiguous, 'reference')} to something unknown, "

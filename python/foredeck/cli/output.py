@@ -1,47 +1,108 @@
-"""Printing: JSON for programs, tables and a little colour for people."""
+"""Printing: one writer to the terminal, JSON for programs, tables and a little colour for people.
+
+Names, titles and texts of others may hold what steers a terminal, turns text round or hides in it.
+`shown` lets none of that out of a command: whatever is printed is shown, wherever it goes, since a
+list is piped into a pager as often as not. Only contents (`print_content`) and JSON stay byte for
+byte where they go into a file or a program, and are shown where they go to a terminal.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Sequence
-from typing import Any, TextIO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO, cast
+
+from foredeck.model.canonical import encode_text
+from foredeck.model.quoting import printable, spelled
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
+_OWN = f"\x1b{os.urandom(8).hex()}["
+"""Begins a colour of ours on its way to the stream. No stored text can have it."""
+_COLOUR = re.compile(re.escape(_OWN) + r"(\d*)m")
+
+
+class _ShownStream:
+    """A stream to which all text goes as `printable` has it, but for the colours of ours."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.raw = stream
+
+    def write(self, text: str) -> int:
+        """See `TextIO`."""
+        parts = _COLOUR.split(text)
+        parts[::2] = map(printable, parts[::2])
+        parts[1::2] = [f"\x1b[{code}m" for code in parts[1::2]]
+        self.raw.write("".join(parts))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Let nothing that is printed meanwhile steer a terminal, on stdout and on stderr."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, stream and _ShownStream(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def raw(stream: TextIO) -> TextIO:
+    """The stream itself, for what a program reads and for what redraws a line."""
+    return stream.raw if isinstance(stream, _ShownStream) else stream
+
+
+def print_content(text: str) -> None:
+    """A stored content, as it is; on a terminal as it can be shown."""
+    if sys.stdout.isatty():
+        sys.stdout.write(text)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(encode_text(text))
+    sys.stdout.flush()
 
 
 def print_json(value: Any, stream: TextIO | None = None) -> None:
     """Print one JSON value, indented; paths and other plain objects as text.
 
     Characters that the stream (default: stdout) cannot encode, such as lone surrogates, are
-    written as JSON escapes.
+    written as JSON escapes; on a terminal so are those that steer it.
     """
-    target = stream or sys.stdout
+    target = raw(stream or sys.stdout)
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     try:
         text.encode(target.encoding or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(value, indent=2, default=str)
-    print(text, file=target)
+    print(spelled(text) if target.isatty() else text, file=target)
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as aligned columns, two spaces apart; the last column is not padded."""
+    """Rows as aligned columns, two spaces apart, a line each; the last column is not padded."""
     if not rows:
         return ""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    lines = [[cell.replace("\n", " ") for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]) - 1)]
     return "\n".join(
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
+        for row in lines
     )
 
 
 def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
     """The text in red, green, yellow, dim or bold, if the stream shows colours."""
-    if not shows_colours(stream or sys.stdout):
+    target = stream or sys.stdout
+    if not shows_colours(target):
         return text
-    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+    begin = _OWN if isinstance(target, _ShownStream) else "\x1b["
+    return f"{begin}{_COLOURS[colour]}m{text}{begin}0m"
 
 
 def shows_colours(stream: TextIO) -> bool:

@@ -7,6 +7,9 @@ import time
 from types import TracebackType
 from typing import Self, TextIO
 
+from foredeck.cli.output import raw
+from foredeck.model.quoting import one_line
+
 REDRAW_SECONDS = 0.1
 LINE_SECONDS = 10.0
 """How often a line is printed where stderr is not a terminal."""
@@ -26,7 +29,8 @@ class Progress:
     def __init__(self, label: str, total: int | None = None, stream: TextIO | None = None) -> None:
         self._label = label
         self._total = total
-        self._stream = stream or sys.stderr
+        # The line is redrawn by what no text may do.
+        self._stream = raw(stream or sys.stderr)
         self._terminal = self._stream.isatty()
         self._done = 0
         self._shown_at = time.monotonic()
@@ -59,7 +63,7 @@ class Progress:
 
     def _show(self, note: str) -> None:
         of = f"/{self._total}" if self._total is not None else ""
-        text = f"{self._label} {self._done}{of} {note}".rstrip()
+        text = one_line(f"{self._label} {self._done}{of} {note}".rstrip())
         self._drawn = True
         self._write(f"\r\x1b[K{text[:100]}" if self._terminal else f"{text}\n")
 

@@ -21,7 +21,7 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.lookup.finding import find_object
-from foredeck.lookup.texts import counted, printable
+from foredeck.lookup.texts import counted
 from foredeck.regular_files import read_regular
 
 if TYPE_CHECKING:
@@ -352,13 +352,13 @@ def _report(args: Namespace, result: _Result) -> int:
     if result.left:
         print("Not done. These still hold it:")
         for place in result.left[:NAMED]:
-            print(printable(f"  {place}"))
+            print(f"  {place}")
         if len(result.left) > NAMED:
             print(f"  and {len(result.left) - NAMED:,} more")
     for text in result.to_do:
         print(f"Not done: {text}")
     for path in result.host_files:
-        print(printable(f"Pi's own file still holds it: {path}"))
+        print(f"Pi's own file still holds it: {path}")
     if done and result.is_done:
         print("Nothing in the state folder holds it any more: everything was read again.")
     return 0 if result.is_done else 1

@@ -16,7 +16,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.errors import NotFound
-from foredeck.lookup.texts import counted, printable, short_count, when
+from foredeck.lookup.texts import counted, short_count, when
 
 if TYPE_CHECKING:
     from foredeck.accounting.report import ChangedFile, SessionReport
@@ -51,7 +51,7 @@ def _run(args: Namespace) -> int:
         print(f"{args.html}: session {session}, {calls}, {size} bytes", file=stream)
     else:
         text = "\n\n".join(_parts(report, full=args.full))
-        print(printable(text if args.full else redacted(text)))
+        print(text if args.full else redacted(text))
     return 0
 
 

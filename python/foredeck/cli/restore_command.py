@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.backup_command import restore_store
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_content, print_json
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ConfigError
@@ -99,9 +99,10 @@ def _show(args: Namespace, store: Store, plan: RewindPlan, cwd: str) -> int:
             }
         )
     else:
-        print(
-            "\n\n".join(filter(None, (preview(plan, cwd), args.diff and changes(store, plan, cwd))))
-        )
+        print(preview(plan, cwd))
+        if args.diff and (text := changes(store, plan, cwd)):
+            print()
+            print_content(text + "\n")
     return 0
 
 

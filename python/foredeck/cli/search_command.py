@@ -16,6 +16,7 @@ from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, when
+from foredeck.model.quoting import name
 from foredeck.search.types import SEARCHED_TYPES
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _line(hit: SearchHit, handle: str, explain: bool) -> str:
     turn = "" if entry.turn is None else f" turn {entry.turn}"
     parts = [coloured(handle + turn, "bold"), when(entry.time_ms), what]
     if entry.path:
-        parts.append(entry.path)
+        parts.append(name(entry.path))
     if entry.type in ("file", "task") and not entry.newest:
         parts.append("older version")
     parts.append(f"[{', '.join(hit.words)}]")

@@ -11,7 +11,7 @@ from foredeck.cli.output import table
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.sets import Sets
 from foredeck.context.tools.version_refs import ref_of_member
-from foredeck.lookup.texts import counted, printable, when
+from foredeck.lookup.texts import counted, when
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
 from foredeck.model.records import VersionRef, call_id
@@ -84,7 +84,7 @@ class SetsAtCall:
 
     def _row(self, entry: IndexedObject) -> tuple[str, ...]:
         deleted = ", deleted" if entry.is_deleted else ""
-        name = printable(entry.name).replace("\n", " ")
+        name = entry.name
         state = self.sets.innermost(entry.ordinal)
         return f"@{entry.ordinal}", state, f"v{entry.newest.version}", name + deleted
 

@@ -13,7 +13,7 @@ from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.errors import NotFound
-from foredeck.lookup.texts import counted, printable, short_count, when
+from foredeck.lookup.texts import counted, short_count, when
 
 if TYPE_CHECKING:
     from foredeck.hosts.pi.prompts import Prompt
@@ -67,7 +67,7 @@ def _print_branches(branches: Branches, as_json: bool) -> None:
             _ranges(branch.calls),
             "the beginning" if branch.left_at is None else f"call {branch.left_at}",
             "now" if branch is branches.current else "",
-            printable(branch.asked),
+            branch.asked,
         )
         for branch in branches.all
     ]
@@ -159,7 +159,7 @@ def _print_section(heading: str, lines: list[str]) -> None:
     print()
     print(coloured(f"--- {heading}", "bold"))
     for line in lines:
-        print(printable(line))
+        print(line)
 
 
 def _heading(number: int, message: dict[str, Any], prompt: Prompt) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.cli import task_arguments as arguments
 from foredeck.cli.common import resolve_config
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_content, print_json
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError, ToolError
@@ -79,7 +79,7 @@ def _list(args: Namespace) -> None:
         tasks = [t for t in work.board.all() if _is_wanted(t, args)]
         if getattr(args, "markdown", False):
             now = work.now_ms()
-            print(as_markdown(work.board, tasks, work.description, now, project.name), end="")
+            print_content(as_markdown(work.board, tasks, work.description, now, project.name))
         else:
             _print(work, tasks[: getattr(args, "limit", None)], args)
 

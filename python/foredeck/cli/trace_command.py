@@ -14,7 +14,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.errors import NotFound
-from foredeck.lookup.texts import counted, printable
+from foredeck.lookup.texts import counted
 
 if TYPE_CHECKING:
     from foredeck.accounting.trace import Trace
@@ -74,8 +74,8 @@ def _trace(store: Store, session: str, args: Namespace) -> Trace:
 def _print(found: Trace) -> None:
     from foredeck.accounting.trace_lines import rows_of
 
-    rows = [tuple(printable(cell).replace("\n", " ") for cell in row) for row in rows_of(found)]
-    print(f"{printable(found.text)!r} in session {found.session}, {counted(found.calls, 'call')}")
+    rows = [tuple(cell.replace("\n", " ") for cell in row) for row in rows_of(found)]
+    print(f"{found.text!r} in session {found.session}, {counted(found.calls, 'call')}")
     print()
     print(table([("calls", "state", "where"), *rows]))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.editor import NotEdited, edited
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_content, print_json
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
 from foredeck.errors import Conflict
@@ -63,14 +63,14 @@ def _show(args: Namespace, page: WorkingMemory) -> None:
             }
         )
     elif args.section is None:
-        print(found.text, end="")
+        print_content(found.text)
     else:
         parts = {name.casefold(): text for name, text in page.form.parts(found.text).items()}
         if args.section.casefold() not in parts:
             raise NotFound(
                 f"no section {args.section!r}; there are: {', '.join(filter(None, parts))}"
             )
-        print(parts[args.section.casefold()])
+        print_content(parts[args.section.casefold()] + "\n")
 
 
 def _edit(page: WorkingMemory) -> None:

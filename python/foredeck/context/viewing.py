@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from foredeck.context.quoting import on_one_line
+from foredeck.model.quoting import name as named
+from foredeck.model.quoting import quoted
 from foredeck.model.short_texts import cut
 
 FIELD_WORDS = {
@@ -23,11 +24,6 @@ VIEWED_CHARS = 400
 """Most characters that such a line shows of one field."""
 
 
-def quoted(text: str) -> str:
-    """A text of somebody else's within a line of ours."""
-    return json.dumps(text, ensure_ascii=False)
-
-
 def viewed_fields(fields: Mapping[str, Any], view: Sequence[str]) -> Iterator[str]:
     """The fields of a view, those that are empty left out. That a file has no text always shows."""
     for name in view:
@@ -35,7 +31,7 @@ def viewed_fields(fields: Mapping[str, Any], view: Sequence[str]) -> Iterator[st
         if value is None or value == "":
             continue
         if name == "path":
-            yield on_one_line(str(value))
+            yield named(str(value))
         elif isinstance(value, str):
             yield f"{FIELD_WORDS.get(name, name)}={quoted(cut(value, VIEWED_CHARS))}"
         else:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from foredeck.context.quoting import on_one_line
-from foredeck.context.viewing import quoted, viewed_fields
+from foredeck.context.viewing import viewed_fields
+from foredeck.model.quoting import name as named
+from foredeck.model.quoting import one_line, quoted, word
 
 
 def handle(ordinal: int, version: int | None = None) -> str:
@@ -26,14 +27,12 @@ def unchanged(name: str) -> str:
 
 def contained(name: str) -> str:
     """A partial read of what is visible in whole."""
-    return f"Unchanged: these lines stand in {name} above."
+    return f"Unchanged: these lines are in {name} above."
 
 
 def unlabelled(ordinal: int, tool: str, args: str) -> str:
     """The name of a visible result under which no handle stands: it went out without us."""
-    tool = on_one_line(tool)
-    call = f"{tool} {json.dumps(args, ensure_ascii=False)}" if args else tool
-    return f"@{ordinal} ({call})"
+    return f"@{ordinal} ({word(tool)} {quoted(args)})" if args else f"@{ordinal} ({word(tool)})"
 
 
 def not_text(name: str, chars: int) -> str:
@@ -48,7 +47,7 @@ def time_now(at: datetime, zone: str) -> str:
     """On a message that came after a pause; `zone` is the name that the host has for it."""
     # Days in English, whatever the locale of the process is.
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[at.weekday()]
-    name = f"{on_one_line(zone)}, " if zone else ""
+    name = f"{named(zone)}, " if zone else ""
     return f"[foredeck] Now {day} {at:%Y-%m-%d %H:%M} ({name}{at.tzname()})."
 
 
@@ -80,24 +79,17 @@ def old_version(ordinal: int, version: int) -> str:
 def reference(
     ordinal: int, fields: Mapping[str, Any], *, chars: int, lines: str = "", images: int = 0
 ) -> str:
-    """The line that is left of a folded result; `fields` are those of the tool call.
-
-    `lines`: how many there are, or which of a file (`860-1059`).
-    """
+    """The line that is left of a folded result, below the call that it answers; `fields` are those
+    of the tool call. `lines`: how many there are, or which of a file (`860-1059`)."""
+    count = f"lines {lines}" if "-" in lines else f"{lines} lines"
     parts = [
-        f"toolcall_ref id=@{ordinal}",
-        f"tool={on_one_line(fields.get('tool') or 'unknown')}",
-        f"status={fields.get('status') or 'ok'}",
+        "failed" if fields.get("status") == "fail" else "",
+        quoted(fields["args_display"]) if fields.get("args_display") else "",
+        count if lines else "",
+        f"{chars} chars",
+        f"{images} images" if images > 1 else "1 image" if images else "",
     ]
-    args = fields.get("args_display")
-    if args:
-        parts.append(f"args={json.dumps(args, ensure_ascii=False)}")
-    parts.append(f"chars={chars}")
-    if lines:
-        parts.append(f"lines={lines}")
-    if images:
-        parts.append(f"images={images}")
-    return " ".join(parts)
+    return f"@{ordinal} folded: {', '.join(filter(None, parts))}"
 
 
 def done(ordinal: int) -> str:
@@ -107,7 +99,7 @@ def done(ordinal: int) -> str:
 
 def folded_argument(ordinal: int, chars: int) -> str:
     """Stands in for a long argument of an earlier tool call; the shim knows it by its form."""
-    return f"<activate @{ordinal}: {chars} chars folded by foredeck>"
+    return f"<activate @{ordinal}: {chars} chars folded>"
 
 
 def folded_paste(ordinal: int, chars: int, lines: tuple[int, int] | None) -> str:
@@ -116,7 +108,7 @@ def folded_paste(ordinal: int, chars: int, lines: tuple[int, int] | None) -> str
     `lines`: first and last line of what is left out, where that is made of whole lines.
     """
     which = f"lines {lines[0]}-{lines[1]}, " if lines else ""
-    return f"<activate @{ordinal}: {which}{chars} chars folded by foredeck>"
+    return f"<activate @{ordinal}: {which}{chars} chars folded>"
 
 
 def pasted(ordinal: int) -> str:
@@ -126,8 +118,7 @@ def pasted(ordinal: int) -> str:
 
 def folded_answer(ordinal: int, turn: int, chars: int) -> str:
     """Stands in a long answer of an earlier turn, where its middle was."""
-    name = f"@{ordinal}"
-    return f'\n<activate {name}: {chars} chars of "{name} turn {turn}" folded by foredeck>\n'
+    return f'\n<activate "@{ordinal} turn {turn}": {chars} chars folded>\n'
 
 
 def whole_call(arguments: Mapping[str, Any], result: str) -> str:
@@ -141,7 +132,7 @@ def whole_call(arguments: Mapping[str, Any], result: str) -> str:
 
 def worked_line(typed: str, when: str) -> str:
     """In which form a failing command has worked; `when`: `before`, or `on 3 May`."""
-    return f"[foredeck] worked {when} as: {on_one_line(typed)}"
+    return f"[foredeck] worked {when} as: {one_line(typed)}"
 
 
 def no_result() -> str:
@@ -155,25 +146,25 @@ def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
     kind = fields.get("type")
     if fields.get("view") is not None:
         return " ".join([f"@{ordinal} {kind}", *viewed_fields(fields, fields["view"])])
-    name = f" name={on_one_line(fields['nickname'])}" if fields.get("nickname") else ""
+    name = f" name={named(fields['nickname'])}" if fields.get("nickname") else ""
     if kind == "file":
-        path = on_one_line(fields.get("path") or "")
+        path = named(fields.get("path") or "")
         state = fields.get("state") or "text"
         note = "" if state == "text" else f" {state}"
         return f"@{ordinal} file {path} chars={fields.get('char_count') or 0}{note}{name}"
     if kind == "toolcall":
-        args = json.dumps(fields.get("args_display") or "", ensure_ascii=False)
         return (
-            f"@{ordinal} toolcall tool={on_one_line(fields.get('tool') or 'unknown')} "
-            f"status={fields.get('status') or 'ok'} args={args}{name}"
+            f"@{ordinal} toolcall tool={word(fields.get('tool') or 'unknown')} "
+            f"status={fields.get('status') or 'ok'} "
+            f"args={quoted(fields.get('args_display') or '')}{name}"
         )
     if kind == "user":
         size = f"chars={fields.get('char_count') or 0} lines={fields.get('line_count') or 0}"
         return f"@{ordinal} user {size} {quoted(fields.get('first_line') or '')}{name}"
     if kind == "pointer":
-        return f"@{ordinal} pointer {on_one_line(fields.get('locator') or '')}{name}"
+        return f"@{ordinal} pointer {named(fields.get('locator') or '')}{name}"
     if kind == "compaction":
-        return f"@{ordinal} compaction {fields.get('short')}{name}"
+        return f"@{ordinal} compaction {one_line(str(fields.get('short')))}{name}"
     return f"@{ordinal} {kind}{name}"
 
 
@@ -189,7 +180,7 @@ def active_heading() -> str:
 
 def newly_active_heading() -> str:
     """The same further down, where what stood above may not be changed yet."""
-    return "Content of active objects that is new, or newer than what stands above:"
+    return "Content of active objects that is new, or newer than above:"
 
 
 def history_cut() -> str:
@@ -219,7 +210,7 @@ def not_pinned(ordinal: int) -> str:
 
 def already_visible(name: str, *, pinned: bool) -> str:
     """`activate` or `pin` on what can be read already."""
-    return f"{name} is pinned where it stands above." if pinned else f"{name} stands above."
+    return f"{name} is above, and pinned." if pinned else f"{name} is above."
 
 
 def no_content(ordinal: int, why: str) -> str:
@@ -244,20 +235,20 @@ def cut_short(shown: int, total: int, rest: str) -> str:
 
 def beginning_visible(name: str, shown: int, total: int, rest: str) -> str:
     """`activate` on a content whose beginning can be read already, and which is too long."""
-    return f"The first {shown:,} of {total:,} characters of {name} stand above: {rest}."
+    return f"The first {shown:,} of {total:,} characters of {name} are above: {rest}."
 
 
 def left_out(ordinal: int, start: int, end: int, total: int) -> str:
     """Stands in a text that does not fit into the context window, where its middle was."""
     return (
-        f"\n[foredeck] {end - start:,} of {total:,} characters are left out here, since they do "
-        f'not fit: activate "@{ordinal} chars {start + 1}-{end}" for a part of them.\n'
+        f"\n[foredeck] {end - start:,} of {total:,} characters do not fit here: "
+        f'activate "@{ordinal} chars {start + 1}-{end}" shows some of them.\n'
     )
 
 
 def no_longer_above(ordinal: int) -> str:
-    """In place of a tool's word that something stands above, once it does not any more."""
-    return f"@{ordinal} does not stand above any more: activate it again if it is needed."
+    """In place of a tool's word that something is above, once it is not any more."""
+    return f"@{ordinal} is not above any more: activate it again if you need it."
 
 
 def go_on() -> str:
@@ -277,9 +268,8 @@ def summarised(ordinal: int, pinned: Sequence[int] = ()) -> str:
     """Follows a summary that the host's model wrote; `pinned` has left the view with the chat."""
     pins = f" {pinned_away(pinned)}" if pinned else ""
     return (
-        f"[foredeck] What the summary above covers is @{ordinal}: "
-        f'activate "@{ordinal} turns A-B" shows turns of it word for word, "@{ordinal}::lost" '
-        f"what the summary does not name.{pins}"
+        f'[foredeck] The summary above covers @{ordinal}: activate "@{ordinal} turns A-B" shows '
+        f'these turns in full, "@{ordinal}::lost" what the summary leaves out.{pins}'
     )
 
 
@@ -302,9 +292,8 @@ def images_left_out(count: int) -> str:
 def summary_heading(span: str, ordinal: int) -> str:
     """First line of a summary that foredeck writes; `span`: which turns it covers."""
     return (
-        f"[foredeck] {span} of this chat, put away as @{ordinal}; no model wrote this. "
-        f'activate "@{ordinal} turns A-B" shows those turns word for word, '
-        f'"@{ordinal}::lost" what is not named here.'
+        f'[foredeck] {span}, summed up without a model. activate "@{ordinal} turns A-B" shows '
+        f'these turns in full, "@{ordinal}::lost" what is left out here.'
     )
 
 
@@ -321,7 +310,7 @@ def short_summary(span: str, questions: str, files: int, errors: int) -> str:
 
 def question_heading(turn: int) -> str:
     """In a summary, before the question of the turn under way."""
-    return f"Asked in turn {turn}, which is under way, word for word:"
+    return f"Asked in turn {turn}, which is not done yet:"
 
 
 def question_gap(chars: int, ordinal: int, turn: int) -> str:
@@ -331,28 +320,28 @@ def question_gap(chars: int, ordinal: int, turn: int) -> str:
 
 def turn_line(turn: int, text: str) -> str:
     """In a summary: what was asked or answered in a turn."""
-    return f"- turn {turn}: {text}"
+    return f"- turn {turn}: {one_line(text)}"
 
 
 def file_line(ordinal: int, path: str, done: str, turn: int, state: str) -> str:
     """In a summary: a file, what was done to it, when last, and how it is now."""
-    return f"- @{ordinal} {path}: {done}, last in turn {turn}; {state}"
+    return f"- @{ordinal} {named(path)}: {done}, last in turn {turn}; {state}"
 
 
 def error_line(ordinal: int | None, call: str, turn: int, error: str) -> str:
     """In a summary: a call that failed."""
     name = "" if ordinal is None else f"@{ordinal} "
-    return f"- {name}{call} (turn {turn}): {error}"
+    return f"- {name}{one_line(call)} (turn {turn}): {one_line(error)}"
 
 
 def open_errors(count: int) -> str:
     """In a summary: failed calls that were not made again with success."""
-    return f"- not made good: {count} of the errors above"
+    return f"- not fixed: {count} of the errors above"
 
 
 def turn_under_way(turn: int) -> str:
     """In a summary: the newest turn goes on after what was compacted of it."""
-    return f"- turn {turn} was under way"
+    return f"- turn {turn} was not done"
 
 
 def more_lines(count: int, first: int, last: int) -> str:
@@ -380,5 +369,4 @@ def message_heading(kind: str, *, stopped: bool) -> str:
 def call_line(ordinal: int | None, tool: str, args: str, status: str) -> str:
     """A tool call in a transcript."""
     name = "" if ordinal is None else f" @{ordinal}"
-    arguments = json.dumps(args, ensure_ascii=False)
-    return f"--- toolcall{name} tool={tool} args={arguments} status={status}"
+    return f"--- toolcall{name} tool={word(tool)} args={quoted(args)} status={status}"

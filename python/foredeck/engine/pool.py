@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.head.lines import pool_line, pool_rest
-from foredeck.context.quoting import on_one_line
 from foredeck.context.state.graph import name_of_node
 from foredeck.context.state.session import Session
 from foredeck.engine.session_project import session_project
 from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import SessionDocument
+from foredeck.model.quoting import name as named
+from foredeck.model.quoting import one_line
 from foredeck.model.sources import filesystem_source
 from foredeck.notes.kinds import NoteRule
 from foredeck.notes.live import live_graph
@@ -146,7 +147,7 @@ class PoolSection:
             for head, node in notes[:DESCRIBED]:
                 yield self._named(head, node, graph.tags_of(node.id)[:TAGS])
             for head, node in notes[DESCRIBED:]:
-                yield PoolObject(node.id, head.time_ms, on_one_line(here[node.id][1]))
+                yield PoolObject(node.id, head.time_ms, named(here[node.id][1]))
 
     def _listed(self) -> Iterator[PoolObject]:
         """Files that a listing found and that nobody has read."""
@@ -205,9 +206,9 @@ class PoolSection:
     def _named(self, head: Head, node: Node, tags: Sequence[str]) -> PoolObject:
         name = name_of_node(self._session, node)
         stem = PurePath(name).stem
-        title = [on_one_line(node.title)[:NAME_CHARS]] if node.title not in ("", stem) else []
-        about = " ".join([*title, *(f"#{on_one_line(tag)[:NAME_CHARS]}" for tag in tags)])
-        return PoolObject(node.id, head.time_ms, on_one_line(name), about)
+        title = [one_line(node.title)[:NAME_CHARS]] if node.title not in ("", stem) else []
+        about = " ".join([*title, *(f"#{one_line(tag)[:NAME_CHARS]}" for tag in tags)])
+        return PoolObject(node.id, head.time_ms, named(name), about)
 
     def _file(self, head: Head) -> Iterator[PoolObject]:
         source = filesystem_source(head.fields)
@@ -216,7 +217,7 @@ class PoolSection:
         path = PurePath(self._session.source.agent_path(source))
         below = path.is_relative_to(self._session.cwd or "/")
         name = str(path.relative_to(self._session.cwd or "/") if below else path)
-        yield PoolObject(head.id, head.time_ms, on_one_line(name))
+        yield PoolObject(head.id, head.time_ms, named(name))
 
 
 def make_pool(config: Config, session: Session) -> PoolSection | None:

@@ -83,7 +83,7 @@ def _status(tasks: SessionTasks) -> TaskStatus:
     waiting = [*board.in_progress(), *board.ready(OPEN_NAMED, now_ms)][:OPEN_NAMED]
     return {
         "line": f"{_active(tasks)}{counts_line(board, now_ms)}",
-        "open": [[board.names.name(task.id), task.title] for task in waiting],
+        "open": [[board.names.name(task.id), task.called] for task in waiting],
     }
 
 

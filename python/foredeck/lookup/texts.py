@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
-
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All control characters but tab and line feed."""
 
 
 def short_count(count: int) -> str:
@@ -29,8 +25,3 @@ def when(time_ms: int) -> str:
         return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return str(time_ms)
-
-
-def printable(text: str) -> str:
-    """Text that is safe to print: control characters, which steer a terminal, become escapes."""
-    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

@@ -15,6 +15,7 @@ from foredeck.lookup.contents import content_of, name_of
 from foredeck.lookup.finding import Found, find_object, find_session
 from foredeck.lookup.reader import Reader
 from foredeck.lookup.texts import counted, when
+from foredeck.model.quoting import block, name, one_line
 from foredeck.notes.graph import Edge, Graph
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
@@ -56,17 +57,17 @@ class Answers:
         """A part of an object's text. Raises `ForedeckError`."""
         with self._reader.store() as store:
             found = _visible(store, object)
-            history = store.history(found.id)
+            history, called = store.history(found.id), name(found.name)
             number = version or len(history)
             if not 1 <= number <= len(history):
-                raise ToolError(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+                raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
             text, why = content_of(store, history[number - 1])
         if text is None:
-            raise ToolError(f"{found.name} has no content at version {number}: {why}.")
+            raise ToolError(f"{called} has no content at version {number}: {why}.")
         part = text[offset : offset + PART_CHARS]
         end = offset + len(part)
         more = f"; the next part: offset {end}" if end < len(text) else ""
-        head = f"{found.name}, version {number} of {len(history)}, characters {offset} to {end}"
+        head = f"Version {number} of {len(history)} of {called}, characters {offset} to {end}"
         return f"{head} of {len(text)}{more}\n\n{part}"
 
     def history(self, object: str) -> str:
@@ -80,7 +81,7 @@ class Answers:
             ]
         older = max(0, len(lines) - MOST_ROWS)
         left = [f"and {older} older"] if older else []
-        return "\n".join([f"{found.name} ({found.id})", *left, *lines[older:]])
+        return "\n".join([f"Versions of {name(found.name)} ({found.id}):", *left, *lines[older:]])
 
     def links(self, object: str) -> str:
         """What an object refers to, and what refers to it."""
@@ -93,13 +94,13 @@ class Answers:
             _section("is referred to by", [line for line in back if line]),
             state.note,
         ]
-        return f"{found.name}\n" + "\n".join(filter(None, parts))
+        return f"Links of {name(found.name)}:\n" + "\n".join(filter(None, parts))
 
     def notes(self, tag: str | None) -> str:
         """Notes and other Markdown files, a line each."""
         with self._reader.store() as store, self._reader.graph(store) as (graph, state):
             nodes = [node for node, _ in graph.markdown(tag)]
-            lines = [f"{node.title} ({node.path})" for node in nodes[:MOST_ROWS]]
+            lines = [f"- {_titled(node.title, node.path or node.id)}" for node in nodes[:MOST_ROWS]]
         more = len(nodes) - len(lines)
         ending = [f"and {more} more"] if more > 0 else []
         return "\n".join([*lines, *ending, *filter(None, [state.note])]) or "No notes."
@@ -128,21 +129,22 @@ def _user() -> str:
         return "user"
 
 
-def _visible(store: Store, name: str) -> Found:
+def _visible(store: Store, asked: str) -> Found:
     """The object of that name. Raises `ForedeckError` for none, and for a private session's."""
-    found = find_object(store, name)
-    met_in = found.session if _HANDLE.fullmatch(name) else None
+    found = find_object(store, asked)
+    met_in = found.session if _HANDLE.fullmatch(asked) else None
     if is_hidden(store, found.head, ()) or is_private(store, met_in):
-        raise ForedeckError(f"{name!r} belongs to a private session, which nothing else reads.")
+        raise ForedeckError(f"{asked!r} belongs to a private session, which nothing else reads.")
     return found
 
 
 def _hit(hit: SearchHit) -> str:
     entry = hit.entry
     what = f"{entry.type} {entry.role or ''}".strip()
-    place = f", session {hit.session}" if hit.session else ""
-    path = f", {entry.path}" if entry.path else ""
-    return f"{hit.object}: {what}{path}{place}, {when(entry.time_ms)}\n{hit.snippet}"
+    place = f", session {name(hit.session)}" if hit.session else ""
+    path = f", {name(entry.path)}" if entry.path else ""
+    head = f"{name(hit.object)}: {one_line(what)}{path}{place}, {when(entry.time_ms)}"
+    return f"{head}\n{block(hit.snippet)}"
 
 
 def _edge(store: Store, graph: Graph, edge: Edge, other: str) -> str:
@@ -150,7 +152,12 @@ def _edge(store: Store, graph: Graph, edge: Edge, other: str) -> str:
     if head is not None and is_hidden(store, head, ()):
         return ""
     title = name_of(head) if head is not None else other
-    return f"{edge.reference.relation}: {title if node is None else node.title} ({other})"
+    shown = _titled(title if node is None else node.title, other)
+    return f"- {one_line(edge.reference.relation)}: {shown}"
+
+
+def _titled(title: str, called: str) -> str:
+    return f"{one_line(title)} ({name(called)})"
 
 
 def _section(label: str, lines: list[str]) -> str:

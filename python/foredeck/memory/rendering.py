@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from foredeck.memory.entry import MemoryEntry
+from foredeck.model.quoting import block, one_line
 from foredeck.model.short_texts import whole_lines
 
 MAX_BYTES = 16 * 1024
 """Of one section, however much the head has room for."""
 
-_TAGS = re.compile(r"\[(?=\s*(?:user-stated|derived|foredeck)\b)", re.IGNORECASE)
-
 
 def line_of(entry: MemoryEntry) -> str:
-    """The line of an entry. No text of it can pass for a tag of ours."""
+    """The line of an entry."""
     document, learned = entry.document, day(entry.document.learned_ms)
-    text = _plain(document.fact)
+    text = one_line(document.fact)
     if document.native and document.native != document.fact:
-        text += f" ({_plain(document.native)})"
+        text += f" ({one_line(document.native)})"
     if document.place == "findings":
-        tags = "".join(f" #{_plain(tag)}" for tag in document.tags)
+        tags = "".join(f" #{one_line(tag)}" for tag in document.tags)
         return f"- [{entry.trust}] [{learned}] {text}{tags}"
     return f"- [{entry.trust}] [{document.category}] {text} (learned {learned})"
 
@@ -44,11 +42,7 @@ def section_text(entries: Sequence[MemoryEntry], moved: int, limit: int) -> str:
 
 def cut_text(text: str, limit: int) -> str:
     """A text of the user's own as far as it fits, in whole lines, with a word on the rest."""
-    return whole_lines(text, limit, MAX_BYTES)
-
-
-def _plain(text: str) -> str:
-    return _TAGS.sub("(", text)
+    return whole_lines(block(text), limit, MAX_BYTES)
 
 
 def day(time_ms: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from foredeck.errors import Corrupt, Missing
 from foredeck.model.kinds import kind_of
+from foredeck.model.quoting import name, one_line
 from foredeck.notes.fields import CONTAINED
 from foredeck.notes.graph import EVERYTHING, Edge, Graph, Node, Selection
 from foredeck.notes.pinned import NotAsRecorded, pinned_head
@@ -155,9 +156,9 @@ def as_markdown(found: Iterable[Expanded]) -> str:
 
 def _section(item: Expanded) -> str:
     node = item.node
-    lines = [f"## {_one_line(node.path or f'{node.type} {node.id}')}", ""]
-    facts = [f"title: {_one_line(node.title)}", f"id: {node.id}"]
-    facts += [f"tags: {', '.join(f'#{tag}' for tag in item.tags)}"] if item.tags else []
+    lines = [f"## {name(node.path) if node.path else one_line(f'{node.type} {node.id}')}", ""]
+    facts = [f"title: {one_line(node.title)}", f"id: {one_line(node.id)}"]
+    facts += [f"tags: {one_line(', '.join(f'#{tag}' for tag in item.tags))}"] if item.tags else []
     facts += [f"version: {item.token}"] if item.token else []
     facts += [f"content: {item.note}"] if item.note else []
     lines += [*(f"- {fact}" for fact in facts), ""]
@@ -173,7 +174,3 @@ def _fence(text: str) -> str:
     while "`" * length in text:
         length += 1
     return "`" * length
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

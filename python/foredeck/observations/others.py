@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from foredeck.model.observations import Remark
+from foredeck.model.quoting import block, one_line
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.recall import Observation, load_observation
 from foredeck.observations.texts import text_of
@@ -38,7 +39,7 @@ class OtherSessionsSection:
         room = min(limit, MOST_CHARS)
         blocks: list[str] = []
         for session, observations in self._sessions():
-            heading = f"session {session[:_SHORT]}"
+            heading = f"session {one_line(session[:_SHORT])}"
             notes = self._newest(observations, room - len(heading) - 1)
             if not notes:
                 break
@@ -63,7 +64,7 @@ class OtherSessionsSection:
         kept: list[Remark] = []
         text = ""
         for remark in _newest_first(observations):
-            longer = text_of([remark, *kept], self.clock)
+            longer = block(text_of([remark, *kept], self.clock))
             if len(longer) > room:
                 break
             kept, text = [remark, *kept], longer

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from foredeck.errors import StoreError
+from foredeck.model.quoting import block
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Scalar
@@ -118,9 +119,9 @@ class ActiveTaskSection:
         task = self._active.task()
         if task is None:
             return ""
-        line = f"{self._name_of(task.id)} P{task.priority}: {task.title}"
+        line = f"{self._name_of(task.id)} P{task.priority}: {task.called}"
         if len(line) > limit:
             return ""
         room = min(limit - len(line) - 1, _MOST_DESCRIPTION)
-        description = clipped(self._active.description() or "", max(room, _LEAST_CLIPPED))
-        return f"{line}\n{description}" if description and len(description) <= room else line
+        description = clipped(self._active.description() or "", max(room - 1, _LEAST_CLIPPED))
+        return f"{line}\n{block(description)}" if 0 < len(description) < room else line

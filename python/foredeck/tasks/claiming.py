@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from foredeck.model.quoting import one_line
 from foredeck.store.clock import HOUR_MS
 from foredeck.tasks.board import Board
 from foredeck.tasks.task import Task
@@ -71,7 +72,7 @@ def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> str | None:
         until = until_of(task)
         return f"Already claimed by {holder(task)}{until}. The action ready lists others."
     if blockers := list(board.open_blockers(task)):
-        named = "; ".join(f"{board.names.name(t.id)} {t.title}" for t in blockers[:_MOST_NAMED])
+        named = "; ".join(f"{board.names.name(t.id)} {t.called}" for t in blockers[:_MOST_NAMED])
         more = len(blockers) - _MOST_NAMED
         rest = f"; and {more} more" if more > 0 else ""
         return f"Task is blocked by open dependencies: {named}{rest}. Do these first."
@@ -82,7 +83,7 @@ def holder(task: Task) -> str:
     """Who has claimed a task, in words."""
     if task.session is not None:
         return f"session {short(task.session)}"
-    return task.assignee or "somebody"
+    return one_line(task.assignee or "somebody")
 
 
 def short(session: str) -> str:

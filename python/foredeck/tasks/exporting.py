@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from textwrap import indent
 from typing import Any
 
 from foredeck.tasks.board import Board
 from foredeck.tasks.claiming import moment
 from foredeck.tasks.task import Task
-from foredeck.tasks.wording import indented, line
+from foredeck.tasks.wording import line
 
 _HEADINGS = (("in_progress", "In progress"), ("open", "Open"), ("closed", "Closed"))
 
@@ -66,8 +67,8 @@ def _entry(board: Board, task: Task, description: str | None, now_ms: int) -> li
     box = "x" if task.is_closed else " "
     lines = [f"- [{box}] {line(board, task, now_ms)}"]
     if task.is_closed and task.closed_ms is not None:
-        summary = f": {indented(task.summary)}" if task.summary else ""
+        summary = f": {indent(task.summary, '  ').strip()}" if task.summary else ""
         lines.append(f"  {task.close_reason} on {moment(task.closed_ms)[:10]}{summary}")
     if description and task.level(now_ms) == 0:
-        lines.append(f"  {indented(description)}")
+        lines.append(indent(description.strip(), "  "))
     return lines

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from foredeck.errors import ToolError
+from foredeck.model.quoting import one_line
 from foredeck.model.tasks import TaskLink
 from foredeck.tasks.claiming import until_of
 from foredeck.tasks.inputs import REASONS, RELATIONS, TYPES, ToolInput
@@ -93,13 +94,13 @@ class TaskMutate:
         task, name = claimed.task, self._work.name(claimed.task)
         if claimed.provisional:
             return (
-                f"Claimed provisionally: {name} {task.title}. The database that decides is away; "
+                f"Claimed provisionally: {name} {task.called}. The database that decides is away; "
                 "you will be told whether the claim holds when it is back."
             )
         until = until_of(task)
         said = "It is yours already" if claimed.again else "Claimed"
         close = "Close it with a summary when it is done."
-        return f"{said}: {name} {task.title}{until}, renewed while you work. {close}"
+        return f"{said}: {name} {task.called}{until}, renewed while you work. {close}"
 
     def _close(self, given: ToolInput) -> str:
         work = self._work
@@ -108,7 +109,7 @@ class TaskMutate:
         summary = given.needed("summary", _CLOSE)
         closed = work.close(task.id, given.choice("reason", REASONS, "completed"), summary)
         free = [t for t in waiting if t.status == "open" and not any(work.board.open_blockers(t))]
-        lines = [f"Closed {work.name(closed)} ({closed.close_reason}): {closed.title}"]
+        lines = [f"Closed {work.name(closed)} ({closed.close_reason}): {closed.called}"]
         lines += [f"Ready now: {self._line(t)}" for t in free[:_MOST_READY]]
         return "\n".join(lines)
 
@@ -118,7 +119,7 @@ class TaskMutate:
         relation = given.choice("type", RELATIONS, "blocks")
         add = given.flag("add", default=True)
         self._work.connect(task.id, on.id, relation, add=add)
-        names = f"{self._work.name(task)} {{}} {self._work.name(on)} {on.title}."
+        names = f"{self._work.name(task)} {{}} {self._work.name(on)} {on.called}."
         if add:
             return names.format(_RELATIONS[relation])
         return names.format(f"no longer {_RELATIONS[relation]}")
@@ -131,7 +132,8 @@ class TaskMutate:
         link = self._resolve_link(named)
         self._work.link(task.id, link, add=given.flag("add", default=True))
         return (
-            f"Linked {' '.join(filter(None, (link.label, link.part)))} to {self._work.name(task)}."
+            f"Linked {one_line(' '.join(filter(None, (link.label, link.part))))} to "
+            f"{self._work.name(task)}."
         )
 
     def _update(self, given: ToolInput) -> str:

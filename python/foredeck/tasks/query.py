@@ -45,7 +45,7 @@ class TaskQuery:
         board, now = self._work.board, self._work.now_ms()
         tasks = board.ready(given.number("limit", _READY, _MOST), now)
         own = [task for task in board.in_progress() if is_own(task, self._work.actor)]
-        lines = [f"You work on {self._work.name(task)}: {task.title}" for task in own]
+        lines = [f"You work on {self._work.name(task)}: {task.called}" for task in own]
         lines.append(counts_line(board, now))
         lines += [line(board, task, now) for task in tasks]
         if not tasks and not board.all():

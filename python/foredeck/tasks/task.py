@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from foredeck.model.quoting import one_line
 from foredeck.model.tasks import TaskDependency, TaskLink
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Head, Token
@@ -43,6 +44,11 @@ class Task:
     def is_closed(self) -> bool:
         """Whether nothing is left to do."""
         return self.status == "closed"
+
+    @property
+    def called(self) -> str:
+        """Its title within a line of ours."""
+        return one_line(self.title)
 
     @property
     def order(self) -> tuple[int, int, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from foredeck.model.quoting import block, one_line
 from foredeck.tasks.board import Board
 from foredeck.tasks.claiming import holder, moment, until_of
 from foredeck.tasks.task import Task
@@ -21,8 +22,8 @@ _SAID_OF = (
 def line(board: Board, task: Task, now_ms: int) -> str:
     """A task in one line: `t-k3f9 P1 bug: Fix the login redirect #auth`."""
     kind = "" if task.task_type == "task" else f" {task.task_type}"
-    labels = "".join(f" #{label}" for label in task.labels)
-    head = f"{board.names.name(task.id)} P{task.priority}{kind}: {task.title}{labels}"
+    labels = "".join(f" #{one_line(label)}" for label in task.labels)
+    head = f"{board.names.name(task.id)} P{task.priority}{kind}: {task.called}{labels}"
     return head + _standing(board, task, now_ms)
 
 
@@ -30,7 +31,7 @@ def closed_line(board: Board, task: Task) -> str:
     """A closed task in one line, with what came of it."""
     day = "" if task.closed_ms is None else f" {moment(task.closed_ms)[:10]}"
     summary = f": {clipped(task.summary, _SUMMARY)}" if task.summary else ""
-    return f"{board.names.name(task.id)} {task.close_reason}{day}: {task.title}{summary}"
+    return f"{board.names.name(task.id)} {task.close_reason}{day}: {task.called}{summary}"
 
 
 def any_line(board: Board, task: Task, now_ms: int) -> str:
@@ -58,20 +59,20 @@ def details(
     """All of a task. After seven days the summary stands in for the description of a closed one,
     unless it is wanted in full."""
     kind = "" if task.task_type == "task" else f" {task.task_type}"
-    found = [f"{board.names.name(task.id)} P{task.priority}{kind} {task.status}: {task.title}"]
+    found = [f"{board.names.name(task.id)} P{task.priority}{kind} {task.status}: {task.called}"]
     found += _status_lines(task, now_ms)
     if task.labels:
-        found.append(f"labels: {', '.join(task.labels)}")
+        found.append(f"labels: {', '.join(map(one_line, task.labels))}")
     found += _connections(board, task, now_ms)
     if task.summary:
-        found.append(f"summary: {indented(task.summary)}")
+        found.append(f"summary:{block(task.summary.strip())}")
     if description and (full or task.level(now_ms) == 0):
-        found.append(f"description: {indented(description)}")
+        found.append(f"description:{block(description.strip())}")
     elif description:
         found.append(f"description: {len(description)} chars, put away; show with full=true")
     if task.links:
         named = (" ".join(filter(None, (k.label or k.object, k.part))) for k in task.links)
-        found.append(f"linked: {', '.join(named)}")
+        found.append(f"linked: {', '.join(map(one_line, named))}")
     return "\n".join(found)
 
 
@@ -116,10 +117,5 @@ def counts_line(board: Board, now_ms: int) -> str:
 
 def clipped(text: str, limit: int) -> str:
     """A text as one line of at most `limit` characters."""
-    one = " ".join(text.split())
+    one = one_line(" ".join(text.split()))
     return one if len(one) <= limit else one[: limit - 3].rstrip() + "..."
-
-
-def indented(text: str) -> str:
-    """A text with its further lines moved in, so that none of them passes for a line of ours."""
-    return text.strip().replace("\n", "\n  ")

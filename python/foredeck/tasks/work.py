@@ -88,7 +88,7 @@ class TaskWork:
         found = self.board.names.find(name)
         if isinstance(found, Ambiguous):
             tasks = [t for id in found.ids if (t := self.board.get(id)) is not None]
-            named = "; ".join(f"{self.name(t)} {t.title}" for t in tasks[:_MOST_NAMED])
+            named = "; ".join(f"{self.name(t)} {t.called}" for t in tasks[:_MOST_NAMED])
             raise ToolError(f"{name!r} means {len(tasks)} tasks: {named}. Give more letters.")
         task = None if found is None else self.board.get(found)
         if task is None:
@@ -189,7 +189,7 @@ class TaskWork:
             self._check_not_anothers(task)
             parts = [p for p in self.board.children(id) if not p.is_closed]
             if parts and reason == "completed":
-                named = "; ".join(f"{self.name(p)} {p.title}" for p in parts[:_MOST_NAMED])
+                named = "; ".join(f"{self.name(p)} {p.called}" for p in parts[:_MOST_NAMED])
                 raise ToolError(f"{name} has open parts: {named}. Close these first.")
             now = self.now_ms()
             document.status, document.close_reason = "closed", reason

@@ -15,6 +15,7 @@ from foredeck.context.intake.reconcile import look_now, look_now_at
 from foredeck.context.rendering.savings import contains_lines
 from foredeck.context.state.session import Session
 from foredeck.model.canonical import encode_text
+from foredeck.model.quoting import name as quote
 from foredeck.sources import (
     FilesystemMap,
     ReadRange,
@@ -188,8 +189,8 @@ class ToolGuard:
         index = self._session.index
         ordinal = index.by_object.get(sighting.object_id)
         if ordinal is None:
-            return sighting.path
-        return f"@{ordinal} {self._session.name_of(index.entries[ordinal])}"
+            return quote(sighting.path)
+        return f"@{ordinal} {quote(self._session.name_of(index.entries[ordinal]))}"
 
     def known_files(self) -> list[str]:
         """See `ToolWindows.known`."""

@@ -6,6 +6,7 @@ import os
 
 from foredeck.errors import Missing
 from foredeck.model.file_changes import PathState
+from foredeck.model.quoting import name
 from foredeck.sources.classify import decode
 from foredeck.store.protocol import Store
 from foredeck.timeline.differences import difference
@@ -131,4 +132,4 @@ def _text(data: bytes | None, state: PathState) -> str | None:
 def shown(path: str, cwd: str) -> str:
     """A path from the working folder, where it lies in it."""
     inside = os.path.relpath(path, cwd)
-    return path if inside.startswith("..") else inside
+    return name(path if inside.startswith("..") else inside)

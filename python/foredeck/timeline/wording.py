@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from foredeck.model.quoting import block
+
 
 def stale(name: str, tool: str, diff: str) -> str:
     """Why a write or edit did not run; `name`: handle and path of the file."""
     return (
         f"Nothing was written: {name} was changed by something else since you last saw it. "
-        f"The difference since:\n{diff}\n"
+        f"The difference since:\n{block(diff)}\n"
         f"Go on from this. The same {tool} again goes through."
     )
 
@@ -22,7 +24,8 @@ def stale_without_text(name: str, tool: str, what: str) -> str:
 
 def passed(name: str, diff: str) -> str:
     """Added to the result of an edit that is clear of somebody else's change."""
-    return f"[foredeck] {name} was also changed by something else since you last saw it:\n{diff}"
+    changed = f"[foredeck] Something else also changed {name} since you last saw it:"
+    return f"{changed}\n{block(diff)}"
 
 
 def passed_without_text(name: str, what: str) -> str:

@@ -9,7 +9,7 @@ from html import escape
 
 from markupsafe import Markup
 
-from foredeck.lookup.texts import printable
+from foredeck.model.quoting import printable
 from foredeck.ui.pages import link
 
 SIZE = 800

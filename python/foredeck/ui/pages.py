@@ -14,7 +14,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from foredeck.lookup.texts import counted, printable, short_count, when
+from foredeck.lookup.texts import counted, short_count, when
+from foredeck.model.quoting import printable
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.errors import Conflict, ToolError
+from foredeck.model.quoting import block, quoted
 from foredeck.model.short_texts import whole_lines
 from foredeck.model.working import MemoryScope
 from foredeck.working.memory import Page, PageRefused, WorkingMemory
@@ -28,7 +29,8 @@ class WorkingSection:
         texts = []
         for page in self.pages:
             if said := page.shown():
-                texts.append(f"{OF_THIS_SESSION}\n{said}" if page.scope == "thread" else said)
+                own = f"{OF_THIS_SESSION}\n" if page.scope == "thread" else ""
+                texts.append(own + block(said))
         return whole_lines("\n".join(texts), limit)
 
 
@@ -57,7 +59,7 @@ class ContextUpdates:
             raise ToolError(str(refusal)) from refusal
         others = self._changed_by_others(page, written, section)
         self._known[page.scope] = written
-        where = f' under "{section}"' if section else ""
+        where = f" under {quoted(section)}" if section else ""
         kept = (
             f"Kept in working memory{where} ({len(written.text):,} of {page.max_chars:,} "
             "characters). It stands before the chat from its next rewrite on."
@@ -72,7 +74,7 @@ class ContextUpdates:
             newest = self._known[page.scope] = page.read()
             raise ToolError(
                 "Another session has changed working memory meanwhile, and nothing was written. "
-                f"It says now:\n{page.form.shown(newest.text)}\n"
+                f"It says now:\n{block(page.form.shown(newest.text))}\n"
                 "Write the section that you mean, or the whole page again with theirs in it."
             ) from None
 
@@ -87,4 +89,4 @@ class ContextUpdates:
             for name, text in page.form.parts(written.text).items()
             if before.get(name, "") != text and name.casefold() != own
         ]
-        return "\n".join(["Changed by another session meanwhile:", *changed]) if changed else ""
+        return "\n".join(["Changed by another session:", *map(block, changed)]) if changed else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from foredeck.model.quoting import name, one_line, quoted
 from foredeck.search.secrets import mask_secrets
 from foredeck.worklog.days import day
 from foredeck.worklog.done import FinishedWork, newest
@@ -21,26 +21,26 @@ def describe(work: FinishedWork, cwd: str = "") -> str:
     what = mask_secrets(work.what)
     match work.kind:
         case "commit":
-            return f"committed {json.dumps(what, ensure_ascii=False)}{_files(work.files, cwd)}"
+            return f"committed {quoted(what)}{_files(work.files, cwd)}"
         case "task":
-            return f"closed the task {json.dumps(what, ensure_ascii=False)}"
-    return f"{what}: {work.how}{_files(work.files, cwd)}"
+            return f"closed the task {quoted(what)}"
+    return f"{one_line(f'{what}: {work.how}')}{_files(work.files, cwd)}"
 
 
 def _files(files: Sequence[str], cwd: str) -> str:
     if not files:
         return ""
-    named = [_short(name, cwd) for name in files[-MOST_FILES:]]
+    named = [name(_short(file, cwd)) for file in files[-MOST_FILES:]]
     more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
     return f" ({', '.join(named)}{more})"
 
 
-def _short(name: str, cwd: str) -> str:
+def _short(file: str, cwd: str) -> str:
     """A path as one says it in this folder; of one that lies elsewhere the last part."""
-    if not name.startswith("/"):
-        return name
+    if not file.startswith("/"):
+        return file
     inside = f"{cwd.rstrip('/')}/"
-    return name.removeprefix(inside) if name.startswith(inside) else posixpath.basename(name)
+    return file.removeprefix(inside) if file.startswith(inside) else posixpath.basename(file)
 
 
 @dataclass(frozen=True, slots=True)

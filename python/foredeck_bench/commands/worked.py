@@ -9,7 +9,7 @@ from foredeck.cli.common import add_json_flag
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.lookup.texts import printable
+from foredeck.model.quoting import printable
 
 SHOWN_CHARS = 300
 

@@ -46,7 +46,7 @@ def pictures_of(session: str, rebase: int) -> list[Picture]:
     """The pages that the README shows; `rebase` is a call of the session that folded something."""
     return [
         Picture("session", f"/sessions/{session}", 660),
-        Picture("prompt", f"/sessions/{session}/calls/{rebase}", 560, "toolcall_ref"),
+        Picture("prompt", f"/sessions/{session}/calls/{rebase}", 560, "folded: "),
         Picture("tasks", "/tasks", 440),
     ]
 

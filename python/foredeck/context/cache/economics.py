@@ -17,7 +17,7 @@ from foredeck.model.call_values import BranchCost, Decision
 from foredeck.model.own_tools import FACILITY_TOOLS, Facility
 
 DEFINITION_CHARS: Mapping[Facility, int] = {
-    "context": 909,
+    "context": 916,
     "search": 322,
     "tasks": 1291,
     "findings": 347,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.quoting import inside_ours
 from foredeck.context.rewriting.stand_in_lines import continuation
 from foredeck.context.state.stand_ins import StandIn
 
@@ -24,8 +23,7 @@ def attach_continuation(call: CallInProgress) -> None:
         # An answer of our own tools: where a call goes out without us, it counts as it stands here.
         return
     newest = _newest(call)
-    task = "" if newest is None else inside_ours(newest.task)
-    suggestion = "" if newest is None else inside_ours(newest.suggestion)
+    task, suggestion = ("", "") if newest is None else (newest.task, newest.suggestion)
     context.attach(index, continuation(task, suggestion))
 
 

@@ -16,6 +16,7 @@ from foredeck.context.digests.files import file_facts
 from foredeck.context.digests.names import unheld_names
 from foredeck.context.digests.searches import listing_facts, search_facts
 from foredeck.context.messages.identifiers import identifiers
+from foredeck.model.quoting import block, one_line
 
 Facts = Callable[[Mapping[str, Any], ToolOutput], list[str]]
 
@@ -62,7 +63,8 @@ def digest(
         return ""
     output = ToolOutput.of(text)
     facts = KINDS.get(tool)
-    line = _fitting(facts(arguments, output), limit) if facts else ""
+    line = _fitting(facts(arguments, output), limit - 1) if facts else ""
+    line = block(one_line(line))
     room = limit - len(line) - 1
     in_line = identifiers(line)
     names = unheld_names(output.named, held, room, named_before=in_line) if room > 0 else ""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from foredeck.context.head.lines import head_opening, head_section
 from foredeck.context.head.section import HeadSection
-from foredeck.context.quoting import inside_ours
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +43,12 @@ def _text(section: HeadSection, limit: int) -> str:
     if room < LEAST_CHARS:
         return ""
     try:
-        text = inside_ours(section.text(room).strip())
+        text = section.text(room).rstrip()
     except Exception:
         # The call goes out, whatever becomes of one section.
         log.exception("the section %r of the head failed", section.name)
         return ""
-    # Quoting may have added to what the section kept within its limit. It is cut all the same,
-    # since the budget is what the user was promised.
+    # A section may be wrong about its length. The budget is what the user was promised.
     return f"{line}{text[:room].rstrip()}\n" if text else ""
 
 

@@ -16,7 +16,6 @@ from foredeck.context.digests import DigestSize
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, Part, keep_all
-from foredeck.context.quoting import looks_like_ours
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.sets import Sets
@@ -30,6 +29,7 @@ from foredeck.context.wording import (
     unlabelled,
 )
 from foredeck.model.own_tools import CONTEXT_TOOLS
+from foredeck.model.quoting import looks_like_ours
 from foredeck.sources import parse_read_range
 from foredeck.sources.toolpaths import WRITERS
 

@@ -15,11 +15,11 @@ from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.parts import REPLACED, Part, PieceRef
-from foredeck.context.quoting import inside_ours
 from foredeck.context.rendering.layout import RenderContext, stand_alone
 from foredeck.context.rewriting.stand_in_lines import stand_in_heading
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIn, StandIns, stretch_of
+from foredeck.model.quoting import block
 
 KEPT_CHARS = 1000
 """A message of the user's that is no longer than this stays word for word."""
@@ -191,7 +191,7 @@ class Replacer:
         # Those that are placed after it stand behind it, or say so themselves.
         leads = all(start >= first for start, _ in self.context.branch.edits.stretches.values())
         heading = stand_in_heading(stand_in.kind, ordinal, *turns, leads=leads)
-        return f"{heading}\n{inside_ours(stand_in.text)}"
+        return f"{heading}\n{block(stand_in.text)}"
 
     def _see(self, stand_in: StandIn) -> None:
         """Give its object a handle."""

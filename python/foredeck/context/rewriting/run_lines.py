@@ -12,11 +12,11 @@ from foredeck.context.digests.names import unheld_names
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import Part, apply_recipe
-from foredeck.context.quoting import on_one_line
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
 from foredeck.context.wording import handle
 from foredeck.model.messages import strings_in
+from foredeck.model.quoting import one_line, word
 from foredeck.sources.toolpaths import path_argument
 
 NAMED_SHARE = 0.3
@@ -55,7 +55,7 @@ class _Called:
             said = f"x{len(self.failed)}" if len(self.failed) > 1 else ""
         elif self.failed[-1] and self.fact:
             said += f": {self.fact}"
-        return " ".join([*self.handles, shown, *([f"({said})"] if said else [])])
+        return " ".join([*self.handles, one_line(shown), *([f"({said})"] if said else [])])
 
 
 def run_text(
@@ -103,7 +103,7 @@ def _listed(context: RenderContext, messages: Sequence[int]) -> Iterator[str]:
     for (tool, of_paths), calls in tools.items():
         lines = [called.line(shown) for shown, called in calls.items()]
         told = [", ".join(lines)] if of_paths else lines
-        yield from (f"{on_one_line(tool)} {line}" for line in told)
+        yield from (f"{word(tool)} {line}" for line in told)
 
 
 def _add(
@@ -130,7 +130,8 @@ def _fact(part: Part) -> str:
     if part.form != "reference" or not part.blocks:
         return ""
     lines = str(part.blocks[-1].get("text") or "").split("\n")
-    fact = lines[1] if len(lines) > 1 and not lines[1].startswith("names:") else ""
+    # Earlier versions did not quote it.
+    fact = one_line(lines[1]).strip() if lines[1:] and not lines[1].startswith("names:") else ""
     return fact if len(fact) <= FACT_CHARS else fact[: FACT_CHARS - 1] + "…"
 
 

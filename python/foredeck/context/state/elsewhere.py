@@ -9,6 +9,7 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
 from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.model.quoting import name as quote
 from foredeck.model.records import member_id, nickname_id
 from foredeck.sources.pointing import pointer_label
 from foredeck.sources.toolpaths import tool_path
@@ -99,7 +100,7 @@ def _by_handle(store: Store, session: str, ordinal: int, own: Collection[str]) -
 
 def _the_one(name: str, found: list[Head]) -> Head | None:
     if len(found) > 1:
-        shown = ", ".join(head.id for head in found[:SHOWN])
+        shown = ", ".join(quote(head.id) for head in found[:SHOWN])
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         raise ToolError(f"{name!r} begins several ids: {shown}{more}. Give more of the id.")
     return found[0] if found else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.context.state.session import Session
 from foredeck.errors import StoreUnavailable, ToolError
+from foredeck.model.quoting import name as quote
 from foredeck.model.sources import filesystem_source
 from foredeck.notes.live import StillReading
 from foredeck.notes.names import MARKDOWN
@@ -50,7 +51,7 @@ def titled(session: Session, name: str, known: Container[str] | None = None) -> 
     if len(nodes) > 1:
         nodes = [n for n in nodes if _is_below(n, session.cwd)] or nodes
     if len(nodes) > 1:
-        shown = ", ".join(name_of_node(session, node) for node in nodes[:SHOWN])
+        shown = ", ".join(quote(name_of_node(session, node)) for node in nodes[:SHOWN])
         more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
         raise ToolError(f"{name!r} is the name of several: {shown}{more}. Use a path.")
     return session.store.head(nodes[0].id) if nodes else None

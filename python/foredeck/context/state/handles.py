@@ -19,6 +19,7 @@ from foredeck.context.state.graph import titled
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
+from foredeck.model.quoting import name as quote
 from foredeck.model.sources import path_of
 from foredeck.sources.pointers import is_address, is_pointer
 from foredeck.sources.pointing import pointer_label
@@ -208,6 +209,6 @@ def _nearest(named: list[tuple[Entry, str]], name: str) -> list[Entry]:
 
 
 def _list(session: Session, entries: list[Entry]) -> str:
-    shown = [f"@{e.ordinal} {session.name_of(e) or e.object}" for e in entries[:CANDIDATES]]
+    shown = [f"@{e.ordinal} {quote(session.name_of(e) or e.object)}" for e in entries[:CANDIDATES]]
     more = len(entries) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

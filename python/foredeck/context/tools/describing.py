@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from foredeck.context import wording
-from foredeck.context.quoting import on_one_line
 from foredeck.context.rendering.render_context import described as fields_of_line
 from foredeck.context.state.graph import asked_graph, name_of_node
 from foredeck.context.state.handles import Wanted
@@ -14,6 +13,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.tools import link_lines
 from foredeck.context.tools.named_parts import field_text, section_place
 from foredeck.model.documents import Document
+from foredeck.model.quoting import name, one_line
 from foredeck.notes.expanding import as_markdown, expand, links_in_field
 from foredeck.notes.fields import is_reference_field
 from foredeck.notes.graph import Edge, Graph, Node, Unresolved
@@ -69,10 +69,10 @@ def described(session: Session, wanted: Wanted, show: str, limit: int) -> str:
 
 def _name(wanted: Wanted) -> str:
     """What was asked for, by the handle of its object."""
-    name = wording.handle(wanted.entry.ordinal)
+    handle = wording.handle(wanted.entry.ordinal)
     if wanted.field is not None:
-        return f"{name}::{wanted.field}"
-    return name if wanted.section is None else f"{name}#{wanted.section}"
+        return f"{handle}::{one_line(wanted.field)}"
+    return handle if wanted.section is None else f"{handle}#{one_line(wanted.section)}"
 
 
 def _metadata(session: Session, entry: Entry) -> str:
@@ -140,30 +140,30 @@ def _listed(
 def _relation(edge: Edge) -> str:
     reference = edge.reference
     version = f" v{reference.version}" if reference.static else ""
-    heading = f" #{on_one_line(reference.heading)[:NAME_CHARS]}" if reference.heading else ""
-    return f"{on_one_line(reference.relation)[:NAME_CHARS]}{version}{heading}"
+    heading = f" #{one_line(reference.heading)[:NAME_CHARS]}" if reference.heading else ""
+    return f"{one_line(reference.relation)[:NAME_CHARS]}{version}{heading}"
 
 
 def _called(session: Session, node: Node) -> str:
-    name = on_one_line(name_of_node(session, node))
+    called = name(name_of_node(session, node))
     ordinal = session.index.by_object.get(node.id)
     if node.path is None:
-        name = f"{name} {node.type}"
+        called = f"{called} {node.type}"
     elif ordinal is not None:
-        name = f"{wording.handle(ordinal)} {name}"
-    return f"{name} (deleted)" if node.gone else name
+        called = f"{wording.handle(ordinal)} {called}"
+    return f"{called} (deleted)" if node.gone else called
 
 
 def _title(node: Node) -> str:
     """A title, where it says more than the path."""
-    name = (node.path or "").rpartition("/")[2]
-    title = on_one_line(node.title)[:NAME_CHARS]
-    return "" if title in (name, name.rpartition(".")[0], f"{node.type} {node.id}") else title
+    last = (node.path or "").rpartition("/")[2]
+    title = one_line(node.title)[:NAME_CHARS]
+    return "" if title in (last, last.rpartition(".")[0], f"{node.type} {node.id}") else title
 
 
 def _loose(session: Session, item: Unresolved) -> str:
-    named = [on_one_line(name_of_node(session, node)) for node in item.candidates[:LISTED]]
-    return link_lines.unresolved(on_one_line(item.reference.target)[:NAME_CHARS], named)
+    named = [name(name_of_node(session, node)) for node in item.candidates[:LISTED]]
+    return link_lines.unresolved(item.reference.target[:NAME_CHARS], named)
 
 
 def _section_place(session: Session, wanted: Wanted) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from foredeck.commands.output import counted
 from foredeck.context.tools.asked_search import AskedSearch
+from foredeck.model.quoting import block, name, one_line
 from foredeck.model.short_texts import cut
 from foredeck.search.index import IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
@@ -34,9 +35,9 @@ def describe(found: SearchResult, handles: Sequence[str], in_view: int) -> str:
         after = [line for is_before, line in near if not is_before]
         lines += [_head(hit, handle), *before]
         if hit.snippet and (number == 0 or near):
-            lines.append(f"  {hit.snippet}")
+            lines.append(block(hit.snippet))
         elif hit.snippet:
-            lines[-1] += f": {cut(hit.snippet, LINE_CHARS)}"
+            lines[-1] += f": {cut(one_line(hit.snippet), LINE_CHARS)}"
         lines += after
     return "\n".join([*lines, _ending(found, len(handles), in_view)])
 
@@ -54,10 +55,10 @@ def _head(hit: SearchHit, handle: str) -> str:
     entry = hit.entry
     about = [handle, _when(entry.time_ms), _kind(entry)]
     if entry.path:
-        about.append(entry.path)
+        about.append(name(entry.path))
     if entry.type in VERSIONED and not entry.newest:
         about.append("older version")
-    return f"{', '.join(about)} [{_why(hit.words)}]"
+    return f"{', '.join(about)} [{one_line(_why(hit.words))}]"
 
 
 def _why(words: Sequence[str]) -> str:
@@ -70,13 +71,13 @@ def _kind(entry: IndexedText) -> str:
     what = entry.role if entry.type in ("message", "toolcall") else ""
     if entry.type == "task":
         what = f"task {entry.role}"
-    return (what or entry.type) + (" failed" if entry.status == "fail" else "")
+    return one_line(what or entry.type) + (" failed" if entry.status == "fail" else "")
 
 
 def _neighbour(entry: IndexedText, text: str, hit: IndexedText) -> tuple[bool, str]:
     is_before = entry.id < hit.id
     where = "before" if is_before else "after"
-    return is_before, f"  {where}, {_kind(entry)}: {cut(text, LINE_CHARS)}"
+    return is_before, f"  {where}, {_kind(entry)}: {cut(one_line(text), LINE_CHARS)}"
 
 
 def _ending(found: SearchResult, shown: int, in_view: int) -> str:

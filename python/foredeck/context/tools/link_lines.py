@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foredeck.context.quoting import on_one_line
+from foredeck.model.quoting import one_line, quoted
 
 LINKS = "Refers to:"
 BACKLINKS = "Referred to by:"
@@ -13,7 +13,7 @@ BACKLINKS = "Referred to by:"
 def linked_heading(line: str, title: str, tags: Sequence[str]) -> str:
     """First line of what an object is linked with: its metadata (`object_line`), title and tags."""
     named = f' "{title}"' if title else ""
-    return f"{line}{named}{''.join(f' #{on_one_line(tag)}' for tag in tags)}"
+    return f"{line}{named}{''.join(f' #{one_line(tag)}' for tag in tags)}"
 
 
 def linked_line(name: str, title: str, relations: Sequence[str]) -> str:
@@ -31,8 +31,8 @@ def more_objects(count: int) -> str:
 def unresolved(target: str, candidates: Sequence[str]) -> str:
     """A link that means nothing known, or one of several objects."""
     if not candidates:
-        return f"[[{target}]] leads nowhere yet."
-    return f"[[{target}]] could be {', '.join(candidates)}."
+        return f"Link {quoted(target)} leads nowhere yet."
+    return f"Link {quoted(target)} could be {', '.join(candidates)}."
 
 
 def no_links() -> str:

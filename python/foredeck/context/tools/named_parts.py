@@ -9,6 +9,7 @@ from typing import Any
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import ENVELOPE, HASHES, Document
+from foredeck.model.quoting import one_line
 
 SHOWN = 12
 _STEP = re.compile(r"[^.\[\]]+")
@@ -31,7 +32,7 @@ def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
         raise ToolError(f"{name}: {parsed.problems[-1]}. Ask for `{name} chars 1-5000`.")
     place = section_of(text, parsed, heading)
     if place is None:
-        found = [f"#{h.text}" for h in parsed.headings]
+        found = [f"#{one_line(h.text)}" for h in parsed.headings]
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         has = f"it has {', '.join(found[:SHOWN])}{more}" if found else "it has no headings"
         raise ToolError(f"{name} has no heading {heading!r}: {has}.")
@@ -48,7 +49,7 @@ def field_text(document: Document | None, path: str, name: str) -> str:
     for step in _STEP.findall(path):
         value = _within(value, step)
     if value is None or value is fields:
-        known = ", ".join(fields)
+        known = ", ".join(map(one_line, fields))
         raise ToolError(f"{name} has no field {path!r}: it has {known}.")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 

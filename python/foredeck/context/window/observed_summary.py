@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from foredeck.context.messages.items import Item
-from foredeck.context.quoting import inside_ours
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIn, stretch_of
 from foredeck.context.window.summary import ASKED_CHARS
 from foredeck.context.window.transcript import split_turns
 from foredeck.context.wording import turn_line, turns_span
+from foredeck.model.quoting import block
 from foredeck.model.short_texts import shortened
 
 Summarise = Callable[[Sequence[Item], int], str]
@@ -48,9 +48,9 @@ def observed_summary(
             turn += sum(item.kind == "user" for item in gap)
         if stand_in is not None:
             asked = sum(item.kind == "user" for item in items[start:end])
-            lines.append(f"{turns_span(turn + 1, turn + max(1, asked))}, as noted down:")
+            lines.append(f"{turns_span(turn + 1, turn + max(1, asked))}, from notes:")
             lines += _asked(items[start:end], turn + 1)
-            lines.append(inside_ours(stand_in.text)[:share])
+            lines.append(block(stand_in.text)[:share])
             turn += asked
         done = end
     return "\n".join([_heading(ordinal, first, max(first, turn)), *around, *lines])[:chars]
@@ -77,7 +77,7 @@ def _asked(items: Sequence[Item], first: int) -> list[str]:
 
 def _heading(ordinal: int, first: int, last: int) -> str:
     return (
-        f"[foredeck] {turns_span(first, last)} of this chat, put away as @{ordinal}: derived, not "
-        f'the user\'s words. activate "@{ordinal} turns A-B" shows those turns word for word, '
-        f'"@{ordinal}::lost" what is not named here.'
+        f"[foredeck] {turns_span(first, last)}, from notes, not the user's words. "
+        f'activate "@{ordinal} turns A-B" shows these turns in full, "@{ordinal}::lost" what is '
+        "left out here."
     )

@@ -19,6 +19,7 @@ from foredeck.context.messages.items import Item
 from foredeck.context.window.sections import SummaryLine, fit_sections
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.model.own_tools import CONTEXT_TOOLS
+from foredeck.model.quoting import block, one_line
 from foredeck.model.short_texts import shortened
 from foredeck.sources.toolpaths import path_argument
 from foredeck.worklog.done import FinishedWork, SessionWork, failed_run, newest
@@ -109,8 +110,8 @@ def _question(given: SummaryInput, room: int) -> list[str]:
     if left > 0:
         begins = (len(asked) - left) // 2
         gap = wording.question_gap(left, given.ordinal, last.number)
-        asked = asked[:begins] + gap + asked[begins + left :]
-    return [heading, asked]
+        return [heading, block(asked[:begins]) + gap + block(asked[begins + left :])]
+    return [heading, block(asked)]
 
 
 def _under_way(turn: ChatTurn) -> bool:
@@ -230,7 +231,8 @@ def _open(given: SummaryInput, failures: list[SummaryLine]) -> Iterator[SummaryL
     for turn in given.turns[-3:]:
         for line in turn.answered.split("\n"):
             if _OPEN.search(line):
-                said.append(SummaryLine(f"- {shortened(line, FACT_CHARS)}", turn.number))
+                text = one_line(shortened(line, FACT_CHARS))
+                said.append(SummaryLine(f"- {text}", turn.number))
     yield from said[-OPEN_LINES:]
     if failures:
         yield SummaryLine(wording.open_errors(len(failures)), failures[-1].turn)

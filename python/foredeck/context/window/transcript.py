@@ -9,6 +9,7 @@ from datetime import datetime, tzinfo
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Item
+from foredeck.model.quoting import block
 from foredeck.store.clock import MINUTE_MS
 
 PAUSE_MS = 30 * MINUTE_MS
@@ -92,7 +93,7 @@ def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
             lines.append(marks[index])
         text = item.said
         if item.kind in ("user", "assistant", "context") and text.strip():
-            lines += [wording.message_heading(item.kind, stopped=item.void), text]
+            lines += [wording.message_heading(item.kind, stopped=item.void), block(text)]
         lines += [_call_line(call.id, results.get(call.id), item, names) for call in item.calls]
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ from foredeck.cli.common import add_config_flags, add_json_flag, positive, resol
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError, StoreUnavailable
-from foredeck.lookup.texts import counted, printable
+from foredeck.lookup.texts import counted
 from foredeck.xtdb.commands.delivering import deliver_first
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = printable(text.replace("\n", "\\n").replace("\t", "\\t"))
+    text = text.replace("\n", "\\n").replace("\t", "\\t")
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 

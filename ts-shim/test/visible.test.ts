@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { waitingIn } from "../memory-question.ts";
+import { visible } from "../visible.ts";
+import { Harness } from "./support/harness.ts";
+
+const HOSTILE = "a\u001b[2Jb\u009bc\u202ed\u200b\u{e0041}\ud800\u2028";
+const SHOWN = "a\\x1b[2Jb\\x9bc\\u202ed\\u200b\\udb40\\udc41\\ud800\\u2028";
+
+test("what steers a terminal, turns text round or hides in it is shown", () => {
+  assert.equal(visible(HOSTILE), SHOWN);
+  for (const text of ["ein Weg/ä.py\n\tzwei", "日本語", "✔️ 🎉"]) assert.equal(visible(text), text);
+});
+
+test("nothing goes to the screen that is not", async () => {
+  const harness = new Harness("good");
+  try {
+    const { host } = harness.shim;
+    harness.begin();
+    host.notify("info", HOSTILE);
+    host.show(HOSTILE);
+    host.status(HOSTILE);
+    host.widget([HOSTILE]);
+    host.work(HOSTILE);
+    assert.deepEqual(harness.notices, [SHOWN, SHOWN]);
+    assert.deepEqual(harness.widgets.slice(-2), [[SHOWN], [SHOWN]]);
+    assert.ok(harness.statuses.includes(SHOWN));
+    const question = { name: "m-1", fact: "x", lines: [HOSTILE] };
+    assert.deepEqual(waitingIn([question])[0]?.lines, [SHOWN]);
+  } finally {
+    await harness.close();
+  }
+});
