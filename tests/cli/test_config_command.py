@@ -82,12 +82,27 @@ def test_the_projects_file_is_read_when_trusted_and_said_when_not(
     assert "123" not in capsys.readouterr().out
 
 
-def test_a_configuration_that_cannot_be_used_is_exit_code_2(
+@pytest.mark.usefixtures("folder")
+def test_a_configuration_of_the_user_that_cannot_be_used_is_exit_code_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = user_config_file()
+    file.parent.mkdir(parents=True)
+    file.write_text("store = 'mongo'\n")
+    assert main(["config"]) == 2
+    assert "must be 'sqlite' or 'xtdb', not 'mongo'" in capsys.readouterr().err
+
+
+def test_it_says_what_is_left_out_of_a_projects_configuration(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / ".pi" / "foredeck.toml").write_text("store = 'sqlite'\n")
-    assert main(["config", "--trusted"]) == 2
-    assert "cannot be set by a project" in capsys.readouterr().err
+    file = folder / ".pi" / "foredeck.toml"
+    file.write_text("store = 'sqlite'\ndeadline_ms = 'x'\n[seed_window]\nturns = 123\n")
+    assert main(["config", "--trusted"]) == 0
+    printed = capsys.readouterr().out
+    assert f"left out: {file}: 'store' cannot be set by a project" in printed
+    assert "deadline_ms" in printed.partition("left out:")[2].partition("\n")[2]
+    assert "123 " in printed
 
 
 def test_home_is_a_flag_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
