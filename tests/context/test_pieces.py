@@ -106,6 +106,17 @@ def test_a_text_that_a_provider_has_signed_is_sealed() -> None:
     assert piece.sealed
 
 
+def test_the_id_of_an_output_item_signs_nothing_and_stays_with_the_folded_text() -> None:
+    id = '{"v":1,"id":"msg_1","phase":"final_answer"}'
+    item = said("assistant", 3000, textSignature=id)
+    item.meta["api"] = "openai-responses"
+    (piece,) = pieces_of(item)
+    assert not piece.sealed
+    blocks = folded_blocks(item, {piece.slot}, label, lambda _item, _text: "short")
+    assert blocks == [{"text": "short", "textSignature": id, "type": "text"}]
+    assert list(blocks[0]) == sorted(blocks[0]), "as a stored block comes back"
+
+
 @pytest.mark.parametrize("arguments", [None, "text", 5, [], {"a": [{"b": LONG}, LONG]}])
 def test_any_arguments_can_be_walked(arguments: Any) -> None:
     block = {"type": "toolCall", "id": "c1", "name": "t", "arguments": arguments}

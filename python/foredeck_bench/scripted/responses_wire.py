@@ -94,6 +94,7 @@ def _add_to_answer(messages: list[Json], item: Json) -> None:
         called = {"id": item.get("call_id"), "type": "function", "function": function}
         answer.setdefault("tool_calls", []).append(called)
     else:
+        answer["id"] = item.get("id")
         answer["content"] = (answer["content"] or "") + content_text(item.get("content"))
 
 

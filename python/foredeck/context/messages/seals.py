@@ -34,6 +34,8 @@ class Sealing:
         return not self.models or any(part in model.lower() for part in self.models)
 
 
+RESPONSES_APIS = ("openai-responses", "openai-codex-responses", "azure-openai-responses")
+
 SEALINGS = (
     Sealing(
         ("anthropic-messages",),
@@ -58,7 +60,7 @@ SEALINGS = (
         "messages of the conversation, and tampering with earlier ones an error.",
     ),
     Sealing(
-        ("openai-responses", "openai-codex-responses", "azure-openai-responses"),
+        RESPONSES_APIS,
         (),
         binds=False,
         source="OpenAI's documentation of reasoning items: those since the last user message come "

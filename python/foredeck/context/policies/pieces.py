@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, PASTE_CHARS, SEALED
+from foredeck.context.messages.seals import RESPONSES_APIS
 from foredeck.context.wording import folded_argument
 
 PieceKind = Literal["old", "argument", "thinking", "message", "answer"]
@@ -60,7 +61,7 @@ def pieces_of(item: Item) -> list[Piece]:
             found.append(Piece(slot, "thinking", str(block["thinking"]), kept=0))
         elif _is_long(item, block):
             slot += 1
-            sealed, kept = bool(block.get("textSignature")), 2 * LONG_TEXTS[item.kind][1] + 60
+            sealed, kept = _is_signed(item, block), 2 * LONG_TEXTS[item.kind][1] + 60
             said: PieceKind = "message" if item.kind == "user" else "answer"
             found.append(Piece(slot, said, str(block["text"]), sealed=sealed, kept=kept))
         elif block.get("type") == "toolCall":
@@ -99,9 +100,7 @@ def folded_blocks(
         elif _is_long(item, block):
             slot += 1
             folds = fold_text if slot in slots else None
-            recipe.append(
-                text_block(folds(item, str(block["text"]))) if folds else {"keep": number}
-            )
+            recipe.append(_shortened(item, block, folds) if folds else {"keep": number})
         else:
             recipe.append({"keep": number})
     return recipe if any(_tells(item, block) for block in recipe) else None
@@ -110,6 +109,18 @@ def folded_blocks(
 def _is_long(item: Item, block: Block) -> bool:
     least, _ = LONG_TEXTS.get(item.kind, (0, 0))
     return bool(least) and block.get("type") == "text" and len(str(block.get("text"))) >= least
+
+
+def _is_signed(item: Item, block: Block) -> bool:
+    """Whether a provider has signed a text. OpenAI's wires keep the id and the phase of the output
+    item where others keep a signature."""
+    return bool(block.get("textSignature")) and item.meta.get("api") not in RESPONSES_APIS
+
+
+def _shortened(item: Item, block: Block, fold_text: FoldText) -> Block:
+    made = text_block(fold_text(item, str(block["text"])))
+    id = block.get("textSignature")
+    return _sorted({**made, "textSignature": id}) if id else made
 
 
 class _ArgumentFolder:
