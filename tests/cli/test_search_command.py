@@ -49,6 +49,9 @@ def test_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "time_ms": 1_770_000_000_000,
         "score": 1.0,
         "snippet": "where is the marzipan",
+        "matches": [[13, 21]],
+        "place": "message 1",
+        "also": 0,
         "path": None,
         "task": None,
     }
@@ -91,11 +94,15 @@ def test_a_session_of_the_engine_is_found_by_its_handles(
 ) -> None:
     home = make_home(tmp_path)
     assert main(["search", "make test", "--home", str(home)]) == 0
-    first = capsys.readouterr().out.splitlines()[0]
+    title, first, shown, *_ = capsys.readouterr().out.splitlines()
+    assert title.startswith('In "')
     handle = first.split()[0]
     assert handle.startswith(f"{SESSION[:8]}:@")
-    assert "toolcall bash failed" in first
+    assert "  bash failed  " in first
+    assert "«make» «test»" in shown
     assert main(["cat", handle, "--home", str(home)]) == 0
+    assert capsys.readouterr().out == "make test"
+    assert main(["cat", handle.partition("::")[0], "--home", str(home)]) == 0
     assert "1 failed" in capsys.readouterr().out
 
 

@@ -47,6 +47,12 @@ def found(host: Host, **arguments: Any) -> str:
     return text
 
 
+def handles(host: Host, **arguments: Any) -> list[str]:
+    """What the hits are activated by."""
+    lines = found(host, **arguments).split("\n")
+    return [line.split(", ")[0] for line in lines if line.startswith(("@", "t-", "m-"))]
+
+
 def test_a_new_session_finds_what_another_has_built(
     host: Host, snapshot: SnapshotAssertion
 ) -> None:
@@ -54,14 +60,16 @@ def test_a_new_session_finds_what_another_has_built(
 
 
 def test_hits_of_other_sessions_have_handles_here_which_outlive_a_crash(host: Host) -> None:
-    handle = found(host, query="npm test login", type="toolcall").split(",")[0]
+    handle, *_ = handles(host, query="npm test login", type="toolcall")
+    assert handle == "@3::args.command"
     host.restart()
-    assert "3 passed" in context_tool(host, "c2", "activate", handle).text(2)
+    assert context_tool(host, "c2", "activate", handle).text(2) == "npm test -- login"
+    assert "3 passed" in context_tool(host, "c3", "activate", "@3").text(4)
 
 
-def test_turns_of_another_chat_can_be_activated_as_they_are_named(host: Host) -> None:
-    handle = found(host, query="checks the address", type="message").split(",")[0]
-    assert handle == "@3 turn 1"
+def test_messages_of_another_chat_can_be_activated_as_they_are_named(host: Host) -> None:
+    handle, *_ = handles(host, query="checks the address", type="message")
+    assert handle == "@3 message 4"
     shown = context_tool(host, "c2", "activate", handle).text(2)
     assert "LoginSchema checks the address." in shown
 
@@ -79,7 +87,7 @@ def test_what_memory_tools_answer_is_no_memory(host: Host) -> None:
     ask(host)
     again = found(host, query="LoginSchema", limit=20)
     assert "memory-search" not in again
-    assert again.splitlines()[-1].startswith("6 hits (1 more in view already);")
+    assert again.splitlines()[-1].startswith("4 hits (1 more in view already);")
 
 
 def test_neighbours_come_where_they_are_asked_for(host: Host, snapshot: SnapshotAssertion) -> None:
@@ -154,15 +162,16 @@ def test_tasks_are_found_by_what_came_of_them(new_host: NewHost, tmp_path: Path)
     first.close()
     second = new_host(session="second", cwd=str(tmp_path / "repo"), disk=True)
     ask(second)
-    best, passage, *_ = found(second, query="address checks", type="task").split("\n")
+    title, best, *passage, _ = found(second, query="address checks", type="task").split("\n")
+    assert title == "Tasks:"
     assert best.startswith(f"{name}, ")
     assert best.endswith(", task closed [address, checks]")
-    assert passage == " Build the login form With zod. LoginSchema checks the address."
+    assert passage[-1] == " LoginSchema «checks» the «address»."
     older = found(second, query="login form", type="task")
     assert older.count(name) == 1, "a task is one hit, whatever became of it since"
     assert "task closed" in older
     said = found(second, query="zebra", task=name, limit=9)
-    assert "The zebra test passes." in said
+    assert "The «zebra» test passes." in said
     assert "npm test" in said
     with pytest.raises(ToolError, match="Task not found: t-none"):
         found(second, query="zebra", task="t-none")

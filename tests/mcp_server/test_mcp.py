@@ -130,7 +130,7 @@ async def test_private_sessions_are_neither_found_nor_read(folder: Path) -> None
         read = await _text(client, "read", object="0199bbbb:@1")
         chat = await _text(client, "read", object="chat:0199bbbb")
         paste = await _text(client, "read", object=PASTE)
-    assert "public_word" in public
+    assert "«public_word»" in public
     assert "secret_word" not in secret
     assert all("private session" in each for each in (read, chat, paste))
 

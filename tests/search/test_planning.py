@@ -94,7 +94,7 @@ def test_a_name_alone_is_looked_for_whole_and_then_by_its_parts(tmp_path: Path) 
 
 def test_an_index_that_is_searched_knows_how_common_words_are(stored: Searched) -> None:
     with stored.index() as index:
-        extent = index.extent(None)
+        extent = index.extent(Filters())
         estimates = [index.estimate(term, extent) for term in parse_query("apple pear nowhere")]
     assert estimates == [60, 20, 0]
 
@@ -104,7 +104,7 @@ def test_a_phrase_is_counted_among_the_newest(
 ) -> None:
     terms = parse_query('"apple pear" "apple plum" "plum apple"')
     with stored.index() as index:
-        extent = index.extent(None)
+        extent = index.extent(Filters())
         whole = [index.estimate(term, extent) for term in terms]
         monkeypatch.setattr(searching, "_NEWEST", 12)
         newest = [index.estimate(term, extent) for term in terms]

@@ -66,7 +66,29 @@ def test_periods_of_a_query() -> None:
 def test_a_passage_is_where_the_words_stand_together() -> None:
     text = "apple " + "x " * 500 + "an apple and pears fell" + " y" * 500
     found = passage(text, ["apples", "pear"], 100)
-    assert "an apple and pears fell" in found
-    assert found.startswith("…")
-    assert found.endswith("…")
-    assert passage("  short\n text ", ["none"], 100) == "short text"
+    assert "an «apple» and «pears» fell" in found.marked()
+    assert found.text.startswith("…")
+    assert found.text.endswith("…")
+    assert text[found.start :].startswith(found.text.strip("…"))
+    assert passage("  short\n text ", ["none"], 100).text == "  short\n text"
+
+
+def test_a_passage_keeps_lines_and_begins_with_one() -> None:
+    lines = [f"line {n}" for n in range(50)]
+    lines[30] = "def retry(times):\r\n\n\n    return \x1b[1mtimes\x1b[0m  "
+    found = passage("\n".join(lines), ["retry", "times"], 60)
+    assert found.marked().startswith("…line 2")
+    assert "\ndef «retry»(«times»):\n    return «times»\n" in found.marked()
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "marked"),
+    [
+        ("catalog log logs", ["log"], "catalog «log» «logs»"),
+        ("the LoginSchema, a schema", ["schema"], "the Login«Schema», a «schema»"),
+        ("set max_retries = max", ["max", "retries"], "set «max_retries» = «max»"),
+        ("readHTTPBody", ["body"], "readHTTP«Body»"),
+    ],
+)
+def test_words_are_marked_where_they_begin(text: str, words: list[str], marked: str) -> None:
+    assert passage(text, words, 100).marked() == marked

@@ -193,7 +193,7 @@ def test_neighbours_come_on_request_and_from_the_same_session(stored: Searched) 
 def test_the_best_hit_has_the_passage_that_speaks_of_it(stored: Searched) -> None:
     talk = Talk(stored.store, "one")
     talk.say(user="filler " * 900 + "the marmot ate the \x1b[31mcable\x1b[0m" + " filler" * 900)
-    snippet = stored.find("marmot cable").hits[0].snippet
+    snippet = stored.find("marmot cable").hits[0].passage.text
     assert "the marmot ate the cable" in snippet
     assert len(snippet) < 1300
 

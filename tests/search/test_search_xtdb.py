@@ -75,7 +75,7 @@ def test_a_second_machine_finds_what_the_first_has_done(machines: list[Machine])
         assert set(there.found("walrus")) == {said, own}
         assert there.found("flamingo") == [ran]
         assert there.found("heron") == [file]
-        assert "on the ice" in there.find("ice").hits[0].snippet
+        assert "on the ice" in there.find("ice").hits[0].passage.text
         later = talk.say(user="the walrus has left")
         delivered(first)
         position = second.lineage()

@@ -74,7 +74,7 @@ def test_no_secret_reaches_the_index_or_a_passage(tmp_path: Path) -> None:
             talk.meet("/repo/.env", f"giraffe {secret}")
         found = stored.find("giraffe", limit=100)
         assert len(found.hits) > 2 * len(SECRETS)
-        assert all(RANDOM[:20] not in hit.snippet for hit in found.hits)
+        assert all(RANDOM[:20] not in hit.passage.text for hit in found.hits)
         assert stored.find(RANDOM).total == 0
         written = stored.index_bytes().lower()
     assert b"giraff" in written

@@ -116,7 +116,9 @@ def test_the_graph_around_a_note(served: Served) -> None:
 def test_search_finds_and_jumps(served: Served) -> None:
     value: Any = served.value("/search.json?q=spring_tide")
     assert value["total"] >= 1
-    assert all(hit["address"].startswith(("/objects/", "/tasks/")) for hit in value["hits"])
+    hits = [hit for group in value["groups"] for hit in group["hits"]]
+    assert all(hit["address"].startswith("/objects/") for hit in hits)
+    assert "<mark>spring_tide</mark>" in served.page("/search?q=spring_tide")
     jump: Any = served.value(f"/search.json?q={TIDY}")["jump"]
     assert jump["address"] == f"/sessions/{TIDY}"
 

@@ -64,13 +64,21 @@ def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
                 action.default = SUPPRESS
 
 
-def add_object(parser: ArgumentParser) -> None:
-    """OBJECT and `--session`: which object a command is about (`foredeck.lookup.finding`)."""
+def add_object(parser: ArgumentParser, *, parts: bool = False) -> None:
+    """OBJECT and `--session`: which object a command is about (`foredeck.lookup.finding`).
+    `parts`: it may be followed by which part of it, in words of their own."""
+    behind = (
+        "; behind it what of it: ::FIELD (::args.command), turns A-B or message N of a chat, "
+        "chars A-B, at HASH"
+    )
     parser.add_argument(
         "object",
         metavar="OBJECT",
+        nargs="+" if parts else None,
         help="a path (absolute, relative to the current folder, or the end of one), a nickname, "
-        "an id or the start of one, or SESSION:@12",
+        "an id or the start of one, a task (t-k3f9), an entry of memory (m-k3f9), or SESSION:@12"
+        + behind
+        * parts,
     )
     parser.add_argument(
         "--session",

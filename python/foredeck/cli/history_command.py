@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from foredeck.cli.common import add_config_flags, add_json_flag, add_object
 from foredeck.cli.output import coloured, print_content, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NoContent, find_asked, opened_store
+from foredeck.cli.stored import NoContent, find_asked, find_asked_part, opened_store
 from foredeck.lookup.texts import counted, when
 from foredeck.model.quoting import name
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foredeck.cli.session_sets import SetsAtCall
     from foredeck.cli.versions import Version
     from foredeck.lookup.branches import Branches
-    from foredeck.lookup.finding import Found
+    from foredeck.lookup.finding import Found, Part
     from foredeck.store.protocol import Head, Store
 
 _VERSION = (
@@ -170,10 +170,10 @@ def _cat(args: Namespace) -> int:
     from foredeck.cli.versions import find_version
 
     with opened_store(args) as store:
-        found = find_asked(store, args)
-        version = find_version(store, found, args.at)
+        found, part = find_asked_part(store, args)
+        version = find_version(store, found, args.at or part.hash)
         sets = _sets(store, version, args.at) if found.head.type == "session" else None
-        text = sets.to_text() if sets else _content(store, found, version)
+        text = sets.to_text() if sets else _content(store, found, version, part)
         more = _chat(store, version) if args.json and found.head.type == "chat" else {}
         more |= sets.to_json() if sets else {}
     if args.json:
@@ -260,11 +260,11 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
     return sets_at_call(store, session, call_by_then(store, session, time_ms))
 
 
-def _content(store: Store, found: Found, version: Version) -> str:
-    """The text of a version. Raises `NoContent`."""
-    from foredeck.lookup.contents import content_of
+def _content(store: Store, found: Found, version: Version, part: Part | None = None) -> str:
+    """The text of a version, or of a part of it. Raises `NoContent`."""
+    from foredeck.lookup.contents import WHOLE, content_of
 
-    text, why = content_of(store, version.head)
+    text, why = content_of(store, version.head, part or WHOLE)
     if text is not None:
         return text
     if version.head.fields.get("moved_to"):
@@ -279,7 +279,9 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _configure_cat(parser: ArgumentParser) -> None:
-    _configure(parser)
+    add_object(parser, parts=True)
+    add_json_flag(parser)
+    add_config_flags(parser)
     parser.add_argument("--at", metavar="VERSION", help=f"{_VERSION} (default: the newest)")
 
 
@@ -318,11 +320,12 @@ COMMANDS = {
     "cat": Command(
         description=(
             "Print the content of an object exactly as it is stored, and nothing else: a file's\n"
-            "text, a tool's output, a system prompt. A chat (chat:SESSION) is written as Markdown\n"
-            "from the turns of all its branches, that of a fork from those it inherited first;\n"
-            "--json gives the turns too. A session (session:SESSION) is its index, with what was\n"
-            "in the pool, active and pinned after its last call, or after the last one by the\n"
-            "time of --at. Exit code 1 if the version has no content (deleted, not text)."
+            "text, a tool's output, a system prompt; or a part of it, as `foredeck search` names\n"
+            "it (0199ab12:@52::args.command). A chat (chat:SESSION) is written as Markdown from\n"
+            "the turns of all its branches, that of a fork from those it inherited first; --json\n"
+            "gives the turns too. A session (session:SESSION) is its index, with what was in the\n"
+            "pool, active and pinned after its last call, or after the last one by the time of\n"
+            "--at. Exit code 1 if the version has no content (deleted, not text)."
         ),
         example="foredeck cat src/main.ts --at '2h ago'",
         configure=_configure_cat,

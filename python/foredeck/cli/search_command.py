@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
 from foredeck.cli.moments import EXAMPLES, parse_moment
-from foredeck.cli.output import coloured, print_json
+from foredeck.cli.output import coloured, print_json, shows_colours
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import find_session
-from foredeck.lookup.texts import counted, when
-from foredeck.model.quoting import name
+from foredeck.lookup.texts import when
 from foredeck.search.types import SEARCHED_TYPES
 
 if TYPE_CHECKING:
     from foredeck.config import Config
+    from foredeck.context.tools.hit_names import HitNames
     from foredeck.search.index import Filters, IndexedText, SearchIndex
     from foredeck.search.searching import SearchHit, SearchResult
     from foredeck.store.protocol import LocalStore
 
 SCOPES = ("all", "project", "session")
-SHORTEST_ID = 8
 
 
 class WrongScope(ForedeckError):
@@ -36,6 +38,7 @@ class WrongScope(ForedeckError):
 
 
 def _run(args: Namespace) -> int:
+    from foredeck.context.tools.hit_names import HitNames
     from foredeck.derived.file import reported
     from foredeck.derived.follower import Follower
     from foredeck.derived.registry import load_layer
@@ -58,15 +61,17 @@ def _run(args: Namespace) -> int:
                 _filters(args, config, store, index),
                 limit=args.limit,
                 message_range=args.message_range,
+                sessions_first=args.group == "session",
             )
             if args.json:
                 print_json(_as_json(found, explain=args.explain))
             else:
-                _print_text(found, _Handles(store, index), args)
+                _print_text(found, HitNames(store, index.folders()), args)
     return 0
 
 
 def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIndex) -> Filters:
+    from foredeck.lookup.reader import shown_memories
     from foredeck.search.index import Filters
     from foredeck.sources.opening import open_filesystems
     from foredeck.sources.projects import folders_of_project
@@ -86,7 +91,8 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
         sessions = tuple(session for session, folder in folders.items() if folder in here)
     task = _task(store, args.task) if args.task else None
     without = private_sessions(store, (sessions or ()) if args.session else ())
-    return Filters(sessions, args.type, args.tool, args.path, args.since, task, without)
+    memories = shown_memories(store, config, sessions if args.session else None)
+    return Filters(sessions, args.type, args.tool, args.path, args.since, task, without, memories)
 
 
 def _task(store: LocalStore, name: str) -> str:
@@ -108,7 +114,8 @@ def _as_json(found: SearchResult, *, explain: bool) -> dict[str, Any]:
             "looked_for": [term.text for term in found.looked],
             "left_out": [term.text for term in found.left_out],
         }
-    return {"total": found.total, **more, "hits": [_hit(hit, explain) for hit in found.hits]}
+    hits = [_hit(hit, explain) for hit in found.hits]
+    return {"total": found.total, **more, "titles": dict(found.titles), "hits": hits}
 
 
 def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
@@ -121,7 +128,10 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
         "role": _role(entry),
         "time_ms": entry.time_ms,
         "score": round(hit.rank.score, 4),
-        "snippet": hit.snippet,
+        "snippet": hit.passage.text,
+        "matches": [list(mark) for mark in hit.passage.marks],
+        "place": hit.place.strip(),
+        "also": hit.also,
         "path": entry.path,
         "task": entry.task,
     }
@@ -157,72 +167,28 @@ def _role(entry: IndexedText) -> str | None:
     return entry.role or None
 
 
-class _Handles:
-    """What a user types to open a hit, `SESSION:@12`, with sessions as short as they can be."""
+def _print_text(found: SearchResult, names: HitNames, args: Namespace) -> None:
+    from foredeck.context.tools.found import Style, describe_to_people
 
-    def __init__(self, store: LocalStore, index: SearchIndex) -> None:
-        self._store = store
-        self._sessions = sorted(index.folders())
-
-    def of(self, hit: SearchHit) -> str:
-        """The handle, or the object's id where no session has it in its index."""
-        if hit.session is None:
-            return hit.object
-        named = {"object": hit.object, "session": hit.session}
-        members = self._store.query("member", named, limit=1)
-        if not members:
-            return hit.object
-        return f"{self._short(hit.session)}:@{members[0].fields['ordinal']}"
-
-    def _short(self, session: str) -> str:
-        others = [other for other in self._sessions if other != session]
-        shared = max((_shared(session, other) for other in others), default=0)
-        return session[: max(SHORTEST_ID, shared + 1)]
-
-
-def _shared(one: str, other: str) -> int:
-    """How many characters two ids begin with in common."""
-    pairs = zip(one, other, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
-
-
-def _print_text(found: SearchResult, handles: _Handles, args: Namespace) -> None:
     if not found.hits:
         print("Nothing found.")
         return
     if args.explain and found.left_out:
         print(f"left out as too common: {', '.join(term.text for term in found.left_out)}")
-    for number, hit in enumerate(found.hits):
-        print(_line(hit, handles.of(hit), args.explain))
-        if number == 0:
-            print(f"    {hit.snippet}\n" if hit.snippet else "")
-        for near, text in hit.around:
-            sign = "before" if near.id < hit.entry.id else "after"
-            print(coloured(f"    {sign}: {near.role}: {text}", "dim"))
-    where = " among the newest texts: the words are too common" if found.is_part else " in all"
-    print(f"{counted(found.total, 'hit')}{where}.")
+    style = Style()
+    if shows_colours(sys.stdout):
+        style = Style(*(partial(coloured, colour=colour) for colour in ("bold", "dim", "yellow")))
+    explain = _explained if args.explain else (lambda _: ())
+    print(describe_to_people(found, names.of, when, style, explain))
 
 
-def _line(hit: SearchHit, handle: str, explain: bool) -> str:
-    entry = hit.entry
-    what = " ".join(
-        filter(None, (entry.type, entry.role, "failed" if entry.status == "fail" else ""))
-    )
-    turn = "" if entry.turn is None else f" turn {entry.turn}"
-    parts = [coloured(handle + turn, "bold"), when(entry.time_ms), what]
-    if entry.path:
-        parts.append(name(entry.path))
-    if entry.type in ("file", "task") and not entry.newest:
-        parts.append("older version")
-    parts.append(f"[{', '.join(hit.words)}]")
-    if explain:
-        rank = hit.rank
-        back = f" x {rank.held_back:.2f}" if rank.held_back < 1 else ""
-        parts.append(
-            f"({rank.own:.2f} + {rank.lent:.2f} near + {rank.dated:.2f} dated) x {rank.weight:g}"
-            f" x {rank.recency:.3f}{back} = {rank.score:.2f}"
-        )
-    return "  ".join(parts)
+def _explained(hit: SearchHit) -> Collection[str]:
+    rank = hit.rank
+    back = f" x {rank.held_back:.2f}" if rank.held_back < 1 else ""
+    return [
+        f"({rank.own:.2f} + {rank.lent:.2f} near + {rank.dated:.2f} dated) x {rank.weight:g}"
+        f" x {rank.recency:.3f}{back} = {rank.score:.2f}"
+    ]
 
 
 def _moment(text: str) -> int:
@@ -270,6 +236,13 @@ def _configure(parser: ArgumentParser) -> None:
         default=0,
         help="with each hit, N texts before and after it in its session (0 to 20)",
     )
+    parser.add_argument(
+        "--group",
+        metavar="BY",
+        choices=("session",),
+        help="session: first the session that answers best, by its best hits together, with three "
+        "of them each; else the best hits come first",
+    )
     parser.add_argument("--explain", action="store_true", help="show how each rank came about")
     add_json_flag(parser)
     add_config_flags(parser)
@@ -278,12 +251,13 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "Find what was said, done and read, in all sessions: messages, tool calls with their\n"
-        "results, files in every version, tasks, and summaries of compacted chat. Words are\n"
+        "results, files in every version, tasks, memory, summaries of compacted chat. Words are\n"
         "found in all their forms, identifiers and paths whole and by their parts; what stands\n"
         "nowhere as typed is taken for the beginning of a word, then for a piece of a name.\n"
         '"Quotes" make a phrase, a * at the end a prefix.\n'
-        "The best hit comes with its passage, the others with\n"
-        "one line each: the handle to open it with (`foredeck cat`), when, what, and why.\n"
+        "Hits stand under what their session was asked first, each with the name to open it by\n"
+        "(`foredeck cat NAME`, with all that follows the name), when, what, the words that it\n"
+        "holds, and the passage where they stand.\n"
         "The index is brought up to date first: it lies in the state folder and is made from the\n"
         "store. Keys and tokens, by their usual shapes, are left out of it."
     ),

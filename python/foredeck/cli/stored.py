@@ -13,7 +13,7 @@ from foredeck.errors import ForedeckError, StoreUnavailable
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.lookup.finding import Found
+    from foredeck.lookup.finding import Found, Part
     from foredeck.store.protocol import LocalStore, Store
 
 
@@ -65,6 +65,14 @@ def find_asked(store: Store, args: Namespace) -> Found:
 
     session = None if args.session is None else find_session(store, args.session)
     return find_object(store, args.object, session)
+
+
+def find_asked_part(store: Store, args: Namespace) -> tuple[Found, Part]:
+    """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
+    from foredeck.lookup.finding import find_part, find_session
+
+    session = None if args.session is None else find_session(store, args.session)
+    return find_part(store, " ".join(args.object), session)
 
 
 def _print_notice(level: str, text: str) -> None:

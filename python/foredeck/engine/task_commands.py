@@ -53,11 +53,11 @@ def tasks_command(opened: OpenedSession, arguments: str) -> str:
 
 
 def search_command(opened: OpenedSession, query: str) -> str:
-    """`/search`: as the model's own search, without leaving out what it sees."""
+    """`/search`: as the model's own search, in words for people, with what the model sees."""
     memory = opened.facilities.tools.get(MemorySearch.name)
     if not isinstance(memory, MemorySearch):
         raise ToolError("Search is switched off (tools.search in the configuration).")
-    return memory.run({"query": query, "limit": FOUND}, "", leave_out_shown=False)
+    return memory.for_user(query, FOUND)
 
 
 def with_tasks(answer: Answer, opened: OpenedSession) -> Answer:

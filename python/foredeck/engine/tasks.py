@@ -64,10 +64,7 @@ def resolve_link(session: Session, text: str) -> TaskLink:
     wanted = resolve(session, text, beyond=True)
     if not session.workspace.empty:
         session.workspace.commit()  # a handle that was given for this must outlive a crash
-    part = ""
-    if (piece := wanted.slice) is not None:
-        last = "" if piece.last == piece.first else f"-{piece.last}"
-        part = f"{piece.unit}{'s' if last else ''} {piece.first}{last}"
+    part = "" if wanted.slice is None else str(wanted.slice)
     return TaskLink(object=wanted.entry.object, part=part, label=f"@{wanted.entry.ordinal}")
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from foredeck.context.tools.named_parts import field_text
 from foredeck.context.tools.versions import WHY_NO_CONTENT
 from foredeck.hosts.pi.chat import render_chat
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import Found, Part
 from foredeck.model.documents import Document, session_of
 from foredeck.model.sources import path_of
 from foredeck.sources.pointing import pointer_label
 from foredeck.store.protocol import Head, Store
+
+WHOLE = Part()
 
 
 def name_of(head: Head) -> str:
@@ -15,16 +20,47 @@ def name_of(head: Head) -> str:
     fields = head.fields
     if head.type == "toolcall":
         return f"{fields.get('tool')} {fields.get('args_display') or ''}".strip()
+    if head.type in ("task", "memory"):
+        return str(fields.get("title") or fields.get("fact"))
     if head.type == "user":
         return str(fields.get("first_line") or head.id)
     return path_of(fields) or pointer_label(fields) or head.id
 
 
-def content_of(store: Store, head: Head) -> tuple[str | None, str]:
-    """The text of a version; where it has none, None and why."""
+def content_of(store: Store, head: Head, part: Part = WHOLE) -> tuple[str | None, str]:
+    """The text of a version, or of a part of it; where it has none, None and why.
+
+    Raises `ForedeckError` for a field that there is not.
+    """
+    text, why = _content(store, head, part)
+    if part.slice is None or part.slice.unit != "char" or text is None:
+        return text, why
+    return text[part.slice.first - 1 : part.slice.last], why
+
+
+def version_of(store: Store, found: Found, part: Part) -> Head:
+    """The version that is asked for, by default the newest. Raises `NotFound`."""
+    if part.hash is None:
+        return found.head
+    for head in reversed(store.history(found.id)):
+        if str(head.fields.get("text_hash") or "").startswith(part.hash):
+            return head
+    raise NotFound(f"no version of {found.name} has a hash that begins {part.hash}.")
+
+
+def _content(store: Store, head: Head, part: Part) -> tuple[str | None, str]:
+    if part.field is not None:
+        document = store.get(head.id, Document, head.token)
+        return field_text(document, part.field, name_of(head), store.blob), ""
     if head.type == "chat":
         session = session_of(head.fields["session_ref"])
-        return render_chat(store, session, head.fields["turn_count"]), ""
+        asked = part.slice if part.slice and part.slice.unit != "char" else None
+        text = render_chat(store, session, head.fields["turn_count"], asked)
+        return (text, "") if text or asked is None else (None, f"it has no {asked}")
+    if head.type == "task":
+        return _task(store, head), ""
+    if head.type == "memory":
+        return "\n".join(filter(None, (head.fields["fact"], head.fields.get("native")))), ""
     document = store.get(head.id, Document, head.token)
     if document is not None and document.content is not None:
         return document.content, ""
@@ -32,3 +68,15 @@ def content_of(store: Store, head: Head) -> tuple[str | None, str]:
     if head.fields.get("moved_to"):
         return None, "it was moved"
     return None, WHY_NO_CONTENT.get(state, f"a {head.type} such as this has none")
+
+
+def _task(store: Store, head: Head) -> str:
+    """All of a task, as it was at this version."""
+    fields = head.fields
+    document = store.get(head.id, Document, head.token)
+    said = [
+        f"{fields['title']} ({fields['status']})",
+        fields.get("summary"),
+        document and document.content,
+    ]
+    return "\n\n".join(text for text in said if text)

@@ -12,12 +12,13 @@ import difflib
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from foredeck.lookup.errors import NotFound
 from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
 from foredeck.model.records import member_id, nickname_id
 from foredeck.model.sources import path_of
 from foredeck.sources.pointers import is_pointer
@@ -52,6 +53,33 @@ class Found:
         """What a user would call it: a path, what points to it, or type and id."""
         label = self.path or pointer_label(self.head.fields)
         return label or f"{self.head.type} {self.head.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What of an object a name asks for. `hash`: how that of the version begins."""
+
+    field: str | None = None
+    slice: Slice | None = None
+    hash: str | None = None
+
+
+def find_part(store: Store, text: str, session: str | None = None) -> tuple[Found, Part]:
+    """The object that `text` names, with what may stand behind the name: `::field`, `turns 3-7`,
+    `message 93`, `chars 1-900` or `at 3f2a91bc`. Raises `NotFound`."""
+    try:
+        return find_object(store, text, session), Part()
+    except NotFound:
+        if (match := SLICE.match(text)) is not None:
+            found, part = find_part(store, match["name"], session)
+            return found, replace(part, slice=slice_of(match))
+        if (match := WITH_HASH.match(text)) is not None:
+            found, part = find_part(store, match["name"], session)
+            return found, replace(part, hash=match["hash"])
+        if (match := FIELD.match(text)) is not None:
+            found, part = find_part(store, match["name"], session)
+            return found, replace(part, field=match["field"].strip())
+        raise
 
 
 def find_session(store: Store, text: str) -> str:
@@ -97,7 +125,7 @@ def find_object(store: Store, text: str, session: str | None = None) -> Found:
         heads = _by_label(store, text)
     else:
         heads = _by_path(store, text) or _by_prefix(store, text) or _by_tail(store, text)
-        heads = heads or _tasks_called(store, text)
+        heads = heads or _tasks_called(store, text) or _memories_called(store, text)
     if session is not None and len(heads) > 1:
         heads = [head for head in heads if _ordinal(store, head.id, session)] or heads
     if len(heads) == 1:
@@ -174,6 +202,16 @@ def _tasks_called(store: Store, text: str) -> list[Head]:
     if not text.startswith(MARK) or len(start) < SHORTEST:
         return []
     return [head for head in store.query("task") if key_of(head.id).startswith(start)]
+
+
+def _memories_called(store: Store, text: str) -> list[Head]:
+    """Entries of memory whose name begins so."""
+    from foredeck.memory.entry import MARK, named_by
+
+    if not text.startswith(MARK) or len(text) < len(MARK) + MIN_PREFIX:
+        return []
+    heads = {head.id: head for head in store.query("memory")}
+    return [heads[id] for id in named_by(text, heads)]
 
 
 def _by_tail(store: Store, text: str) -> list[Head]:

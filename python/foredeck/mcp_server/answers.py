@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import getpass
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from foredeck.config import Config
+from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
-from foredeck.lookup.contents import content_of, name_of
-from foredeck.lookup.finding import Found, find_object, find_session
-from foredeck.lookup.reader import Reader
+from foredeck.lookup.contents import content_of, name_of, version_of
+from foredeck.lookup.finding import Found, Part, find_part, find_session
+from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.texts import counted, when
 from foredeck.model.quoting import block, name, one_line
 from foredeck.notes.graph import Edge, Graph
@@ -22,7 +24,7 @@ from foredeck.search.searching import SearchHit, search
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.privacy import is_hidden, is_private, private_sessions
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.protocol import Head, LocalStore, Store
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.mutate import TaskMutate
 from foredeck.tasks.query import TaskQuery
@@ -46,34 +48,38 @@ class Answers:
         """The best hits, each with its passage and the id to read it by."""
         with self._reader.store() as store, self._reader.search(store) as (index, state):
             only = None if session is None else (find_session(store, session),)
-            filters = Filters(only, type, without=private_sessions(store))
+            shown = () if only else stated_memories(store, self._config, self._project)
+            filters = Filters(only, type, without=private_sessions(store), memories=shown)
             found = search(store, index, query, filters, limit=max(1, min(limit, MOST_HITS)))
             newest = " among the newest texts" if found.is_part else ""
-            lines = [f"{counted(found.total, 'hit')}{newest}. {state.note}".rstrip()]
-            lines += [_hit(hit) for hit in found.hits]
+            total = counted(len(found.hits) + max(0, found.more), "hit")
+            lines = [f"{total}{newest}. {state.note}".rstrip()]
+            for session, hits in found.groups():
+                lines.append(heading_of_hits(found, session, hits))
+                lines += [_hit(hit) for hit in hits]
         return "\n\n".join(lines)
 
     def read(self, object: str, version: int | None, offset: int) -> str:
         """A part of an object's text. Raises `ForedeckError`."""
         with self._reader.store() as store:
-            found = _visible(store, object)
+            found, part = self._visible(store, object)
             history, called = store.history(found.id), name(found.name)
-            number = version or len(history)
+            number = version or _number(history, version_of(store, found, part))
             if not 1 <= number <= len(history):
                 raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
-            text, why = content_of(store, history[number - 1])
+            text, why = content_of(store, history[number - 1], part)
         if text is None:
             raise ToolError(f"{called} has no content at version {number}: {why}.")
-        part = text[offset : offset + PART_CHARS]
-        end = offset + len(part)
+        shown = text[offset : offset + PART_CHARS]
+        end = offset + len(shown)
         more = f"; the next part: offset {end}" if end < len(text) else ""
         head = f"Version {number} of {len(history)} of {called}, characters {offset} to {end}"
-        return f"{head} of {len(text)}{more}\n\n{part}"
+        return f"{head} of {len(text)}{more}\n\n{shown}"
 
     def history(self, object: str) -> str:
         """The versions of an object, a line each, the oldest first."""
         with self._reader.store() as store:
-            found = _visible(store, object)
+            found, _ = self._visible(store, object)
             lines = [
                 f"{number}: {when(head.time_ms)}"
                 f" {(head.fields.get('provenance') or {}).get('origin') or ''}".rstrip()
@@ -86,7 +92,7 @@ class Answers:
     def links(self, object: str) -> str:
         """What an object refers to, and what refers to it."""
         with self._reader.store() as store, self._reader.graph(store) as (graph, state):
-            found = _visible(store, object)
+            found, _ = self._visible(store, object)
             out = [_edge(store, graph, edge, edge.target) for edge in graph.links(found.id)]
             back = [_edge(store, graph, edge, edge.source) for edge in graph.backlinks(found.id)]
         parts = [
@@ -116,10 +122,26 @@ class Answers:
             return TaskMutate(self._work(store)).run(input)
 
     def _work(self, store: LocalStore) -> TaskWork:
-        project = project_of(self._folder, open_filesystems(self._config, self._folder))
-        work = TaskWork(store, project.id, Actor(f"mcp:{_user()}"))
+        work = TaskWork(store, self._project, Actor(f"mcp:{_user()}"))
         work.board.refresh()
         return work
+
+    def _visible(self, store: Store, name: str) -> tuple[Found, Part]:
+        """The object of that name, and what of it is asked for. Raises `ForedeckError` for none,
+        for a private session's, and for what of memory no model outside a session is shown."""
+        found, part = find_part(store, name)
+        met_in = found.session if _HANDLE.match(name) else None
+        if is_hidden(store, found.head, ()) or is_private(store, met_in):
+            raise ForedeckError(f"{name!r} belongs to a private session, which nothing else reads.")
+        if found.head.type == "memory":
+            shown = stated_memories(store, self._config, self._project)
+            if found.id not in (id for id, _ in shown):
+                raise ForedeckError(f"{name!r} is not among what the user has stated.")
+        return found, part
+
+    @property
+    def _project(self) -> str:
+        return project_of(self._folder, open_filesystems(self._config, self._folder)).id
 
 
 def _user() -> str:
@@ -129,22 +151,16 @@ def _user() -> str:
         return "user"
 
 
-def _visible(store: Store, asked: str) -> Found:
-    """The object of that name. Raises `ForedeckError` for none, and for a private session's."""
-    found = find_object(store, asked)
-    met_in = found.session if _HANDLE.fullmatch(asked) else None
-    if is_hidden(store, found.head, ()) or is_private(store, met_in):
-        raise ForedeckError(f"{asked!r} belongs to a private session, which nothing else reads.")
-    return found
+def _number(history: Sequence[Head], head: Head) -> int:
+    return next(n for n, known in enumerate(history, start=1) if known.token == head.token)
 
 
 def _hit(hit: SearchHit) -> str:
     entry = hit.entry
-    what = f"{entry.type} {entry.role or ''}".strip()
-    place = f", session {name(hit.session)}" if hit.session else ""
     path = f", {name(entry.path)}" if entry.path else ""
-    head = f"{name(hit.object)}: {one_line(what)}{path}{place}, {when(entry.time_ms)}"
-    return f"{head}\n{block(hit.snippet)}"
+    also = f", and {hit.also} more of this" if hit.also else ""
+    about = f"{kind_of_hit(entry)}{path}, {when(entry.time_ms)}{also}"
+    return f"{name(hit.object)}{hit.place}: {about}\n{block(hit.passage.marked())}"
 
 
 def _edge(store: Store, graph: Graph, edge: Edge, other: str) -> str:

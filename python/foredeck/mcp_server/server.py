@@ -26,7 +26,9 @@ INSTRUCTIONS = (
 _READS = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
 _CHANGES = ToolAnnotations(readOnlyHint=False, destructiveHint=False, openWorldHint=False)
 
-Name = Annotated[str, Field(description="An id, a path, a nickname, or SESSION:@12")]
+Name = Annotated[
+    str, Field(description="As search names it; an id, a path, a nickname, or SESSION:@12")
+]
 
 
 def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]:

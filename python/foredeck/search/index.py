@@ -33,6 +33,7 @@ _LEAST_RARITY = 1e-6
 """What FTS5 takes for the rarity of a word that half of all entries hold."""
 
 _OF_SESSIONS = "(SELECT id FROM name WHERE text IN (SELECT value FROM json_each(?)))"
+_OF_MEMORY = "e.document >= 'memory:' AND e.document < 'memory;'"
 _ENTRIES = """
 SELECT e.id, e.document, e.token, e.part, type.text, role.text, status.text, session.text,
     path.text, e.message, e.turn, e.time_ms, e.newest, task.text
@@ -46,12 +47,14 @@ class Filters:
     """What a hit must be, besides matching. None: anything.
 
     sessions  of one of these; a file: met by one of them
-    type      message, toolcall, file, task, compaction or observation
+    type      a `SearchedType`
     tool      a tool call of this tool, whatever its case
     path      part of the path of the file that it is about
     since_ms  not older
     task      this task itself, what was said while it was active, and the calls made for that
     without   none of these sessions'
+    memories  of the entries of memory these versions, each an id and a token, whatever their
+              session: whoever asks says what they may be shown
     """
 
     sessions: tuple[str, ...] | None = None
@@ -61,6 +64,7 @@ class Filters:
     since_ms: int | None = None
     task: str | None = None
     without: tuple[str, ...] = ()
+    memories: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +148,23 @@ class SearchIndex:
                 found = {id: max(new, strengths.get(id, 0.0)) for id, new in found.items()}
             strengths |= found
             everywhere += holders
+        for id in self._hidden(filters.memories):
+            strengths.pop(id, None)
         if filters.sessions is None:
             return FoundWord(term.text, strengths, rarity(everywhere, max(size, everywhere)))
         share = min(1.0, everywhere / max(1, size))
         within = max(extent.count, len(strengths))
         return FoundWord(term.text, strengths, rarity_within(len(strengths), within, share))
+
+    def _hidden(self, memories: tuple[tuple[str, str], ...]) -> list[int]:
+        """The entries of memory that are none of these versions."""
+        shown = json.dumps([" ".join(version) for version in memories])
+        rows = self._db.execute(
+            f"SELECT e.id FROM entry e WHERE e.session IS NULL AND {_OF_MEMORY}"
+            " AND e.document || ' ' || e.token NOT IN (SELECT value FROM json_each(?))",
+            (shown,),
+        )
+        return [id for (id,) in rows]
 
     def candidates(self, ids: Iterable[int], filters: Filters) -> dict[int, Candidate]:
         """What ranking asks of entries: of those that a filter lets pass."""
@@ -163,11 +179,11 @@ class SearchIndex:
             for id, type, role, newest, session, time_ms in rows
         }
 
-    def extent(self, sessions: tuple[str, ...] | None) -> Extent:
-        """Where the entries of some sessions lie, and those of the files that they have met."""
-        if sessions is None:
+    def extent(self, filters: Filters) -> Extent:
+        """Where the entries of some sessions lie, and what belongs to none and may be found."""
+        if filters.sessions is None:
             return Extent(1, self.size(), self.size())
-        named = json.dumps(sessions)
+        named = json.dumps(filters.sessions)
         count = self._number(
             f"SELECT count(*) FROM (SELECT 1 FROM entry WHERE session IN {_OF_SESSIONS} LIMIT ?)",
             *(named, _FEW),
@@ -175,8 +191,9 @@ class SearchIndex:
         first, last = self._db.execute(
             f"SELECT min(id), max(id) FROM (SELECT id FROM entry WHERE session IN {_OF_SESSIONS}"
             " UNION ALL SELECT id FROM entry WHERE session IS NULL AND document IN"
-            f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}))",
-            (named, named),
+            f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}"
+            " UNION ALL SELECT value FROM json_each(?)))",
+            (named, named, json.dumps([id for id, _ in filters.memories])),
         ).fetchone()
         if first is None:
             return Extent(1, 0, 0)
@@ -301,8 +318,8 @@ def _where(filters: Filters) -> _Where:
     if filters.sessions is not None:
         named = json.dumps(filters.sessions)
         where.add(
-            f"(e.session IN {_OF_SESSIONS} OR e.session IS NULL AND e.document IN"
-            f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}))",
+            f"(e.session IN {_OF_SESSIONS} OR e.session IS NULL AND ({_OF_MEMORY} OR e.document IN"
+            f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS})))",
             *(named, named),
         )
     if filters.without:

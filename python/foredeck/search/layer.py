@@ -80,6 +80,9 @@ def _place(writer: SearchWriter, head: Head) -> None:
     elif head.type in ("observation", "reflection"):
         if fields.get("is_edited") or fields.get("text_hash") is None:
             writer.supersede(head.id, head.token)
+    elif head.type == "memory":
+        if fields.get("session"):
+            writer.meet(head.id, fields["session"])
     elif head.type == "task":
         # It belongs to the sessions that have made, claimed or changed it, and so to their project.
         for session in (fields.get("session"), (fields.get("provenance") or {}).get("origin")):

@@ -3,38 +3,115 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-_SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+"""All control characters but tab and line feed, and what else some reader takes for an end of a
+line."""
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+_LINE_ENDS = re.compile(r"[ \t]+(?=\n)")
 _ENDING = re.compile(r"(?:ations?|ions?|ings?|ies|ers?|ed|es|s|e|y)$")
+_WORD_REST = re.compile(r"[^\W_]*")
+_JOINTS = ("", "_", ".", "/", "-", ":")
 _SHORTEST_STEM = 3
 _MOST_PLACES = 400
 
 
-def passage(text: str, words: Iterable[str], width: int) -> str:
-    """About `width` characters around the place where most of the words stand close together,
-    white space and control
-    characters as single spaces, `…` where it was cut; the beginning where none is found."""
-    text = _SPACE.sub(" ", _ESCAPES.sub("", text)).strip()
-    if len(text) <= width:
-        return text
-    start = _best_start(_places(text, words), width)
-    return _cut(text, max(0, start - width // 4), width)
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a text with its lines, `…` where it was cut.
+
+    marks  where words stand that were asked for: start and end, in order
+    start  how many characters of the text come before it
+    words  how many different ones of those asked for it holds
+    """
+
+    text: str = ""
+    marks: tuple[tuple[int, int], ...] = ()
+    start: int = 0
+    words: int = 0
+
+    def marked(self, before: str = "«", after: str = "»") -> str:
+        """The text with signs around each mark."""
+        return "".join(
+            f"{before}{piece}{after}" if is_marked else piece for piece, is_marked in self.pieces()
+        )
+
+    def pieces(self) -> Iterator[tuple[str, bool]]:
+        """The text in pieces, each with whether it is marked."""
+        end = 0
+        for start, stop in self.marks:
+            yield self.text[end:start], False
+            yield self.text[start:stop], True
+            end = stop
+        yield self.text[end:], False
 
 
-def _places(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
-    """Where the words stand, in any of their forms."""
+def passage(text: str, words: Iterable[str], width: int) -> Passage:
+    """About `width` characters around the place where most of the words stand close together; the
+    beginning where none is found. Escapes of a terminal, other control characters, blank lines and
+    blanks at the end of a line are left out."""
+    text = _CONTROLS.sub(" ", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+    text = _LINE_ENDS.sub("", _BLANK_LINES.sub("\n", text)).strip("\n").rstrip()
+    places = _places(text, words)
+    start, end = 0, len(text)
+    if len(text) > width:
+        start = _line_start(text, max(0, _best_start(places, width) - width // 4), width // 4)
+        end = min(len(text), start + width)
+        start = max(0, min(start, end - width))
+    before = "…" if start else ""
+    shift = len(before) - start
+    within = [place for place in places if place.start >= start and place.end <= end]
+    return Passage(
+        before + text[start:end].rstrip() + ("…" if end < len(text) else ""),
+        tuple((first + shift, last + shift) for first, last in _joined(text, within)),
+        start,
+        len({place.stem for place in within}),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a word stands, in any of its forms."""
+
+    start: int
+    end: int
+    stem: str
+
+
+def _places(text: str, words: Iterable[str]) -> list[_Place]:
     stems = {stem(word) for word in words}
     if not stems:
         return []
     either = "|".join(map(re.escape, sorted(stems, key=lambda word: (-len(word), word))))
-    found = []
+    found: list[_Place] = []
     for match in re.finditer(either, text, re.IGNORECASE):
-        found.append((match.start(), match[0].lower()))
+        if _begins_a_word(text, match.start()) and (not found or match.start() >= found[-1].end):
+            end = _WORD_REST.match(text, match.end())
+            found.append(_Place(match.start(), end.end() if end else match.end(), match[0].lower()))
         if len(found) == _MOST_PLACES:
             break
     return found
+
+
+def _joined(text: str, places: Iterable[_Place]) -> list[tuple[int, int]]:
+    """Where marks begin and end: one for an identifier or a path of which all parts are marked."""
+    joined: list[tuple[int, int]] = []
+    for place in places:
+        if joined and text[joined[-1][1] : place.start] in _JOINTS:
+            joined[-1] = joined[-1][0], place.end
+        else:
+            joined.append((place.start, place.end))
+    return joined
+
+
+def _begins_a_word(text: str, at: int) -> bool:
+    """Whether a word, or a part of one in camelCase, begins here."""
+    if at == 0 or not text[at - 1].isalnum():
+        return True
+    return text[at].isupper() and (text[at - 1].islower() or text[at + 1 : at + 2].islower())
 
 
 def stem(word: str) -> str:
@@ -43,17 +120,21 @@ def stem(word: str) -> str:
     return cut if len(cut) >= _SHORTEST_STEM else word.lower()
 
 
-def _best_start(places: Sequence[tuple[int, str]], width: int) -> int:
+def _best_start(places: Sequence[_Place], width: int) -> int:
     """Where the stretch begins that holds the most different words, the first of equals."""
     best, start = 0, 0
-    for number, (position, _) in enumerate(places):
-        within = {word for at, word in places[number : number + 40] if at < position + width // 2}
+    for number, place in enumerate(places):
+        near = places[number : number + 40]
+        within = {other.stem for other in near if other.start < place.start + width // 2}
         if len(within) > best:
-            best, start = len(within), position
+            best, start = len(within), place.start
     return start
 
 
-def _cut(text: str, start: int, width: int) -> str:
-    end = min(len(text), start + width)
-    start = max(0, end - width)
-    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+def _line_start(text: str, at: int, most: int) -> int:
+    """The beginning of the line, or of the next one, where it is no further than `most`."""
+    begun = text.rfind("\n", max(0, at - most), at) + 1
+    if begun or at <= most:
+        return begun
+    following = text.find("\n", at, at + most) + 1
+    return following or at

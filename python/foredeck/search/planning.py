@@ -45,7 +45,7 @@ class SearchPlan:
 
 def plan_query(index: SearchIndex, typed: Iterable[Term], filters: Filters) -> SearchPlan:
     """How to look for terms."""
-    extent = index.extent(filters.sessions)
+    extent = index.extent(filters)
     terms = [_spelt(index, term) for term in typed]
     if index.size() <= SMALL:
         return SearchPlan(tuple(terms), (), extent)

@@ -183,15 +183,17 @@ def _behind_complete(ranked: Sequence[Ranked], words: int) -> list[Ranked]:
 
 
 def by_session(ranked: Iterable[Ranked]) -> dict[int | None, list[Ranked]]:
-    """The hits of each session, in order; the session that answers best comes first."""
+    """The hits of each session, in order; the session that answers best comes first. What is of
+    none (None) counts by its best hit alone."""
     sessions: dict[int | None, list[Ranked]] = defaultdict(list)
     for one in ranked:
         sessions[one.session].append(one)
-    return dict(sorted(sessions.items(), key=lambda pair: -_session_score(pair[1])))
+    return dict(sorted(sessions.items(), key=lambda pair: -_session_score(*pair)))
 
 
-def _session_score(hits: Sequence[Ranked]) -> float:
-    best = nlargest(SESSION_HITS, (hit.score / hit.held_back for hit in hits))
+def _session_score(session: int | None, hits: Sequence[Ranked]) -> float:
+    count = 1 if session is None else SESSION_HITS
+    best = nlargest(count, (hit.score / hit.held_back for hit in hits))
     return sum(score * SESSION_SHARE**n for n, score in enumerate(best))
 
 

@@ -14,7 +14,7 @@ import sqlite3
 
 from foredeck.derived import absent
 
-VERSION = 8
+VERSION = 9
 
 _STATEMENTS = (
     "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from os.path import normpath
+from pathlib import PurePath
 
 from foredeck.errors import ForedeckError, Missing
 from foredeck.model.archive import ARCHIVED
+from foredeck.model.messages import load_with_words
+from foredeck.model.records import turn_id
+from foredeck.model.short_texts import shortened
 from foredeck.search.fetching import Fetched
 from foredeck.search.index import Filters, IndexedText, SearchIndex
-from foredeck.search.passages import passage
+from foredeck.search.passages import Passage, passage
 from foredeck.search.planning import SearchPlan, plan_query
 from foredeck.search.query import Term, is_name, parse_query
-from foredeck.search.ranking import Ranked, own_scores, rank
+from foredeck.search.ranking import Ranked, by_session, own_scores, rank
 from foredeck.search.secrets import mask_secrets
-from foredeck.search.texts import VERSIONED, SearchedText, texts_of
+from foredeck.search.texts import VERSIONED, SearchedText, said_by, texts_of
 from foredeck.search.words import periods_in
 from foredeck.store.protocol import Head, Store, Token
 
@@ -26,19 +31,44 @@ RANKED, MOST_RANKED = 200, 2_000
 """Entries that are ranked: more of them where so many are alike that others might be better, or
 where many are left out."""
 
+LONG, AROUND = 20_000, 4_000
+"""Of a text longer than this a hit names so many characters around what was found, and not all."""
+
+PER_SESSION = 3
+"""Hits of one session, where those are asked for."""
+
+TITLE_CHARS = 80
+_TITLED_BY = 3
+"""Among how many of a session's first turns its title is looked for."""
+
+HASH_CHARS = 8
+"""Of the hash that names a version."""
+
+OF_A_FILE = frozenset({"read", "write"})
+"""Tools of which a call shows a file and nothing else."""
+
 LeaveOut = Callable[[IndexedText], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """An entry that was found. `snippet`: its passage, empty where the store cannot give the text;
-    `around`: its neighbours, where they were asked for, with the start of each text."""
+    """An entry that was found.
+
+    object   what is opened for it
+    place    what follows its name, to open what matched: ` message 93`, `::args.command`,
+             ` at 3f2a91bc`, ` chars 61000-65000`; empty where the object shows it by itself
+    passage  empty where the store cannot give the text
+    also     how many more versions, reads and writes of the same file were found
+    around   its neighbours, where they were asked for, with the start of each text
+    """
 
     entry: IndexedText
     object: str
     session: str | None
     rank: Ranked
-    snippet: str
+    passage: Passage
+    place: str = ""
+    also: int = 0
     around: tuple[tuple[IndexedText, str], ...] = ()
 
     @property
@@ -49,15 +79,28 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search has found. `total`: of how many; `looked`: the terms
-    that were looked for; `left_out`: those that are too common beside the others; `is_part`: all
-    are, so that only the newest entries were searched."""
+    """What a search has found. `total`: of how many; `titles`: of the sessions of the hits;
+    `looked`: the terms that were looked for; `left_out`: those that are too common beside the
+    others; `is_part`: all are, so that only the newest entries were searched."""
 
     total: int
     hits: list[SearchHit] = field(default_factory=list)
+    titles: Mapping[str, str] = field(default_factory=dict)
     looked: tuple[Term, ...] = ()
     left_out: tuple[Term, ...] = ()
     is_part: bool = False
+
+    @property
+    def more(self) -> int:
+        """How many entries no hit stands for."""
+        return self.total - len(self.hits) - sum(hit.also for hit in self.hits)
+
+    def groups(self) -> list[tuple[str | None, list[SearchHit]]]:
+        """The hits by session, in the order of the best of each; None: of no session."""
+        found: dict[str | None, list[SearchHit]] = {}
+        for hit in self.hits:
+            found.setdefault(hit.entry.session, []).append(hit)
+        return list(found.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +120,53 @@ def search(
     *,
     limit: int = 10,
     message_range: int = 0,
+    sessions_first: bool = False,
     leave_out: LeaveOut | None = None,
 ) -> SearchResult:
     """The best hits for a query, each object once; the same for the same store and query.
 
-    `message_range`: how many neighbours before and after each hit come with it. `leave_out` is
-    asked, the best first, about entries that would be among the hits; what it turns down still
-    counts in the total.
+    `message_range`: how many neighbours before and after each hit come with it. `sessions_first`:
+    which sessions answer best, with some hits of each. `leave_out` is asked, the best first, about
+    entries that would be among the hits; what it turns down still counts in the total.
     """
     filters = filters or Filters()
-    for enough in (limit if leave_out is None else RANKED, MOST_RANKED):
+    for enough in (limit if leave_out is None and not sessions_first else RANKED, MOST_RANKED):
         found = ranked_entries(index, query, filters, enough)
-        chosen = _first_of_objects(index, found.best, limit, leave_out)
+        ranked = found.best
+        if sessions_first:
+            ranked = [one for hits in by_session(ranked).values() for one in hits[:PER_SESSION]]
+        chosen = _first_of_objects(store, index, ranked, limit, leave_out)
         if len(chosen) >= limit or len(found.best) < enough:
             break
-    texts = _Texts(store, [entry for _, entry in chosen])
+    texts = _Texts(store, [entry for _, entry, _ in chosen])
     hits = []
-    for number, (one, entry) in enumerate(chosen):
+    for number, (one, entry, also) in enumerate(chosen):
         width = PASSAGE if number else BEST_PASSAGE
-        snippet = passage(texts.of(entry), _words(found.plan.terms), width)
+        held = [term for term in found.plan.terms if term.text in one.words]
+        shown, place = texts.passage(entry, _words(held or found.plan.terms), width)
         session = entry.session or _met_in(index, entry.document, filters)
-        hits.append(SearchHit(entry, texts.object_of(entry), session, one, snippet))
+        hits.append(SearchHit(entry, texts.object_of(entry), session, one, shown, place, also))
     if message_range:
         hits = [_with_neighbours(store, index, hit, message_range) for hit in hits]
     plan = found.plan
-    return SearchResult(found.total, hits, plan.terms, plan.left_out, plan.is_part)
+    titles = {id: title_of(store, id) for hit in hits if (id := hit.entry.session) is not None}
+    return SearchResult(found.total, hits, titles, plan.terms, plan.left_out, plan.is_part)
+
+
+def title_of(store: Store, session: str) -> str:
+    """What a session was first asked, on a line; empty where nobody asked anything."""
+    turns = store.heads(turn_id(session, number) for number in range(1, _TITLED_BY + 1))
+    asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
+    for head in asked:
+        with suppress(ForedeckError, LookupError, TypeError, ValueError):
+            said = said_by(load_with_words(head.fields["user"], store.blob))
+            if said.strip():
+                return shortened(passage(mask_secrets(said), (), BEST_PASSAGE).text, TITLE_CHARS)
+    return ""
+
+
+def _number(turn: Head) -> int:
+    return int(turn.id.rpartition(":")[2])
 
 
 def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int) -> RankedEntries:
@@ -140,37 +205,62 @@ def _words(terms: Iterable[Term]) -> list[str]:
 
 
 def _first_of_objects(
-    index: SearchIndex, ranked: Sequence[Ranked], limit: int, leave_out: LeaveOut | None
-) -> list[tuple[Ranked, IndexedText]]:
-    """The best hits, of a file with several versions that match only the best one."""
+    store: Store,
+    index: SearchIndex,
+    ranked: Sequence[Ranked],
+    limit: int,
+    leave_out: LeaveOut | None,
+) -> list[tuple[Ranked, IndexedText, int]]:
+    """The best hits; of the versions, reads and writes of a file only the best, with how many more
+    there are among those looked at."""
     chosen: dict[str, tuple[Ranked, IndexedText]] = {}
+    also: dict[str, int] = {}
+    folders = index.folders()
     for first in range(0, len(ranked), 2 * limit):
         page = ranked[first : first + 2 * limit]
         entries = index.entries(one.id for one in page)
+        calls = store.heads(entry.document for entry in entries.values() if _shows_a_file(entry))
         for one in page:
             entry = entries[one.id]
             if len(chosen) >= limit or (leave_out is not None and leave_out(entry)):
                 continue
-            name = entry.document if entry.type in VERSIONED else str(entry.id)
+            name = _subject(entry, calls.get(entry.document), folders)
+            also[name] = also.get(name, -1) + 1
             chosen.setdefault(name, (one, entry))
         if len(chosen) >= limit:
             break
-    return list(chosen.values())[:limit]
+    return [(*pair, also[name]) for name, pair in chosen.items()]
+
+
+def _shows_a_file(entry: IndexedText) -> bool:
+    is_call = entry.type == "toolcall" and entry.role.lower() in OF_A_FILE
+    return is_call and entry.path is not None and entry.status != "fail"
+
+
+def _subject(entry: IndexedText, call: Head | None, folders: Mapping[str, str]) -> str:
+    """What an entry shows: a file, as it lies there or as it was read or written, or itself."""
+    if entry.type in VERSIONED:
+        return entry.document
+    if not _shows_a_file(entry):
+        return str(entry.id)
+    files = [] if call is None else call.fields.get("file_refs") or []
+    if len(files) == 1:
+        return str(files[0])
+    return normpath(PurePath(folders.get(entry.session or "", "")) / (entry.path or ""))
 
 
 def _with_neighbours(store: Store, index: SearchIndex, hit: SearchHit, each_way: int) -> SearchHit:
     around = index.neighbours(hit.entry, each_way)
     texts = _Texts(store, around)
-    return replace(
-        hit, around=tuple((entry, passage(texts.of(entry), (), PASSAGE)) for entry in around)
-    )
+    said = ((entry, texts.passage(entry, (), PASSAGE)[0].text) for entry in around)
+    return replace(hit, around=tuple(said))
 
 
 class _Texts:
     """The texts of entries, from the store."""
 
     def __init__(self, store: Store, entries: Iterable[IndexedText]) -> None:
-        self._found: dict[tuple[str, str], SearchedText] = {}
+        self._found: dict[tuple[str, str, str], SearchedText] = {}
         heads: dict[tuple[str, str], Head] = {}
         for entry in entries:
             with suppress(Missing):  # erased since it was indexed
@@ -178,21 +268,52 @@ class _Texts:
                 if head is not None:
                     heads[entry.document, entry.token] = head
         fetched = Fetched(store, heads.values())
-        for head in heads.values():
+        for (_, token), head in heads.items():
             try:
                 texts = texts_of(head, fetched)
             except (ForedeckError, LookupError, TypeError, ValueError):  # not to be had any more
                 continue
-            self._found.update({(text.document, text.part): text for text in texts})
+            self._found.update({(text.document, token, text.part): text for text in texts})
 
-    def of(self, entry: IndexedText) -> str:
-        """The text of an entry, secrets masked; empty where the store does not have it."""
-        text = self._found.get((entry.document, entry.part))
-        if text is not None and text.is_archived:
-            return ARCHIVED
-        return "" if text is None else mask_secrets("\n".join((text.said, text.output)).strip())
+    def passage(self, entry: IndexedText, words: Sequence[str], width: int) -> tuple[Passage, str]:
+        """What of an entry speaks most of the words, secrets masked, and the place to open it at;
+        empty where the store does not have it."""
+        text = self._of(entry)
+        if text is None:
+            return Passage(), ""
+        at = _version_or_message(entry, text)
+        if text.is_archived:
+            return Passage(ARCHIVED), at
+        pieces = [(field, mask_secrets(said)) for field, said in text.pieces]
+        found = [(passage(said, words, width), field, said) for field, said in pieces]
+        best, field, said = max(found, key=lambda one: one[0].words)  # the first of equals
+        place = at + (f"::{field}" if field else "")
+        if len(said) > LONG and entry.type != "message":
+            first = max(1, _begin(best, said) - AROUND // 4)
+            place += f" chars {first}-{min(len(said), first + AROUND)}"
+        return best, place
 
     def object_of(self, entry: IndexedText) -> str:
         """The object that a user opens for an entry."""
-        text = self._found.get((entry.document, entry.part))
+        text = self._of(entry)
         return entry.document if text is None else text.object
+
+    def _of(self, entry: IndexedText) -> SearchedText | None:
+        return self._found.get((entry.document, entry.token, entry.part))
+
+
+def _begin(found: Passage, text: str) -> int:
+    """Where the first line with a mark stands in a text, of which a passage leaves out blanks."""
+    at = found.marks[0][0] if found.marks else 0
+    line = found.text[found.text.rfind("\n", 0, at) + 1 :].partition("\n")[0].strip("…")
+    place = text.find(line)
+    return found.start if place < 0 else place
+
+
+def _version_or_message(entry: IndexedText, text: SearchedText) -> str:
+    """Which message of a chat an entry is, or which version of a file that reads otherwise now."""
+    if entry.type == "message" and entry.message is not None:
+        return f" message {entry.message.rpartition(':')[2]}"
+    if entry.type == "file" and not entry.newest:
+        return f" at {text.digest[:HASH_CHARS]}"
+    return ""

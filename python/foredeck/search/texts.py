@@ -5,7 +5,8 @@ Raw text is indexed, however a session has compacted or folded it since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +18,14 @@ from foredeck.search.fetching import Fetched, time_of
 from foredeck.store.protocol import Head
 
 SEARCHED = frozenset(
-    {"turn", "toolcall", "file", "compaction", "task", "observation", "reflection"}
+    {"turn", "toolcall", "file", "compaction", "task", "observation", "reflection", "memory"}
 )
 """Types of documents that hold texts which are searched."""
 
 VERSIONED = frozenset({"file", "task"})
 """Types of which a document is one hit, by its best version."""
 
+_PLAIN_KEY = re.compile(r"[\w -]+")
 _PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
 
 
@@ -41,6 +43,9 @@ class SearchedText:
     task                   id of the task that was worked on, or that it is
     said                   what was said or asked for
     output                 what came out: a result, a file's content
+    fields                 `said` in parts, each under the name of the field that shows it
+                           (`args.command`), or none where opening the object does; empty where
+                           that shows all of it
     is_archived            it was pruned: only its words are left
     """
 
@@ -60,7 +65,15 @@ class SearchedText:
     task: str | None = None
     said: str = ""
     output: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
     is_archived: bool = False
+
+    @property
+    def pieces(self) -> list[tuple[str, str]]:
+        """All texts, each under the field that shows it; first what opening the object shows."""
+        said = self.fields or (("", self.said),)
+        shown = [text for field, text in said if not field]
+        return [("", "\n".join([*shown, self.output])), *(one for one in said if one[0])]
 
 
 def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
@@ -82,6 +95,8 @@ def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
             return list(_of_task(head, source))
         case "observation" | "reflection":
             return list(_of_observation(head, source))
+        case "memory":
+            return list(_of_memory(head))
     return []
 
 
@@ -153,7 +168,7 @@ def _of_toolcall(head: Head, source: Fetched) -> Iterator[SearchedText]:
     arguments = unpack(fields.get("args") or {}, source.blob)
     details = unpack(fields.get("details"), source.blob)
     changed = details.get("diff") if isinstance(details, dict) else None
-    said = [*_strings(arguments), changed if isinstance(changed, str) else ""]
+    named = [*_strings(arguments, "args"), *_strings(changed, "details.diff")]
     paths = (arguments.get(name) for name in _PATH_ARGUMENTS)
     yield SearchedText(
         document=head.id,
@@ -168,8 +183,9 @@ def _of_toolcall(head: Head, source: Fetched) -> Iterator[SearchedText]:
         message=fields.get("turn_ref"),
         status=fields.get("status"),
         path=next((path for path in paths if isinstance(path, str) and path), None),
-        said="\n".join(text for text in said if text),
+        said="\n".join(text for _, text in named),
         output=source.content(head),
+        fields=tuple(named),
     )
 
 
@@ -191,6 +207,7 @@ def _of_file(head: Head, source: Fetched) -> Iterator[SearchedText]:
 
 def _of_compaction(head: Head, source: Fetched) -> Iterator[SearchedText]:
     fields = head.fields
+    named = [*_strings(fields.get("short"), "short"), ("", source.content(head))]
     yield SearchedText(
         document=head.id,
         token=head.token,
@@ -201,14 +218,17 @@ def _of_compaction(head: Head, source: Fetched) -> Iterator[SearchedText]:
         object=head.id,
         time_ms=fields.get("time_ms") or head.time_ms,
         session=fields.get("session"),
-        said="\n".join(filter(None, (fields.get("short"), source.content(head)))),
+        said="\n".join(text for _, text in named if text),
+        fields=tuple(named),
     )
 
 
 def _of_observation(head: Head, source: Fetched) -> Iterator[SearchedText]:
     fields = head.fields
     if fields.get("text_hash"):
-        more = (fields.get("current_task"), fields.get("suggestion"))
+        named = [("", source.content(head))]
+        for name in ("current_task", "suggestion"):
+            named += _strings(fields.get(name), name)
         yield SearchedText(
             document=head.id,
             token=head.token,
@@ -219,7 +239,24 @@ def _of_observation(head: Head, source: Fetched) -> Iterator[SearchedText]:
             object=head.id,
             time_ms=fields.get("to_ms") or fields["time_ms"],
             session=fields["session"],
-            said="\n".join(filter(None, (source.content(head), *more))),
+            said="\n".join(text for _, text in named if text),
+            fields=tuple(named),
+        )
+
+
+def _of_memory(head: Head) -> Iterator[SearchedText]:
+    fields = head.fields
+    if fields["state"] == "kept":
+        yield SearchedText(
+            document=head.id,
+            token=head.token,
+            part="",
+            digest=head.token,  # a version takes the place of the one before, even with its text
+            type="memory",
+            role=fields["category"],
+            object=head.id,
+            time_ms=fields["learned_ms"],
+            said="\n".join(filter(None, (fields["fact"], fields.get("native")))),
         )
 
 
@@ -244,14 +281,18 @@ def _of_task(head: Head, source: Fetched) -> Iterator[SearchedText]:
     )
 
 
-def _strings(value: Any) -> Iterable[str]:
-    """All texts in a JSON value, in order."""
-    stack = [value]
+def _strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """All texts in a JSON value, in order, each under the name by which its object shows it: with
+    what it lies in, where a key is none that can be asked for."""
+    stack = [(name, value, True)]
     while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
+        at, item, is_named = stack.pop()
+        if isinstance(item, str) and item:
+            yield at, item
         elif isinstance(item, dict):
-            stack.extend(reversed(item.values()))
+            for key, inner in reversed(item.items()):
+                plain = is_named and _PLAIN_KEY.fullmatch(key) is not None
+                stack.append((f"{at}.{key}" if plain else at, inner, plain))
         elif isinstance(item, list):
-            stack.extend(reversed(item))
+            for number in reversed(range(len(item))):
+                stack.append((f"{at}[{number}]" if is_named else at, item[number], is_named))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-SearchedType = Literal["message", "toolcall", "file", "task", "compaction", "observation"]
+SearchedType = Literal["message", "toolcall", "file", "task", "compaction", "observation", "memory"]
 """A reflection counts as an observation."""
 
 SEARCHED_TYPES: tuple[SearchedType, ...] = get_args(SearchedType)

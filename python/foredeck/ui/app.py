@@ -202,7 +202,8 @@ def _objects(request: Request, _: Reader, store: LocalStore) -> WebPage:
 def _object(request: Request, reader: Reader, store: LocalStore) -> WebPage:
     with reader.graph(store) as (graph, _):
         name = request.path_params["object"]
-        return object_page(store, graph, name, _number(request, "version"))
+        part = request.query_params.get("part", "")
+        return object_page(store, graph, name, _number(request, "version"), part)
 
 
 def _object_diff(request: Request, _: Reader, store: LocalStore) -> WebPage:
@@ -254,6 +255,7 @@ def _search(request: Request, reader: Reader, store: LocalStore) -> WebPage:
         return search_page(
             store,
             index,
+            reader.config,
             asked.get("q", "").strip(),
             asked.get("type"),
             asked.get("session"),

@@ -259,7 +259,7 @@ def exact_queries(corpus: Corpus, index: SearchIndex, count: int) -> list[tuple[
 
 def _has_one(terms: Sequence[Term], index: SearchIndex) -> bool:
     """Whether the words are usual, and one message has all of them."""
-    extent = index.extent(None)
+    extent = index.extent(Filters())
     holders = [set(index.find(term, extent, Filters()).strengths) for term in terms]
     return min(map(len, holders)) >= USUAL and len(set.intersection(*holders)) == 1
 

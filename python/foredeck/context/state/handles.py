@@ -19,6 +19,7 @@ from foredeck.context.state.graph import titled
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
+from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
 from foredeck.model.quoting import name as quote
 from foredeck.model.sources import path_of
 from foredeck.sources.pointers import is_address, is_pointer
@@ -27,25 +28,11 @@ from foredeck.store.protocol import Head
 
 _HANDLE = re.compile(r"^@?(\d+)$")
 _VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?P<call>\d+))$")
-_SLICE = re.compile(
-    r"^(?P<name>.+?)\s+(?P<unit>turn|char)s?\s+(?P<first>\d+)(?:\s*(?:-|to)\s*(?P<last>\d+))?$"
-)
 _LINK = re.compile(r"^!?\[\[(?P<inner>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<rest>.*)$")
-_FIELD = re.compile(r"^(?P<name>.+?)::(?P<field>[\w.\[\] -]+)$")
 _SECTION = re.compile(r"^(?P<name>[^#]+?)\s*#(?P<section>.+)$")
 _AS_GIT_SHOWS = re.compile(r"[\w./~^@{}-]+:[^:\s]+")
 CANDIDATES = 5
 MIN_PREFIX = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A part of an object, both ends included, counted from 1."""
-
-    unit: str
-    """`turn`, or `char`."""
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +47,20 @@ class Wanted:
     """A heading of a Markdown file, or the name of a block (`^id`): only what stands there."""
     field: str | None = None
     """A field of the object, such as `args.path`, in place of its content."""
+    hash: str | None = None
+    """How the hash of a stored version begins, whether or not this session has seen it."""
 
     @property
     def is_part(self) -> bool:
-        """Whether less than the whole object is asked for."""
-        return (self.slice, self.section, self.field) != (None, None, None)
+        """Whether less, or something else, than an object as this session has met it is asked
+        for."""
+        return (self.slice, self.section, self.field, self.hash) != (None,) * 4
 
 
 def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
     """The object that `text` names, with an optional `v3`, `call 5`, `#heading`, `::field`,
-    `turns 3-7` or `chars 1-900` behind it; also as a link writes it (`[[name#heading|label]]`).
+    `turns 3-7`, `message 93`, `chars 1-900` or `at 3f2a91bc` behind it; also as a link writes it
+    (`[[name#heading|label]]`).
 
     `beyond`: an object that is stored, but that this session has not met, joins its index, so that
     the model can refer to it from then on; the caller commits that.
@@ -82,15 +73,18 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
         raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
     if is_address(name):
         return Wanted(_entry(session, name, beyond))  # what follows a # belongs to it
-    part = _SLICE.match(name)
+    part = SLICE.match(name)
     if part is not None and _by_path(session, name) is None:
         whole = resolve(session, part["name"], beyond=beyond)
-        first = int(part["first"])
-        return replace(whole, slice=Slice(part["unit"], first, int(part["last"] or first)))
+        return replace(whole, slice=slice_of(part))
+    part = WITH_HASH.match(name)
+    if part is not None and _by_path(session, name) is None:
+        whole = resolve(session, part["name"], beyond=beyond)
+        return replace(whole, hash=part["hash"])
     if "::" in name or "#" in name:
         if (found := _known_whole(session, name, beyond)) is not None:
             return Wanted(found)  # a file may be called so
-        if named := _FIELD.match(name):
+        if named := FIELD.match(name):
             whole = resolve(session, named["name"], beyond=beyond)
             return replace(whole, field=named["field"].strip())
         if named := _SECTION.match(name):

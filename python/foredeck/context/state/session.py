@@ -24,6 +24,7 @@ from foredeck.sources.projects import Project
 from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:  # what a session may never use is imported where it is made
+    from foredeck.model.places import Slice
     from foredeck.notes.graph import Graph
     from foredeck.tasks.tools import SessionTasks
     from foredeck.worklog.earlier import BranchLessons, EarlierWork
@@ -79,9 +80,9 @@ class Session:
     """Harness and file that its messages are read from, where that is an old history."""
     compactions: dict[str, Fields] = field(default_factory=dict)
     """What was compacted, by id, oldest first; without its turns."""
-    chat_text: Callable[[str, int, range | None], str] = lambda _session, _turns, _asked: ""
+    chat_text: Callable[[str, int, Slice | None], str] = lambda _session, _turns, _asked: ""
     """`chat_text(session, turns, asked)`: the first `turns` turns of a stored session's chat, as
-    the host's adapter writes them; `asked`: only what belongs to these user turns."""
+    the host's adapter writes them; `asked`: only these user turns, or messages."""
     open_graph: Callable[[], AbstractContextManager[Graph]] | None = None
     """The graph of the store, up to date, for one question; None where nobody keeps one."""
     notify: Callable[[str], None] = lambda _text: None

@@ -59,7 +59,8 @@ def described(session: Session, wanted: Wanted, show: str, limit: int) -> str:
         return as_markdown(found).rstrip("\n") or link_lines.refers_to_nothing(_name(wanted))
     if wanted.field is not None:
         document = session.store.get(wanted.entry.object, Document)
-        text = field_text(document, wanted.field, wording.handle(wanted.entry.ordinal))
+        name = wording.handle(wanted.entry.ordinal)
+        text = field_text(document, wanted.field, name, session.store.blob)
         return link_lines.part_size(_name(wanted), len(text))
     if wanted.section is not None:
         start, end = _section_place(session, wanted)

@@ -1,13 +1,15 @@
-"""What `memory-search` answers, as the model reads it."""
+"""Hits of a search as text: for the model, and for people, each in words of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from foredeck.commands.output import counted
 from foredeck.context.tools.asked_search import AskedSearch
-from foredeck.model.quoting import block, name, one_line
+from foredeck.model.quoting import block, one_line, quoted
+from foredeck.model.quoting import name as named
 from foredeck.model.short_texts import cut
 from foredeck.search.index import IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
@@ -24,22 +26,27 @@ NARROWER = (
     "activate brings one in full. More: limit. Narrower: "
     f"type ({', '.join(SEARCHED_TYPES)}), tool, path, task, since."
 )
+_PLURALS = {"file": "Files", "task": "Tasks", "memory": "Memory"}
+"""What belongs to no session."""
 
 
-def describe(found: SearchResult, handles: Sequence[str], in_view: int) -> str:
-    """The hits with their handles; `in_view`: how many were left out since the model sees them."""
+# For the model
+
+
+def describe(found: SearchResult, names: Sequence[str], in_view: int, here: str) -> str:
+    """The hits with the names to activate them by, under the titles of their sessions.
+
+    `in_view`: how many were left out since the model sees them; `here`: the id of its session.
+    """
+    name_of, best = dict(zip(map(id, found.hits), names, strict=True)), found.hits[0]
     lines = []
-    for number, (hit, handle) in enumerate(zip(found.hits, handles, strict=True)):
-        near = [_neighbour(one, text, hit.entry) for one, text in hit.around if text]
-        before = [line for is_before, line in near if is_before]
-        after = [line for is_before, line in near if not is_before]
-        lines += [_head(hit, handle), *before]
-        if hit.snippet and (number == 0 or near):
-            lines.append(block(hit.snippet))
-        elif hit.snippet:
-            lines[-1] += f": {cut(one_line(hit.snippet), LINE_CHARS)}"
-        lines += after
-    return "\n".join([*lines, _ending(found, len(handles), in_view)])
+    for session, hits in found.groups():
+        lines.append(
+            "In this session:" if session == here else heading_of_hits(found, session, hits)
+        )
+        for hit in hits:
+            lines += _for_model(hit, name_of[id(hit)], in_full=hit is best)
+    return "\n".join([*lines, _ending(found, in_view)])
 
 
 def nothing_found(asked: AskedSearch, in_view: int) -> str:
@@ -51,14 +58,112 @@ def nothing_found(asked: AskedSearch, in_view: int) -> str:
     return f"Nothing found in {where[asked.scope]}. Try fewer or other words{wider}."
 
 
-def _head(hit: SearchHit, handle: str) -> str:
+def _for_model(hit: SearchHit, name: str, *, in_full: bool) -> Iterator[str]:
+    entry, near = hit.entry, [one for one in hit.around if one[1]]
+    turn = [] if entry.turn is None else [f"turn {entry.turn}"]
+    head = (
+        ", ".join([name, *turn, _time(entry.time_ms), *_about(hit)])
+        + f" [{one_line(_why(hit.words))}]"
+    )
+    text = hit.passage.marked()
+    before = [_neighbour("before", *one) for one in near if one[0].id < entry.id]
+    after = [_neighbour("after", *one) for one in near if one[0].id > entry.id]
+    if text and not in_full and not near:
+        yield f"{head}: {cut(one_line(text), LINE_CHARS)}"
+        return
+    yield from [head, *before]
+    yield from [block(text)] if text else []
+    yield from after
+
+
+def _neighbour(where: str, entry: IndexedText, text: str) -> str:
+    return f"  {where}, {kind_of_hit(entry)}: {cut(one_line(text), LINE_CHARS)}"
+
+
+def _ending(found: SearchResult, in_view: int) -> str:
+    seen = f" ({in_view} more in view already)" if in_view else ""
+    shown, more = len(found.hits), found.more - in_view
+    if more <= 0:
+        return f"{counted(shown, 'hit')}{seen}; activate brings one in full."
+    newest = " among the newest texts" if found.is_part else ""
+    return f"{shown} of {shown + more:,} hits{newest}{seen}; {NARROWER}"
+
+
+# For people
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a terminal shows a heading, what is near, and a word that was asked for."""
+
+    bold: Callable[[str], str] = str
+    dim: Callable[[str], str] = str
+    mark: Callable[[str], str] = "«{}»".format
+
+
+def describe_to_people(
+    found: SearchResult,
+    name_of: Callable[[SearchHit], str],
+    when: Callable[[int], str],
+    style: Style,
+    explain: Callable[[SearchHit], Collection[str]] = lambda _: (),
+) -> str:
+    """The hits under the titles of their sessions, each with the name that `foredeck cat` takes,
+    what it is, the words that it was found by, and its passage."""
+    lines = []
+    for session, hits in found.groups():
+        lines.append(style.bold(heading_of_hits(found, session, hits)))
+        for hit in hits:
+            words = f"[{one_line(', '.join(hit.words))}]"
+            about = [when(hit.entry.time_ms), *_about(hit), words, *explain(hit)]
+            lines.append("  ".join([f"  {style.bold(name_of(hit))}", *about]))
+            text = "".join(style.mark(t) if marked else t for t, marked in hit.passage.pieces())
+            lines += (f"      {line}" for line in text.split("\n") if text)
+            for near, said in hit.around:
+                where = "before" if near.id < hit.entry.id else "after"
+                lines.append(style.dim(f"      {where}, {kind_of_hit(near)}: {one_line(said)}"))
+    more = f"{len(found.hits)} of " if found.more > 0 else ""
+    total = counted(len(found.hits) + max(0, found.more), "hit")
+    newest = " among the newest texts: the words are too common" if found.is_part else ""
+    return "\n".join([*lines, f"{more}{total}{newest}. `foredeck cat NAME` prints one in full."])
+
+
+def nothing_for_people(scope: str) -> str:
+    """Where there is no hit in a session's project, or in the session."""
+    where = "this session" if scope == "session" else "this project"
+    return f"Nothing found in {where}. Fewer or other words may; `foredeck search` asks everywhere."
+
+
+# For both
+
+
+def kind_of_hit(entry: IndexedText) -> str:
+    """What an entry is: who spoke, which tool was called, in which state a task is."""
+    what = entry.role if entry.type in ("message", "toolcall") else ""
+    if entry.type in ("task", "memory"):
+        what = f"{entry.type} {entry.role}"
+    return one_line(what or entry.type) + (" failed" if entry.status == "fail" else "")
+
+
+def _about(hit: SearchHit) -> Iterator[str]:
     entry = hit.entry
-    about = [handle, _when(entry.time_ms), _kind(entry)]
+    yield kind_of_hit(entry)
     if entry.path:
-        about.append(name(entry.path))
+        yield named(entry.path)
     if entry.type in VERSIONED and not entry.newest:
-        about.append("older version")
-    return f"{', '.join(about)} [{one_line(_why(hit.words))}]"
+        yield "older version"
+    if hit.also:
+        yield f"and {hit.also} more of this {'task' if entry.type == 'task' else 'file'}"
+
+
+def heading_of_hits(found: SearchResult, session: str | None, hits: Sequence[SearchHit]) -> str:
+    """What a session was first asked; the kinds of what belongs to none."""
+    if session is None:
+        kinds = dict.fromkeys(_PLURALS.get(hit.entry.type, hit.entry.type) for hit in hits)
+        first, *others = kinds
+        return ", ".join([first, *(kind.lower() for kind in others)]) + ":"
+    title = found.titles.get(session)
+    return f"In {quoted(title)}:" if title else f"In session {session}:"
 
 
 def _why(words: Sequence[str]) -> str:
@@ -67,28 +172,6 @@ def _why(words: Sequence[str]) -> str:
     return ", ".join(whole)
 
 
-def _kind(entry: IndexedText) -> str:
-    what = entry.role if entry.type in ("message", "toolcall") else ""
-    if entry.type == "task":
-        what = f"task {entry.role}"
-    return one_line(what or entry.type) + (" failed" if entry.status == "fail" else "")
-
-
-def _neighbour(entry: IndexedText, text: str, hit: IndexedText) -> tuple[bool, str]:
-    is_before = entry.id < hit.id
-    where = "before" if is_before else "after"
-    return is_before, f"  {where}, {_kind(entry)}: {cut(one_line(text), LINE_CHARS)}"
-
-
-def _ending(found: SearchResult, shown: int, in_view: int) -> str:
-    seen = f" ({in_view} more in view already)" if in_view else ""
-    more = found.total - shown - in_view
-    if more <= 0:
-        return f"{counted(shown, 'hit')}{seen}; activate brings one in full."
-    newest = " among the newest texts" if found.is_part else ""
-    return f"{shown} of {found.total:,} hits{newest}{seen}; {NARROWER}"
-
-
-def _when(time_ms: int) -> str:
+def _time(time_ms: int) -> str:
     """In UTC, so that the same hit reads the same on every machine."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")

@@ -18,7 +18,10 @@ from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.parts import SHOWING
 from foredeck.context.state.handles import meet
 from foredeck.context.state.session import Session
+from foredeck.context.tools.records import shown_memory
 from foredeck.errors import ForedeckError, ToolError
+from foredeck.memory.entry import name_of_entry
+from foredeck.model.documents import Document
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import folders_of_project
@@ -30,17 +33,22 @@ if TYPE_CHECKING:
     from foredeck.context.tools.asked_search import AskedSearch, SearchScope
     from foredeck.derived.follower import Follower
     from foredeck.search.index import IndexedText, SearchIndex
-    from foredeck.search.searching import SearchHit
+    from foredeck.search.passages import Passage
+    from foredeck.search.searching import LeaveOut, SearchHit, SearchResult
 
 PATIENCE_S = 2.0
 """How long a question waits for the index to take in what is new. In that time it takes in some
 10,000 messages; a larger store is indexed over several questions, or by `foredeck reindex`."""
 
-CHANGING = frozenset({"write", "edit"})
-"""Tools whose results hold nothing of what they did."""
+OF_ONE_FILE = frozenset({"write", "edit", "read"})
+"""Tools of which a call says what stands in a file."""
 
 InProject = Callable[[Iterable[str]], Collection[str]]
 """Those of some working folders that belong to this session's project."""
+
+
+Answer = Callable[["AskedSearch", "SearchIndex"], str]
+"""The text for a question."""
 
 
 class _OutOfTime(Exception):
@@ -71,9 +79,16 @@ class MemorySearch:
         self._home = home
         self._in_project = in_project
 
-    def run(self, input: Mapping[str, Any], call: str, *, leave_out_shown: bool = True) -> str:
+    def run(self, input: Mapping[str, Any], call: str) -> str:
         """The answer, for the model. Raises `ToolError` with a text for it."""
         del call
+        return self._asked(input, self._answer)
+
+    def for_user(self, query: str, limit: int) -> str:
+        """The same for whoever types `/search`, with what the model sees among it."""
+        return self._asked({"query": query, "limit": limit}, self._answer_to_user)
+
+    def _asked(self, input: Mapping[str, Any], answer: Answer) -> str:
         from foredeck.context.tools.asked_search import AskedSearch
         from foredeck.context.tools.found import NOT_UP_TO_DATE
         from foredeck.derived.file import reported
@@ -87,7 +102,7 @@ class MemorySearch:
             with Follower(self._store, load_layer("search"), self._home) as follower:
                 is_current = _catch_up(self._store, follower)
                 with reported(follower.path):
-                    text = self._answer(asked, SearchIndex(follower.db), leave_out_shown)
+                    text = answer(asked, SearchIndex(follower.db))
         except ToolError:
             raise
         except ForedeckError as error:
@@ -96,11 +111,36 @@ class MemorySearch:
             self._session.workspace.commit()  # the handles that it names must outlive a crash
         return text if is_current else f"{text}\n{NOT_UP_TO_DATE}"
 
-    def _answer(self, asked: AskedSearch, index: SearchIndex, leave_out_shown: bool) -> str:
+    def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
         from foredeck.context.tools.found import describe, nothing_found
+
+        in_view = _InView(self._session)
+        found = self._search(asked, index, in_view)
+        if not found.hits:
+            return nothing_found(asked, in_view.count)
+        names = [self._name(hit) for hit in found.hits]
+        return describe(found, names, in_view.count, self._session.id)
+
+    def _answer_to_user(self, asked: AskedSearch, index: SearchIndex) -> str:
+        from foredeck.context.tools.found import Style, describe_to_people, nothing_for_people
+        from foredeck.context.tools.hit_names import HitNames
+        from foredeck.tasks.claiming import moment
+
+        found = self._search(asked, index, None)
+        if not found.hits:
+            return nothing_for_people(asked.scope)
+        names = HitNames(self._store, index.folders())
+        return describe_to_people(found, names.of, moment, Style())
+
+    def _search(
+        self, asked: AskedSearch, index: SearchIndex, leave_out: LeaveOut | None
+    ) -> SearchResult:
         from foredeck.search.index import Filters
         from foredeck.search.searching import search
 
+        shown = shown_memory(self._session)
+        if asked.scope == "session":
+            shown = [entry for entry in shown if entry.document.session == self._session.id]
         filters = Filters(
             self._sessions(asked.scope, index),
             asked.type,
@@ -109,21 +149,17 @@ class MemorySearch:
             asked.since_ms,
             self._task(asked.task),
             private_sessions(self._store, self._session.family),
+            tuple((entry.id, str(entry.token)) for entry in shown),
         )
-        in_view = _InView(self._session)
-        found = search(
+        return search(
             self._store,
             index,
             asked.query,
             filters,
             limit=asked.limit,
             message_range=asked.message_range,
-            leave_out=in_view if leave_out_shown else None,
+            leave_out=leave_out,
         )
-        if not found.hits:
-            return nothing_found(asked, in_view.count)
-        handles = [self._handle(hit) for hit in found.hits]
-        return describe(found, handles, in_view.count)
 
     def _sessions(self, scope: SearchScope, index: SearchIndex) -> tuple[str, ...] | None:
         if scope == "session":
@@ -142,29 +178,43 @@ class MemorySearch:
         tasks.work.board.refresh()
         return tasks.work.find(name).id
 
-    def _handle(self, hit: SearchHit) -> str:
-        """What the model names a hit by: its handle here, else the object's id."""
-        object_id = self._opened(hit)
-        known = self._session.index.by_object.get(object_id)
+    def _name(self, hit: SearchHit) -> str:
+        """What the model activates a hit by: its handle here, with the place in it; of what is in
+        no index its name, else the object's id."""
+        if hit.entry.type == "memory":
+            return name_of_entry(hit.object, (e.id for e in shown_memory(self._session)))
+        object, place = self._opened(hit)
+        known = self._session.index.by_object.get(object)
         if known is None:
-            head = self._store.head(object_id)
+            head = self._store.head(object)
             if head is not None and head.type == "task" and self._session.tasks is not None:
-                return self._session.tasks.work.board.known_name(object_id)
+                return self._session.tasks.work.board.known_name(object)
             if head is None or head.type not in OBJECT_TYPES:
-                return object_id
+                return object
             known = meet(self._session, head).ordinal
-        turn = "" if hit.entry.turn is None else f" turn {hit.entry.turn}"
-        return f"@{known}{turn}"
+        return f"@{known}{place}"
 
-    def _opened(self, hit: SearchHit) -> str:
-        """The object to activate for a hit: of a change the file, since what is asked for stands
-        there and not in the word of success that the call was answered with."""
-        if hit.entry.role in CHANGING:
+    def _opened(self, hit: SearchHit) -> tuple[str, str]:
+        """The object to activate for a hit, and the place in it. Of a read or a change the file,
+        where what was found still stands there: it goes on with the file, and a call does not."""
+        if hit.entry.type == "toolcall" and hit.entry.role.lower() in OF_ONE_FILE:
             call = self._store.head(hit.object)
             files: list[str] = [] if call is None else call.fields.get("file_refs") or []
-            if len(files) == 1:
-                return files[0]
-        return hit.object
+            file = self._store.get(files[0], Document) if len(files) == 1 else None
+            if file is not None and _holds(file.content or "", hit.passage):
+                return file.id, ""
+        return hit.object, hit.place
+
+
+def _holds(text: str, passage: Passage) -> bool:
+    """Whether a text has the lines of a passage that are marked, as far as it shows them."""
+    lines: list[tuple[str, bool]] = [("", False)]
+    for piece, is_marked in passage.pieces():
+        first, *others = piece.split("\n")
+        lines[-1] = lines[-1][0] + first, lines[-1][1] or is_marked
+        lines += [(line, is_marked) for line in others]
+    wanted = [line.strip("… \t") for line, is_marked in lines if is_marked]
+    return bool(wanted) and all(line in text for line in wanted)
 
 
 def _catch_up(store: LocalStore, follower: Follower) -> bool:

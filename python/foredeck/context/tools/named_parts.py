@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import ENVELOPE, HASHES, Document
+from foredeck.model.messages import unpack
 from foredeck.model.quoting import one_line
 
 SHOWN = 12
@@ -39,7 +40,9 @@ def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
     return place
 
 
-def field_text(document: Document | None, path: str, name: str) -> str:
+def field_text(
+    document: Document | None, path: str, name: str, blob: Callable[[str], bytes]
+) -> str:
     """A field, or what lies in it (`args.path`, `file_refs[0]`): text as it is, the rest as JSON.
 
     Raises `ToolError` that lists the fields where there is none of that name.
@@ -48,9 +51,12 @@ def field_text(document: Document | None, path: str, name: str) -> str:
     value: Any = fields
     for step in _STEP.findall(path):
         value = _within(value, step)
+        if isinstance(value, dict) and len(value) == 1:  # a long text, kept apart
+            value = unpack(value, blob)
     if value is None or value is fields:
         known = ", ".join(map(one_line, fields))
         raise ToolError(f"{name} has no field {path!r}: it has {known}.")
+    value = unpack(value, blob)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 

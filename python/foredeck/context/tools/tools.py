@@ -23,6 +23,7 @@ from foredeck.context.state.handles import Wanted, resolve
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.context.tools.describing import SHOWS, described, refers
+from foredeck.context.tools.records import read_record
 from foredeck.context.tools.versions import Content, content_of
 from foredeck.errors import ToolError
 from foredeck.model.documents import chat_id, system_prompt_id
@@ -55,6 +56,9 @@ class ContextTools:
         if tool not in self._tools:
             raise ToolError(f"foredeck has no tool {tool!r}.")
         show = _show(tool, arguments)
+        if tool == "activate" and (text := read_record(self._session, _id(tool, arguments))):
+            # It has no handle: the result itself is all that there is to keep in view.
+            return ToolAnswer(text[: self._max_chars], {"op": "none"})
         wanted = resolve(self._session, _id(tool, arguments), beyond=tool in ("activate", "pin"))
         if show == "content" and not refers(self._session, wanted):
             answer = self._tools[tool](wanted)

@@ -69,6 +69,19 @@ def load_version(store: Store, ref: VersionRef) -> Document | None:
     return document
 
 
+def version_with_hash(store: Store, object: str, start: str) -> Document:
+    """The newest version of an object whose text has a hash that begins so, whoever has seen it.
+
+    Raises `ToolError` where there is none.
+    """
+    for head in reversed(store.history(object)):
+        if str(head.fields.get("text_hash") or "").startswith(start):
+            document = store.get(object, Document, head.token)
+            if document is not None:
+                return document
+    raise ToolError(f"No version that is stored has a hash that begins {start}.")
+
+
 def verify(ref: VersionRef, content_hash: str | None, text_hash: str | None) -> None:
     """Raise `Corrupt` unless a version has the hashes that its reference says."""
     if (content_hash, text_hash) != (ref.content_hash, ref.text_hash):

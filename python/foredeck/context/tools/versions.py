@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from foredeck.context.intake.renames import renamed
-from foredeck.context.state.handles import Slice, Wanted
+from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.context.tools.named_parts import field_text, section_place
@@ -13,6 +13,7 @@ from foredeck.context.tools.version_refs import (
     load_version,
     version_at_call,
     version_seen,
+    version_with_hash,
     versions_seen,
 )
 from foredeck.context.window.compactions import turn_of, turns_of, turns_of_branch
@@ -20,6 +21,7 @@ from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import Document, chat_id
+from foredeck.model.places import Slice
 from foredeck.model.records import SAME_TRANSACTION
 
 WHY_NO_CONTENT = {
@@ -55,7 +57,8 @@ def content_of(session: Session, wanted: Wanted) -> Content:
             return _part(session, wanted, wanted.slice)
         document, version = _chosen(session, wanted)
         if wanted.field is not None:
-            text = field_text(document, wanted.field, f"@{wanted.entry.ordinal}")
+            name = f"@{wanted.entry.ordinal}"
+            text = field_text(document, wanted.field, name, session.store.blob)
             return Content(text, None, version)
         if (moved := _moved(session, wanted)) is not None:
             return Content(None, None, version, f"it moved, activate @{moved.ordinal} instead")
@@ -73,11 +76,13 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
     entry = wanted.entry
     is_chat = entry.type == "compaction"
     chat = session.store.get(entry.object, CompactionDocument) if is_chat else None
-    if part.unit == "turn":
+    if part.unit == "message" and entry.type == "chat":
+        return _turns_stored(session, entry, part)
+    if part.unit != "char":
         if entry.object in map(chat_id, (session.id, *session.ancestors)):
             return Content(turns_of_branch(session, part.first, part.last), None, 1)
         if entry.type == "chat":
-            return _turns_elsewhere(session, entry, part)
+            return _turns_stored(session, entry, part)
         if entry.type in ("observation", "reflection"):
             return Content(_turns_behind(session, entry, part), None, entry.newest.version)
         if chat is None:
@@ -112,14 +117,14 @@ def _turns_behind(session: Session, entry: Entry, part: Slice) -> str:
     return turns_of_branch(session, max(part.first, turns[0]), min(part.last, turns[1]))
 
 
-def _turns_elsewhere(session: Session, entry: Entry, part: Slice) -> Content:
-    """Turns of another session's chat, on whichever of its branches."""
+def _turns_stored(session: Session, entry: Entry, part: Slice) -> Content:
+    """Turns of a stored session's chat, or messages of it, on whichever of its branches."""
     head = session.workspace.head(entry.object)
     count = 0 if head is None else head.fields["turn_count"]
-    asked = range(part.first, part.last + 1)
-    text = session.chat_text(_session_of(entry.object), count, asked)
+    text = session.chat_text(_session_of(entry.object), count, part)
     if not text:
-        raise ToolError(f"There are no turns {part.first}-{part.last} in @{entry.ordinal}.")
+        asked = f"{part.unit}s {part.first}-{part.last}"
+        raise ToolError(f"There are no {asked} in @{entry.ordinal}.")
     return Content(text, None, entry.newest.version)
 
 
@@ -130,6 +135,8 @@ def _session_of(chat: str) -> str:
 def _chosen(session: Session, wanted: Wanted) -> tuple[Document | None, int]:
     """The version that is named, the one as of a call, or the newest seen; and its number."""
     store, entry = session.store, wanted.entry
+    if wanted.hash is not None:
+        return version_with_hash(store, entry.object, wanted.hash), entry.newest.version
     if wanted.call is not None:
         ref = version_at_call(store, session.id, entry.ordinal, wanted.call)
     elif wanted.version is not None and wanted.version != entry.newest.version:

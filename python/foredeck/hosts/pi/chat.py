@@ -13,13 +13,15 @@ from foredeck.hosts.pi.inherited import Inherited, inherited_turns
 from foredeck.hosts.pi.messages import UNSENT_STOPS, Message
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
+from foredeck.model.places import Slice
 from foredeck.model.records import turn_id
 from foredeck.store.protocol import Head, Store
 
 
-def render_chat(store: Store, session: str, turns: int, asked: range | None = None) -> str:
+def render_chat(store: Store, session: str, turns: int, asked: Slice | None = None) -> str:
     """What a session inherited as a fork, then the first `turns` turns of its own, over all its
-    branches, in the order of their making. `asked`: only what belongs to these turns of the user.
+    branches, in the order of their making. `asked`: only what belongs to these turns of the user,
+    or these messages, which are numbered as the session's own turns are.
 
     `--- user`, `--- assistant`, `--- thinking` and other roles head a section; a tool call is one
     line: `--- toolcall @12 tool=bash args="ls -la" status=ok`. Those that it has made itself follow
@@ -27,7 +29,11 @@ def render_chat(store: Store, session: str, turns: int, asked: range | None = No
     """
     inherited = inherited_turns(store, session)
     heads = [*inherited.turns, *_own_turns(store, session, turns)]
-    if asked is not None:
+    if asked is not None and asked.unit == "message":
+        numbers = range(asked.first, min(asked.last, turns) + 1)
+        own = store.heads(turn_id(session, number) for number in numbers)
+        heads = [head for head in heads if head.id in own]
+    elif asked is not None:
         heads = [head for head in heads if head.fields["user_turn"] in asked]
     calls = [call for head in heads for call in head.fields["toolcall_ids"]]
     nested = _nested(store, {session, *(head.fields["session"] for head in inherited.turns)})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck.lookup.contents import content_of, name_of
+from foredeck.lookup.contents import content_of, name_of, version_of
 from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import Found, find_object
+from foredeck.lookup.finding import Found, find_object, find_part
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.notes.graph import Edge, Graph
 from foredeck.store.protocol import Head, Store
@@ -42,16 +42,24 @@ def objects_page(store: Store, type: str, contains: str, page: int) -> WebPage:
     return WebPage("objects.html", "Objects", data, "objects")
 
 
-def object_page(store: Store, graph: Graph, name: str, version: int | None) -> WebPage:
-    """One object at a version (default: the newest). Raises `NotFound`."""
-    found = find_object(store, name)
+def object_page(
+    store: Store, graph: Graph, name: str, version: int | None, part: str = ""
+) -> WebPage:
+    """One object at a version (default: the newest), or a part of it, as a search names that
+    (`message 93`). Raises `NotFound`."""
+    behind = part if part.startswith("::") or not part else f" {part}"
+    found, asked = find_part(store, name + behind)
     history = store.history(found.id)
-    number = _within(version or len(history), history, found)
+    if version is None:
+        token = version_of(store, found, asked).token
+        version = next(n for n, head in enumerate(history, start=1) if head.token == token)
+    number = _within(version, history, found)
     shown = history[number - 1]
-    text, why = content_of(store, shown)
+    text, why = content_of(store, shown, asked)
     data = {
         **_identity(store, found),
         "version": number,
+        "part": part,
         "versions": [_version(n, head) for n, head in enumerate(history, start=1)],
         "content": text,
         "no_content": why,

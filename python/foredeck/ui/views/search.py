@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
+from foredeck.config import Config
+from foredeck.context.tools.found import kind_of_hit
 from foredeck.errors import ForedeckError
 from foredeck.lookup.finding import find_object, find_session
+from foredeck.lookup.reader import shown_memories
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
 from foredeck.search.types import SEARCHED_TYPES
@@ -14,12 +18,22 @@ from foredeck.store.protocol import Store
 from foredeck.ui.pages import WebPage, link
 
 LIMIT = 30
+_PAGES = {"task": "tasks", "memory": "memory"}
+_FOUND_CHARS = 80
+"""Of the text that a browser looks for on a page."""
 
 
 def search_page(
-    store: Store, index: SearchIndex, query: str, type: str | None, session: str | None, note: str
+    store: Store,
+    index: SearchIndex,
+    config: Config,
+    query: str,
+    type: str | None,
+    session: str | None,
+    note: str,
 ) -> WebPage:
-    """What is found for a query, the best first, and the thing that it names, if it names one."""
+    """What is found for a query, the session first that answers best, and the thing that it names,
+    if it names one."""
     kind = type if type in SEARCHED_TYPES else None
     only = None if not session else (find_session(store, session),)
     data: dict[str, Any] = {
@@ -30,21 +44,30 @@ def search_page(
         "jump": _jump(store, query) if query else None,
         "total": 0,
         "is_part": False,
-        "hits": [],
+        "groups": [],
         "behind": note,
     }
     if query:
+        memories = shown_memories(store, config, only)
         found = search(
             store,
             index,
             query,
-            Filters(only, kind, without=private_sessions(store, only or ())),
+            Filters(only, kind, without=private_sessions(store, only or ()), memories=memories),
             limit=LIMIT,
+            sessions_first=True,
         )
         data |= {
-            "total": found.total,
+            "total": len(found.hits) + max(0, found.more),
             "is_part": found.is_part,
-            "hits": [_hit(hit) for hit in found.hits],
+            "groups": [
+                {
+                    "session": session,
+                    "title": "" if session is None else found.titles[session],
+                    "hits": [_hit(hit) for hit in hits],
+                }
+                for session, hits in found.groups()
+            ],
         }
     return WebPage("search.html", f"Search: {query}" if query else "Search", data, "search")
 
@@ -67,17 +90,35 @@ def _jump(store: Store, text: str) -> dict[str, str] | None:
 
 def _hit(hit: SearchHit) -> dict[str, Any]:
     entry = hit.entry
-    is_task = entry.type == "task"
     return {
         "session": hit.session,
         "object": hit.object,
+        "place": hit.place.strip(),
         "message": entry.message,
         "type": entry.type,
+        "kind": kind_of_hit(entry),
         "role": entry.role or None,
         "status": entry.status,
         "time_ms": entry.time_ms,
         "path": entry.path,
-        "snippet": hit.snippet,
+        "also": hit.also,
+        "snippet": hit.passage.text,
+        "pieces": list(hit.passage.pieces()),
         "words": list(hit.words),
-        "address": link("tasks", hit.object) if is_task else link("objects", hit.object),
+        "address": _address(hit),
     }
+
+
+def _address(hit: SearchHit) -> str:
+    """The page of a hit, at its place. The browser goes on to the text that was found."""
+    if hit.entry.type in _PAGES:
+        return link(_PAGES[hit.entry.type], hit.object)
+    lines = hit.passage.text.strip("…").split("\n")
+    marked = [line for line in lines if any(word in line.lower() for word in _first_words(hit))]
+    found = (marked or lines)[0].strip()[:_FOUND_CHARS]
+    return link("objects", hit.object, part=hit.place.strip()) + f"#:~:text={quote(found, safe='')}"
+
+
+def _first_words(hit: SearchHit) -> list[str]:
+    start, end = hit.passage.marks[0] if hit.passage.marks else (0, 0)
+    return [hit.passage.text[start:end].lower()] if end else []

@@ -1,0 +1,63 @@
+"""What people type to open a hit: `foredeck cat NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from foredeck.memory.entry import name_of_entry
+from foredeck.search.searching import SearchHit
+from foredeck.store.protocol import Store
+from foredeck.tasks.names import TaskNames
+
+SHORTEST_ID = 8
+
+
+class HitNames:
+    """`SESSION:@12 message 93`, with sessions as short as they can be; `t-k3f9`; `m-k3f9`.
+
+    `sessions`: the ids of all that are stored.
+    """
+
+    def __init__(self, store: Store, sessions: Iterable[str]) -> None:
+        self._store = store
+        self._sessions = sorted(sessions)
+
+    def of(self, hit: SearchHit) -> str:
+        """The name; the object's id where no session has it in its index."""
+        if hit.entry.type == "task":
+            return self._tasks.name(hit.object)
+        if hit.entry.type == "memory":
+            return name_of_entry(hit.object, self._memories)
+        return self._object(hit) + hit.place
+
+    @cached_property
+    def _tasks(self) -> TaskNames:
+        names = TaskNames()
+        for head in self._store.query("task"):
+            names.add(head.id)
+        return names
+
+    @cached_property
+    def _memories(self) -> list[str]:
+        return [head.id for head in self._store.query("memory")]
+
+    def _object(self, hit: SearchHit) -> str:
+        if hit.session is None:
+            return hit.object
+        named = {"object": hit.object, "session": hit.session}
+        members = self._store.query("member", named, limit=1)
+        if not members:
+            return hit.object
+        return f"{self._short(hit.session)}:@{members[0].fields['ordinal']}"
+
+    def _short(self, session: str) -> str:
+        others = [other for other in self._sessions if other != session]
+        shared = max((_shared(session, other) for other in others), default=0)
+        return session[: max(SHORTEST_ID, shared + 1)]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two ids begin with in common."""
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

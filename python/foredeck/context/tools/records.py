@@ -1,0 +1,63 @@
+"""Tasks and entries of memory, read by their names: a session's index does not hold them."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from foredeck.context.state.session import Session
+from foredeck.memory.entry import MemoryEntry, named_by
+from foredeck.memory.rendering import line_of
+from foredeck.model.tasks import TaskDocument
+from foredeck.store.protocol import LocalStore
+
+_NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})", re.IGNORECASE)
+
+
+def read_record(session: Session, name: str) -> str | None:
+    """What a task or an entry of memory says, for the model; None where `name` is neither.
+
+    Of memory only what may be shown in this session.
+    """
+    if _NAME.fullmatch(name) is None:
+        return None
+    if name.lower().startswith("m"):
+        return _entry(session, name)
+    return _task(session, name)
+
+
+def _entry(session: Session, name: str) -> str | None:
+    shown = {entry.id: entry for entry in shown_memory(session)}
+    found = named_by(name, shown)
+    return "\n".join(_described(shown[id]) for id in found) or None
+
+
+def shown_memory(session: Session) -> list[MemoryEntry]:
+    """The entries of memory that a model may be shown in a session."""
+    return [] if session.memory is None else session.memory.entries()
+
+
+def _described(entry: MemoryEntry) -> str:
+    turn = (entry.document.turn or "").rpartition(":")
+    where = f"\n  said in chat:{turn[0].partition(':')[2]} message {turn[2]}" if turn[0] else ""
+    return line_of(entry).removeprefix("- ") + where
+
+
+def _task(session: Session, name: str) -> str | None:
+    # Not at the top: few sessions ask for one here.
+    from foredeck.store.clock import now_ms
+    from foredeck.tasks.board import Board
+    from foredeck.tasks.names import MARK, key_of
+    from foredeck.tasks.wording import details
+
+    start = name.lower().removeprefix(MARK)
+    heads = session.store.query("task")
+    found = [head for head in heads if name == head.id or key_of(head.id).startswith(start)]
+    if len(found) != 1:
+        return None
+    board = Board(cast(LocalStore, session.store), str(found[0].fields["project"]))
+    board.refresh()
+    task, document = board.get(found[0].id), session.store.get(found[0].id, TaskDocument)
+    if task is None or document is None:
+        return None
+    return details(board, task, document.content, now_ms(), full=True)
