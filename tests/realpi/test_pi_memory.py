@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck_bench.scripted import ScriptedModel, call
 from foredeck_bench.scripted.steps import Script
-from harness import Pi, one_version
+from harness import Asked, Pi, one_version
 from observed import results
 
 SOURCE = "export const LoginSchema = 1;\n" + "".join(f"// line {n}\n" for n in range(60))
@@ -29,16 +29,26 @@ def declared(model: ScriptedModel) -> set[str]:
 CONTEXT = {"activate", "deactivate", "pin", "unpin"}
 
 
-def test_a_new_session_finds_what_another_has_built_and_activates_it(pi: Pi) -> None:
+def hits(model: ScriptedModel) -> list[str]:
+    """The names of the hits in the newest result, which its own handle stands before."""
+    _own_handle, *lines = results(model.requests[-1])[-1].split("\n")
+    return [line.split(", ")[0] for line in lines if line.startswith(("@", "m-"))]
+
+
+def test_a_new_session_finds_what_another_has_built_and_opens_it(pi: Pi, asked: Asked) -> None:
     run(pi, [call("write", path="login.ts", content=SOURCE), "LoginSchema is in login.ts now."])
+    asked("memory", "add", "The user never wants LoginSchema renamed.")
 
     def activate_first(_: object) -> object:
-        _own_handle, best, *_ = results(second.requests[-1])[-1].split("\n")
-        return call("activate", id=best.split(",")[0])
+        return call("activate", id=hits(second)[0])
 
     second = pi.serve(
         [
             call("memory-search", query="LoginSchema", type="toolcall"),
+            activate_first,
+            call("memory-search", query="where is LoginSchema now", type="message"),
+            activate_first,
+            call("memory-search", query="LoginSchema renamed"),
             activate_first,
             call("memory-search", query="zzqxv"),
             call("memory-search", query=" "),
@@ -47,9 +57,17 @@ def test_a_new_session_finds_what_another_has_built_and_activates_it(pi: Pi) -> 
     )
     ended = pi.print("go", foredeck=True)
     assert (ended.code, second.violations) == (0, [])
-    found, shown, nothing, refused = results(second.requests[-1])
-    assert "login.ts [loginschema]" in found
+    calls, shown, messages, message, all_of_it, entry, nothing, refused = results(
+        second.requests[-1]
+    )
+    assert "login.ts [loginschema]" in calls
+    assert "«LoginSchema» = 1" in calls
     assert "LoginSchema = 1" in shown
+    assert 'In "go":' in messages
+    assert "«LoginSchema» is in «login».ts «now»." in messages
+    assert "--- assistant\nLoginSchema is in login.ts now." in message
+    assert "memory preference [loginschema, renamed]" in all_of_it
+    assert "[user-stated] [preference] The user never wants LoginSchema renamed." in entry
     assert nothing.startswith("Nothing found in this project.")
     assert 'needs "query"' in refused
 

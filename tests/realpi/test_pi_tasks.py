@@ -105,7 +105,8 @@ def test_the_users_commands_and_the_widget(pi: Pi) -> None:
     rpc.command("/tasks close nothing")
     assert notified(rpc)[-1].startswith("Task not found: nothing")
     rpc.command("/search hi")
-    assert "user [hi]" in notified(rpc)[-1]
+    assert "  user  [hi]\n" in notified(rpc)[-1]
+    assert "activate" not in notified(rpc)[-1]
     rpc.command("/tasks off")
     assert "no task tools in this project" in notified(rpc)[-1]
     lines = [event.get("widgetLines") for event in rpc.events if event.get("method") == "setWidget"]
