@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foredeck.cli.session_sets import SetsAtCall
     from foredeck.cli.versions import Version
     from foredeck.lookup.branches import Branches
-    from foredeck.lookup.finding import Found, Part
+    from foredeck.lookup.finding import AskedPart, Found
     from foredeck.store.protocol import Head, Store
 
 _VERSION = (
@@ -260,7 +260,7 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
     return sets_at_call(store, session, call_by_then(store, session, time_ms))
 
 
-def _content(store: Store, found: Found, version: Version, part: Part | None = None) -> str:
+def _content(store: Store, found: Found, version: Version, part: AskedPart | None = None) -> str:
     """The text of a version, or of a part of it. Raises `NoContent`."""
     from foredeck.lookup.contents import WHOLE, content_of
 

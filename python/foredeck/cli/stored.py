@@ -13,7 +13,7 @@ from foredeck.errors import ForedeckError, StoreUnavailable
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.lookup.finding import Found, Part
+    from foredeck.lookup.finding import AskedPart, Found
     from foredeck.store.protocol import LocalStore, Store
 
 
@@ -67,7 +67,7 @@ def find_asked(store: Store, args: Namespace) -> Found:
     return find_object(store, args.object, session)
 
 
-def find_asked_part(store: Store, args: Namespace) -> tuple[Found, Part]:
+def find_asked_part(store: Store, args: Namespace) -> tuple[Found, AskedPart]:
     """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
     from foredeck.lookup.finding import find_part, find_session
 

@@ -6,13 +6,13 @@ from foredeck.context.tools.named_parts import field_text
 from foredeck.context.tools.versions import WHY_NO_CONTENT
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import Found, Part
+from foredeck.lookup.finding import AskedPart, Found
 from foredeck.model.documents import Document, session_of
 from foredeck.model.sources import path_of
 from foredeck.sources.pointing import pointer_label
 from foredeck.store.protocol import Head, Store
 
-WHOLE = Part()
+WHOLE = AskedPart()
 
 
 def name_of(head: Head) -> str:
@@ -27,7 +27,7 @@ def name_of(head: Head) -> str:
     return path_of(fields) or pointer_label(fields) or head.id
 
 
-def content_of(store: Store, head: Head, part: Part = WHOLE) -> tuple[str | None, str]:
+def content_of(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str | None, str]:
     """The text of a version, or of a part of it; where it has none, None and why.
 
     Raises `ForedeckError` for a field that there is not.
@@ -38,7 +38,7 @@ def content_of(store: Store, head: Head, part: Part = WHOLE) -> tuple[str | None
     return text[part.slice.first - 1 : part.slice.last], why
 
 
-def version_of(store: Store, found: Found, part: Part) -> Head:
+def version_of(store: Store, found: Found, part: AskedPart) -> Head:
     """The version that is asked for, by default the newest. Raises `NotFound`."""
     if part.hash is None:
         return found.head
@@ -48,7 +48,7 @@ def version_of(store: Store, found: Found, part: Part) -> Head:
     raise NotFound(f"no version of {found.name} has a hash that begins {part.hash}.")
 
 
-def _content(store: Store, head: Head, part: Part) -> tuple[str | None, str]:
+def _content(store: Store, head: Head, part: AskedPart) -> tuple[str | None, str]:
     if part.field is not None:
         document = store.get(head.id, Document, head.token)
         return field_text(document, part.field, name_of(head), store.blob), ""

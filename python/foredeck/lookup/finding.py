@@ -56,7 +56,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AskedPart:
     """What of an object a name asks for. `hash`: how that of the version begins."""
 
     field: str | None = None
@@ -64,11 +64,11 @@ class Part:
     hash: str | None = None
 
 
-def find_part(store: Store, text: str, session: str | None = None) -> tuple[Found, Part]:
+def find_part(store: Store, text: str, session: str | None = None) -> tuple[Found, AskedPart]:
     """The object that `text` names, with what may stand behind the name: `::field`, `turns 3-7`,
     `message 93`, `chars 1-900` or `at 3f2a91bc`. Raises `NotFound`."""
     try:
-        return find_object(store, text, session), Part()
+        return find_object(store, text, session), AskedPart()
     except NotFound:
         if (match := SLICE.match(text)) is not None:
             found, part = find_part(store, match["name"], session)

@@ -14,7 +14,7 @@ from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.lookup.contents import content_of, name_of, version_of
-from foredeck.lookup.finding import Found, Part, find_part, find_session
+from foredeck.lookup.finding import AskedPart, Found, find_part, find_session
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.texts import counted, when
 from foredeck.model.quoting import block, name, one_line
@@ -126,7 +126,7 @@ class Answers:
         work.board.refresh()
         return work
 
-    def _visible(self, store: Store, name: str) -> tuple[Found, Part]:
+    def _visible(self, store: Store, name: str) -> tuple[Found, AskedPart]:
         """The object of that name, and what of it is asked for. Raises `ForedeckError` for none,
         for a private session's, and for what of memory no model outside a session is shown."""
         found, part = find_part(store, name)
