@@ -94,14 +94,14 @@ def observe(
     return asyncio.run(keeper(store, owner).observe(chat, pick, writer, MODE))
 
 
-def noted(store: LocalStore, chunks: int) -> list[SourceMessage]:
+def noted(store: LocalStore, chunks: int, session: str = "s") -> list[SourceMessage]:
     """A chat of so many chunks that are observed, with nine remarks each."""
     chat = [user("look at all of them")]
     for number in range(1, chunks + 1):
         notes = [f"medium change: Agent looked at src/c{n}.py, step {number}" for n in range(9)]
         chat = [user("look at all of them"), *rounds(number * 3)]
         writer, _ = observer(block(*notes))
-        asyncio.run(keeper(store).observe(chat, pick, writer, MODE))
+        asyncio.run(keeper(store, session=session).observe(chat, pick, writer, MODE))
     return chat
 
 
