@@ -68,6 +68,41 @@ def test_rows(ask: Any) -> None:
     assert ask(by_type, "nothing")[1]["rows"] == []
 
 
+def test_fields_are_asked_for_by_name(node: NodeFolder, ask: Any) -> None:
+    running = node.running()
+    assert running is not None
+    calls = [
+        ToolcallDocument(
+            id=f"toolu_{n}",
+            tool="bash",
+            args={"command": f"make {n}", "parts": ["a", {"b": "x" * 900}]},
+            position=n,
+            provenance=by_foredeck(),
+        ).seal()
+        for n in range(2)
+    ]
+    with closing(open_xtdb(running.url, token=node.token(), namespace="fields")) as store:
+        store.commit(batch(*calls))
+
+    def answer(query: str) -> Any:
+        code, told = ask(query, "--set", "xtdb.namespace=fields")
+        assert code == 0
+        return told["columns"], sorted(told["rows"], key=str)
+
+    where = ':where [[?e :fields/type "toolcall"]]}'
+    assert answer('{:find [(field ?e "args.command") (field ?e "position")] ' + where) == (
+        ['(field ?e "args.command")', '(field ?e "position")'],
+        [["make 0", 0], ["make 1", 1]],
+    )
+    named = '{:find [?e (field ?e "args.parts.1.b") (field ?e "none.at.all")] :keys [e b none] '
+    assert answer(named + where) == (
+        ["e", "b", "none"],
+        [[f"fields/doc/toolu_{n}", "x" * 900, None] for n in range(2)],
+    )
+    code, told = ask('{:find [(field ?e tool)] :where [[?e :fields/type "toolcall"]]}')
+    assert (code, 'is not like (field ?e "args.command")' in told) == (2, True)
+
+
 LEADS = """[[(leads [?b] ?a) [?b :links/names ?key] [?a :links/references ?key]]
  [(leads [?c] ?a) [?c :links/names ?key] [?b :links/references ?key]
                   [(!= ?b ?c)] (leads ?b ?a)]]"""

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,11 +18,15 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.config import load_config
 from foredeck.store.opening import open_store
+from foredeck.xtdb.commands import delivering
 from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.node.process import stop
+from foredeck.xtdb.node.process import start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from store.documents import batch, note
+from store.journaled import until
+
+WAITS = "Waiting for the XTDB node, which is being started or stopped.\n"
 
 
 @pytest.fixture
@@ -228,6 +233,45 @@ def test_a_backup_holds_what_waited(
     run_json(capsys, "down")
     assert main(["xtdb", "backup", str(tmp_path / "two.tar")]) == 0
     assert "`foredeck xtdb sync` delivers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["backup", "made.tar"], ["query", "{:find [?e] :where [[?e :foredeck/type]]}"]],
+    ids=lambda words: words[0],
+)
+def test_commands_wait_for_a_node_that_is_being_started(
+    home: Path,
+    runtime: Runtime,
+    words: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
+    run_json(capsys, "up")
+    run_json(capsys, "down")
+    folder = own_node_folder(home)
+    other = threading.Thread(target=start, args=(folder, runtime))
+    other.start()
+    until(lambda: not folder.is_free())
+    assert main(words) == 0
+    other.join()
+    assert capsys.readouterr().err == WAITS
+
+
+def test_a_backup_waits_for_a_node_that_is_being_stopped(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
+    run_json(capsys, "up")
+    folder = own_node_folder(home)
+    folder.mark_stopped(True)
+    seen: list[object] = []
+    monkeypatch.setattr(delivering, "_say_that_it_waits", lambda: seen.append(stop(folder)))
+    code, made = run_json(capsys, "backup", str(home / "made.tar"))
+    assert (code, made["tx_id"], len(seen)) == (0, None, 1)
 
 
 def test_sync_reports_what_still_waits(

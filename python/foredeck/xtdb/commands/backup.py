@@ -13,7 +13,7 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.errors import Corrupt, StoreUnavailable
 from foredeck.lookup.texts import counted, short_count, when
-from foredeck.xtdb.commands.delivering import deliver_first
+from foredeck.xtdb.commands.delivering import deliver_first, settled_node
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -48,8 +48,7 @@ def _check_is_here(config: Config) -> None:
             f"the server at {config.xtdb.url} is not foredeck's own: back it up where it runs, or "
             "copy this store alone, with `foredeck migrate xtdb sqlite:FILE`"
         )
-    folder = own_node_folder(config.home)
-    node = folder.running()
+    folder, node = own_node_folder(config.home), settled_node(config)
     topology = config.xtdb.topology if node is None else node.topology
     if topology in _ELSEWHERE:
         raise StoreUnavailable(_ELSEWHERE[topology].format(index=folder.data / "index"))

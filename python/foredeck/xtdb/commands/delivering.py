@@ -1,7 +1,8 @@
-"""Delivering what waits for XTDB before a command reads it."""
+"""What a command does before it reads XTDB: wait for the node, deliver what waits for it."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from foredeck.cli.progress import Progress
@@ -9,6 +10,20 @@ from foredeck.cli.progress import Progress
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.xtdb.journal.queue import Backlog
+    from foredeck.xtdb.node.folder import NodeInfo
+
+
+def settled_node(config: Config) -> NodeInfo | None:
+    """The node of the state folder, None where none runs. It waits, and says so, for one that is
+    being started or stopped. Raises `StoreUnavailable` where that does not end."""
+    from foredeck.xtdb.node.process import await_settled
+    from foredeck.xtdb.node.supervise import own_node_folder
+
+    return await_settled(own_node_folder(config.home), _say_that_it_waits)
+
+
+def _say_that_it_waits() -> None:
+    print("Waiting for the XTDB node, which is being started or stopped.", file=sys.stderr)
 
 
 def deliver_first(config: Config) -> tuple[int, Backlog]:
@@ -18,6 +33,8 @@ def deliver_first(config: Config) -> tuple[int, Backlog]:
     """
     from foredeck.xtdb.delivery import deliver, waiting
 
+    if config.xtdb.url is None:
+        settled_node(config)
     count = waiting(config)
     with Progress("delivering what waits for XTDB, transaction", total=count) as progress:
         left = deliver(config, progress.advance)

@@ -16,7 +16,7 @@ from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.lookup.texts import counted
-from foredeck.xtdb.commands.delivering import deliver_first
+from foredeck.xtdb.commands.delivering import deliver_first, settled_node
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -47,8 +47,9 @@ def _run(args: Namespace) -> int:
 
     text = sys.stdin.read() if args.query == "-" else args.query
     timeout_ms = args.timeout * 1000
-    query = prepare(text, args.values, limit=args.limit + 1, timeout_ms=timeout_ms)
     config = resolve_config(args).config
+    limits = {"limit": args.limit + 1, "timeout_ms": timeout_ms}
+    query = prepare(text, args.values, **limits, namespace=config.xtdb.namespace)
     if args.url is None and config.store == "xtdb":
         _deliver(config)
     server = _server(args, config)
@@ -57,7 +58,7 @@ def _run(args: Namespace) -> int:
     with closing(client):
         basis = _basis(args, client, server)
         rows = [] if basis is None else _ask(client, query.body, basis, args.timeout)
-    shown = [_values(row, query.columns) for row in rows[: args.limit]]
+    shown = [query.values(row) for row in rows[: args.limit]]
     if args.json:
         print_json({"columns": query.columns, "rows": shown, "more": len(rows) > args.limit})
     else:
@@ -88,11 +89,13 @@ def _server(args: Namespace, config: Config) -> _Target:
         return _Target(
             Supervisor(config.home, xtdb.topology).ensure(), folder.token(), xtdb.namespace
         )
-    if (node := folder.running()) is not None:
+    if (node := settled_node(config)) is not None:
         return _Target(node.url, folder.token(), xtdb.namespace)
     raise StoreUnavailable(
         "Datalog is XTDB's, and the store here is SQLite. FOREDECK_STORE=xtdb or --url URL say "
-        "which XTDB is meant; `foredeck migrate sqlite xtdb` moves what is stored there."
+        "which XTDB is meant; `foredeck migrate sqlite xtdb` copies what is stored here. On SQLite "
+        "`foredeck sessions`, `history`, `expand`, `graph` and `search`, each with --json, only "
+        "read, too."
     )
 
 
@@ -146,11 +149,6 @@ def _reason(error: Refused) -> str:
         return error.text or f"status {error.status}"
 
 
-def _values(row: Any, columns: Sequence[str]) -> list[Any]:
-    """A row as a list; with `:keys` and its like XTDB gives maps."""
-    return [row.get(name) for name in columns] if isinstance(row, dict) else list(row)
-
-
 def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     if rows:
         print(table([tuple(columns), *(tuple(map(_cell, row)) for row in rows)]))
@@ -172,7 +170,7 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="VALUE",
         nargs="*",
         help="values for the query's :in, in order: numbers, true, false, nil, :keywords, "
-        '"quoted text" and [lists] are EDN, anything else is text',
+        '"quoted text" and [lists] are EDN, anything else is text, such as an id',
     )
     parser.add_argument(
         "--limit",
@@ -211,8 +209,8 @@ COMMAND = Command(
     description=(
         "Ask the store in XTDB a Datalog query, which only reads. Every object is a document\n"
         "with :foredeck/type, :foredeck/token (the transaction of its newest version),\n"
-        ":foredeck/fields (all fields but long content, as JSON), and what it is found by:\n"
-        ":foredeck/source_path, _nickname, _session, _object and so on (docs/xtdb.md lists them).\n"
+        "and what it is found by: :foredeck/source_path, _nickname, _session, _object and so on\n"
+        '(docs/xtdb.md lists them). In :find, (field ?e "args.command") gives any of its fields.\n'
         "Functions beyond XTDB's own allow list are refused, on a stock server too. Columns are\n"
         "cut to fit a terminal; --json prints everything."
     ),

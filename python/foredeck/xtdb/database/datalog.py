@@ -7,9 +7,11 @@ query is taken apart here, and what was checked is what is sent.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from foredeck.errors import ForedeckError
 from foredeck.xtdb.database import edn
@@ -48,7 +50,9 @@ _AGGREGATES = frozenset(
 _BUILT_IN = frozenset(("==", "!=", "get-attr", "get-start-valid-time", "get-end-valid-time"))
 _VECTORS = ("find", "in", "where", "rules", "order-by", "keys", "syms", "strs")
 _NUMBERS = ("limit", "offset", "timeout", "batch-size")
-_EDN = re.compile(r"""["\\[{(#:]|(?:[+-]?\d[\w.+/-]*|true|false|nil)$""")
+_NUMBER = r"[+-]?(?:0|[1-9]\d*)(?:N|/[1-9]\d*|(?:\.\d+)?(?:[eE][+-]?\d+)?M?)"
+_EDN = re.compile(rf"""["\\[{{(#:]|(?:{_NUMBER}|true|false|nil)$""")
+"""How EDN begins. Everything else is text, as are ids that begin with a digit (`0199aaaa-...`)."""
 _EXAMPLE = '{:find [?e] :where [[?e :foredeck/type "file"]]}'
 
 Parts = dict[str, Form]
@@ -67,15 +71,44 @@ class Query:
 
     body: str
     columns: tuple[str, ...]
+    fields: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """By the place of a column: which of the object's fields is wanted, where the row has all."""
+
+    def values(self, row: Any) -> list[Any]:
+        """An answer's row, by column; with `:keys` and its like XTDB gives maps."""
+        found = [row.get(name) for name in self.columns] if isinstance(row, dict) else list(row)
+        for place, path in self.fields.items():
+            # One attribute was pulled, all fields as JSON; what is no object has none.
+            texts = list((found[place] or {}).values())
+            found[place] = _at(json.loads(texts[0]), path) if texts else None
+        return found
 
 
-def prepare(text: str, arguments: Sequence[str], *, limit: int, timeout_ms: int) -> Query:
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def prepare(
+    text: str,
+    arguments: Sequence[str],
+    *,
+    limit: int,
+    timeout_ms: int,
+    namespace: str = "foredeck",
+) -> Query:
     """The query in `text`, a map or a vector as in Datomic, with values for its `:in`.
 
-    It ends after `limit` rows, unless its own `:limit` is lower, and after `timeout_ms`.
-    Raises `QueryRefused`.
+    It ends after `limit` rows, unless its own `:limit` is lower, and after `timeout_ms`. In its
+    `:find`, `(field ?e "args.command")` gives a field of an object of the `namespace`. Raises
+    `QueryRefused`.
     """
     query = _parts(_read(text))
+    columns, fields = _columns(query), _pull_fields(query, namespace)
     _check_query(query)
     inputs = [form for form in _items(query.get("in")) if str(form) != "$"]
     if len(inputs) != len(arguments):
@@ -86,7 +119,23 @@ def prepare(text: str, arguments: Sequence[str], *, limit: int, timeout_ms: int)
     _bound(query, "timeout", timeout_ms)
     words = " ".join(f":{name} {form}" for name, form in query.items())
     values = " ".join(str(argument(text)) for text in arguments)
-    return Query(f"{{:query {{{words}}} :in-args [{values}]}}", _columns(query))
+    return Query(f"{{:query {{{words}}} :in-args [{values}]}}", columns, fields)
+
+
+def _pull_fields(query: Parts, namespace: str) -> dict[int, Sequence[str]]:
+    """Have each `(field ?e "path")` of `:find` pulled with all other fields; the paths by place."""
+    paths: dict[int, Sequence[str]] = {}
+    found = list(_items(query["find"]))
+    for place, form in enumerate(found):
+        if _is_list(form) and _head(form) == "field":
+            kinds = [item.kind if isinstance(item, Atom) else "" for item in _items(form)[1:]]
+            if kinds != ["symbol", "string"]:
+                raise QueryRefused(f'{form} is not like (field ?e "args.command")')
+            _, variable, path = _items(form)
+            paths[place] = str(path)[1:-1].split(".")
+            found[place] = _read(f"(pull {variable} [:{namespace}/fields])")
+    query["find"] = Group("[", tuple(found))
+    return paths
 
 
 def argument(text: str) -> Form:

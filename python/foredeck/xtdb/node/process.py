@@ -63,18 +63,19 @@ def start(
                 folder.write_state(process.pid, topology)
                 return _await_ready(folder, process, deadline, written), True, process
             info = folder.read_state()
-        if info is not None and _is_ready(folder, info.pid):
+        if info is not None and _stays(folder, info.pid):
             return info, False, None
         if time.monotonic() > deadline:
             raise StoreUnavailable(f"another process is starting the node in {folder.root}")
         time.sleep(_POLL)
 
 
-def _is_ready(folder: NodeFolder, pid: int) -> bool:
-    """Whether the process `pid` is alive and has reported that it answers."""
+def _stays(folder: NodeFolder, pid: int) -> bool:
+    """Whether the process `pid` is alive and has reported that it answers, and nobody stops it."""
     try:
         os.kill(pid, 0)
-        return bool(json.loads(read_text(folder.ready_file))["pid"] == pid)
+        is_ready = bool(json.loads(read_text(folder.ready_file))["pid"] == pid)
+        return is_ready and not folder.is_stopped_by_user
     except (OSError, ValueError, LookupError):
         return False
 
@@ -140,6 +141,29 @@ def _await_ready(
             )
         time.sleep(_POLL)
     return info
+
+
+def await_settled(folder: NodeFolder, when_waiting: Callable[[], None]) -> NodeInfo | None:
+    """The node that answers, None where none runs; one that is being started or stopped is waited
+    for, after a call of `when_waiting`.
+
+    Raises `StoreUnavailable` where that takes longer than a start may.
+    """
+    deadline, waits = time.monotonic() + START_SECONDS, False
+    while not folder.is_free():
+        info = folder.running()
+        if info is not None and _stays(folder, info.pid):
+            return info
+        if time.monotonic() > deadline:
+            raise StoreUnavailable(
+                f"another process has been starting, stopping, backing up or restoring the node in "
+                f"{folder.root} for {START_SECONDS:.0f} s: `foredeck xtdb status` shows its state"
+            )
+        if not waits:
+            waits = True
+            when_waiting()
+        time.sleep(_POLL)
+    return None
 
 
 def stop(folder: NodeFolder) -> NodeInfo | None:
