@@ -13,6 +13,8 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.memory.keeping import Memory
 from foredeck.memory.user import load_user
+from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
+from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import open_sqlite
 from memory.desk import OWN, Table, literal, new
 
@@ -105,6 +107,24 @@ def test_an_entry_of_a_session_is_pinned_and_deleted_with_what_came_of_it(
     assert {entry["name"] for entry in gone} == {name, pinned["name"]}
     assert told("list")["entries"] == []
     assert {entry["state"] for entry in told("list", "--all")["entries"]} == {"deleted"}
+
+
+def test_a_finding_has_data_behind_it(
+    told: Told, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learned(tmp_path)
+    adding = ["add", "Osaka sold 50 times as much", "--category", "finding", "--session", OWN]
+    assert main(["memory", *adding]) == 2
+    assert "no data was loaded in that session" in capsys.readouterr().err
+
+    call = ToolcallDocument(
+        id="toolu_1",
+        **{"tool": "query-sql", "chat_ref": chat_id(OWN)},
+        provenance=Provenance(origin=OWN, generator="system"),
+    )
+    with closing(open_sqlite(tmp_path / "home" / "foredeck.db")) as store:
+        store.commit(Batch(puts=[call.seal()]))
+    assert told(*adding)["place"] == "findings"
 
 
 def test_what_is_demoted_belongs_to_a_session(told: Told, tmp_path: Path) -> None:

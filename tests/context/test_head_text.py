@@ -68,6 +68,19 @@ def test_a_long_section_leaves_the_others_their_share() -> None:
     assert len(text) <= 1600
 
 
+def test_a_section_of_its_own_room_takes_none_from_the_others() -> None:
+    @dataclass(frozen=True)
+    class Extra(Lines):
+        extra_chars: int = 2000
+
+    rules, own = section("rules", 500), Extra("own", section("own", 500).lines)
+    text = compose([rules, own], 800)
+    assert text.count("own line") > 120
+    assert text.startswith(compose([rules], 800)[:400])
+    assert 2400 < len(text) <= 2800
+    assert compose([rules, Extra("own", ())], 800) == compose([rules], 800)
+
+
 def test_a_section_that_fails_or_writes_too_much_hurts_no_other() -> None:
     text = compose([Broken(), section("task", 2), TooLong()], 800)
     assert "task line 001" in text

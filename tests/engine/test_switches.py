@@ -6,12 +6,19 @@ import json
 import shutil
 import stat
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from foredeck.config import Config
 from foredeck.config.tools import ToolsSection
+from foredeck.engine.engine import Engine
+from foredeck.engine.session_project import session_project
 from foredeck.engine.switches import Switches
+from foredeck.engine.working import project_page
+from foredeck.hosts.simulated_host import SimulatedHost
+from foredeck.model.documents import Provenance
 
 SHIM = Path(__file__).parents[2] / "ts-shim" / "switches.ts"
 
@@ -95,6 +102,23 @@ def test_the_shim_looks_where_the_engine_has_left_it(tmp_path: Path, checkout: P
         [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True
     )
     assert json.loads(ran.stdout) == ["context", "tasks"]
+
+
+def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path) -> None:
+    config = Config(home=tmp_path / "home")
+    with closing(Engine(config)) as engine:
+        engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
+        assert engine.opened is not None
+        opened = engine.opened
+        assert opened.switches is not None
+        opened.switches.refresh()
+        assert "tasks" not in left(config.home)
+        project = session_project(config, opened.session)
+        by = Provenance(origin="ann", generator="human")
+        page = project_page(config, opened.session.store, project, by)
+        page.put("Current Work", "The queue")
+        opened.switches.refresh()
+        assert left(config.home) == ["context", "search", "tasks"]
 
 
 def test_findings_are_declared_once_the_project_has_data(tmp_path: Path) -> None:

@@ -152,6 +152,8 @@ def _add(args: Namespace) -> None:
 
     with _desk(args, acts=True, makes=True) as desk:
         session = find_session(desk.store, args.session) if args.session else None
+        if session is not None and args.category == "finding":
+            _check_data(args, desk.store, session)
         new = NewMemory(
             category=args.category,
             fact=args.text,
@@ -161,6 +163,19 @@ def _add(args: Namespace) -> None:
             grounds=tuple(desk.ground.take(args.ground)),
         )
         _done(args, desk, desk.memory.add(new))
+
+
+def _check_data(args: Namespace, store: Store, session: str) -> None:
+    """Raise `MemoryRefused` where no data tool has brought anything in the session."""
+    from foredeck.engine.findings import has_data
+    from foredeck.memory.rules import MemoryRefused
+
+    tools = resolve_config(args).config.memory.data_tools
+    if not has_data(store, session, tools):
+        raise MemoryRefused(
+            "A finding is what was found in data, and no data was loaded in that session "
+            f"(memory.data_tools: {', '.join(tools) or 'none'}). Add it with --category fact."
+        )
 
 
 def _edit(args: Namespace) -> None:

@@ -28,7 +28,8 @@ class ToolsSection(Section):
     tasks: Literal["auto", "on", "off"] = Field(
         "auto",
         description="`task-query`, `task-mutate`: `auto` declares them where the project holds "
-        "tasks, or after `/tasks on`.",
+        "tasks or has a page of working memory, which the model writes with them, or after "
+        "`/tasks on`.",
     )
 
     findings: Literal["auto", "on", "off"] = Field(

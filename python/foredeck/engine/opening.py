@@ -39,10 +39,10 @@ from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.model.messages import text_in
+from foredeck.model.working import working_id
 from foredeck.notes.live import live_graph
 from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
-from foredeck.sources.projects import Project
 from foredeck.store.protocol import Notify, Store
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
@@ -257,8 +257,9 @@ class SessionOpener:
             config.home,
             project.root,
             config.tools,
-            lambda: _has_tasks(store, project),
+            lambda: bool(store.query("task", {"project": project.id}, limit=1)),
             session.cwd,
+            lambda: store.head(working_id("resource", project.id)) is not None,
         )
 
     def _load(self, store: Store, params: SessionOpenParams, filesystems: FilesystemMap) -> Session:
@@ -311,7 +312,3 @@ class SessionOpener:
 def _recorded_files(source: FileSource) -> Recall:
     """In a replay a tool's output is the only source of what it did to files."""
     return lambda event, pending: source.after_tool(event, pending=pending)
-
-
-def _has_tasks(store: Store, project: Project) -> bool:
-    return bool(store.query("task", {"project": project.id}, limit=1))

@@ -28,8 +28,9 @@ _SAID = ("tasks", "findings", "data")
 class Switches:
     """Those of one project. `root`: its main folder; `cwd`: the one that the session works in.
 
-    `holds_tasks` is asked where the configuration leaves it to the project whether its sessions
-    have the task tools.
+    `holds_tasks` and `keeps_page` are asked where the configuration leaves it to the project
+    whether its sessions have the task tools: with one of these the model also writes the project's
+    page of working memory.
     """
 
     def __init__(
@@ -39,11 +40,13 @@ class Switches:
         tools: ToolsSection,
         holds_tasks: Callable[[], bool],
         cwd: str | None = None,
+        keeps_page: Callable[[], bool] = lambda: False,
     ) -> None:
         self._file = home / FOLDER / f"{_key(root)}.json"
         self._folders_file = home / FOLDER / f"{_key(cwd or root)}.json"
         self._tools = tools
         self.holds_tasks = holds_tasks
+        self.keeps_page = keeps_page
 
     @property
     def tasks_chosen(self) -> bool | None:
@@ -92,7 +95,7 @@ class Switches:
             if name in chosen and getattr(tools, name) != "off"
         }
         tools = tools.model_copy(update=update)
-        tasks = tools.tasks == "auto" and self.holds_tasks()
+        tasks = tools.tasks == "auto" and (self.holds_tasks() or self.keeps_page())
         return tools.declared(tasks=tasks, findings=chosen.get("data", False))
 
 

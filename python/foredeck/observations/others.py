@@ -14,7 +14,7 @@ from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Head, Store
 
 MOST_CHARS = 2400
-"""Of the block, whatever room there is."""
+"""Of the block. The head is longer by as much, so that it leaves the other sections their room."""
 MOST_SESSIONS = 5
 _SHORT = 8
 
@@ -33,6 +33,7 @@ class OtherSessionsSection:
     own: frozenset[str]
     clock: WallTime = field(default_factory=WallTime)
     name: str = "noted in other sessions of this project; not part of this one"
+    extra_chars: int = MOST_CHARS
 
     def text(self, limit: int) -> str:
         """As many of the newest as fit, those of one session together, the latest session last."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from foredeck.context.head.lines import head_opening, head_section
-from foredeck.context.head.section import HeadSection
+from foredeck.context.head.section import ExtraSection, HeadSection
 
 log = logging.getLogger(__name__)
 
@@ -15,22 +15,24 @@ LEAST_CHARS = 60
 
 
 def compose(sections: Sequence[HeadSection], limit: int) -> str:
-    """The head, at most `limit` characters; empty where no section has anything to say.
+    """The head, at most `limit` characters and what sections may have beyond them; empty where no
+    section has anything to say.
 
     Sections stand in the order given. One that fits into an equal share of the budget stands in
     full; what it leaves is divided among the longer ones, each of which is cut to its share.
     """
     room = limit - len(head_opening())
     # Each is asked for its full text first: only that tells which need less than an equal share.
-    wanted = {n: text for n, section in enumerate(sections) if (text := _text(section, room))}
-    smallest_first = sorted(wanted, key=lambda n: (len(wanted[n]), n))
-    texts: dict[int, str] = {}
-    for left, number in zip(range(len(wanted), 0, -1), smallest_first, strict=True):
-        text, share = wanted[number], room // left
-        if len(text) > share:
-            text = _text(sections[number], share)
-        texts[number] = text
-        room -= len(text)
+    extra = [s.extra_chars if isinstance(s, ExtraSection) else 0 for s in sections]
+    texts = {
+        n: text for n, section in enumerate(sections) if (text := _text(section, room + extra[n]))
+    }
+    smallest_first = sorted(texts, key=lambda n: (len(texts[n]) - extra[n], n))
+    for left, number in zip(range(len(texts), 0, -1), smallest_first, strict=True):
+        share = room // left
+        if len(texts[number]) > share + extra[number]:
+            texts[number] = _text(sections[number], share + extra[number])
+        room -= max(0, len(texts[number]) - extra[number])
     body = "".join(text for _, text in sorted(texts.items()))
     return head_opening() + body.removesuffix("\n") if body else ""
 

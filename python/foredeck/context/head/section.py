@@ -27,6 +27,16 @@ class HeadSection(Protocol):
 
 
 @runtime_checkable
+class ExtraSection(HeadSection, Protocol):
+    """A section that the user has switched on by itself, and that makes the head longer."""
+
+    @property
+    def extra_chars(self) -> int:
+        """How many characters it may have beyond the head's budget."""
+        ...
+
+
+@runtime_checkable
 class WithdrawingSection(HeadSection, Protocol):
     """A section of which something may have to leave the prompt before all of it is rewritten
     anyway, such as what the user has deleted."""
