@@ -51,6 +51,10 @@ class FactsFigures:
     asked: float = 0.0
     """Of the cost: asking for observations."""
     questions: int = 0
+    reflections: int = 0
+    summaries: int = 0
+    """Of the questions: those that condensed notes; of these, those that condensed condensed ones.
+    """
     all_in: float = 0.0
     mean_tokens: int = 0
     peak_tokens: int = 0
@@ -68,17 +72,24 @@ class FactsFigures:
 
 
 def run_facts(
-    paths: Sequence[Path], calls: int, count: int, window: int, advance: Advance = lambda: None
+    paths: Sequence[Path],
+    calls: int,
+    count: int,
+    window: int,
+    advance: Advance = lambda: None,
+    *,
+    eager: bool = False,
 ) -> dict[str, Any]:
-    """The figures of all three. Raises `TranscriptError`."""
+    """The figures of all three. `eager`: observed from the first threshold on, not only where that
+    pays. Raises `TranscriptError`."""
     planted = make_facts(count)
     joined = join_sessions(paths, calls, planted)
     facts = SessionFacts.of(joined)
-    options = ReplayOptions(window=window)
-    observed = ReplayOptions(window=window, observes=True)
+    observed = ReplayOptions(window=window, observes=eager)
+    without = ReplayOptions(window=window, settings=("observations=off",))
     rows = [
         _through_engine("with observations", joined, facts, planted, observed, advance),
-        _through_engine("summary without a model", joined, facts, planted, options, advance),
+        _through_engine("summary without a model", joined, facts, planted, without, advance),
         _plain("plain Pi, compacting", joined, facts, planted, window, advance),
     ]
     return {
@@ -108,8 +119,9 @@ def _through_engine(
             prompt, decision = session.call(call)
             judge.see(call, prompt, decision.reason if decision.is_rebase else None)
             if session.observer is not None:
-                judge.judgement.asked = session.observer.bill.cost
-                judge.judgement.questions = session.observer.bill.questions
+                bill = session.observer.bill
+                judge.judgement.asked, judge.judgement.questions = bill.cost, bill.questions
+                figures.reflections, figures.summaries = bill.reflections, bill.summaries
             _note(figures, judge, prompt)
             advance()
         assert session.engine is not None

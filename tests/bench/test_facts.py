@@ -56,7 +56,7 @@ def test_facts_stand_in_early_messages_once(paths: list[Path], tmp_path: Path) -
 
 
 def test_what_is_observed_is_found_and_plain_compaction_loses_it(paths: list[Path]) -> None:
-    made = run_facts(paths, 240, 12, 80_000)
+    made = run_facts(paths, 240, 12, 80_000, eager=True)
     observed, _, plain = made["rows"]
     assert [row["invalid_prompts"] for row in made["rows"]] == [0, 0, 0]
     assert observed["questions"] > 0

@@ -379,3 +379,8 @@ def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
     assert layers.load(environ=other).config.xtdb.url == url
     layers.project_file.write_text(f"[xtdb]\nurl = '{url}'\n")
     assert "cannot be set by a project" in layers.left_out()
+
+
+def test_a_key_of_an_earlier_version_is_accepted(layers: Layers) -> None:
+    layers.user_file.write_text("[observing]\nsummary_tokens = 80000\nreflection_tokens = 9000\n")
+    assert layers.load().config.observing.reflection_tokens == 9000

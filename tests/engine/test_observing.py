@@ -29,6 +29,7 @@ from foredeck.hosts.protocol import (
     SessionOpenParams,
 )
 from foredeck.hosts.simulated_host import SimulatedHost
+from foredeck.observations import timing
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.recall import Observation, observations_of
 from foredeck.sources.opening import open_filesystems
@@ -219,14 +220,35 @@ async def test_a_subagent_is_observed_only_where_that_is_configured(
         assert allowed.observations()
 
 
-async def test_auto_begins_at_the_first_threshold_where_asking_pays(
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes begin by themselves at 10,000 tokens of chat."""
+    monkeypatch.setattr(timing, "BEGIN_SHARE", 0.05)
+
+
+async def test_auto_begins_in_no_small_window_and_late_in_a_large_one(
     tmp_path: Path, models: Models
 ) -> None:
-    made = Observed(tmp_path / "home", models, when="auto", observing={"threshold": 12_000})
+    for window, begins in ((99_000, False), (100_000, True)):
+        made = Observed(tmp_path / str(window), models, when="auto")
+        made.host.model = {**RECORD, "contextWindow": window}
+        with closing(made.engine):
+            # Nothing folds while it is in use: what is said stays.
+            await made.rounds_of(9, said="I looked at the queue. " * 800)
+            assert not made.observing.has_begun()
+            await made.rounds_of(4, said="I looked at the queue. " * 800)
+            assert made.observing.chat_tokens() > 65_000
+            assert made.observing.has_begun() is begins
+            assert bool(models.about) is begins, "before, nobody even asks for a price"
+
+
+@pytest.mark.usefixtures("early")
+async def test_auto_asks_where_that_pays(tmp_path: Path, models: Models) -> None:
+    made = Observed(tmp_path / "home", models, when="auto")
     models.cost = {**COST, "output": 60}
     with closing(made.engine):
         await made.rounds_of(4)
-        assert models.about == [], "before the threshold nobody even asks for a price"
+        assert models.about == []
         await made.rounds_of(2)
         assert made.observations() == []
         ((outcome, reason),) = made.outcomes()
@@ -367,6 +389,7 @@ async def test_without_a_model_foredeck_writes_by_itself(tmp_path: Path) -> None
         assert {each.fields["observed_by"] for each in found} == {"foredeck"}
 
 
+@pytest.mark.usefixtures("early")
 @pytest.mark.parametrize("why", ["single slot", "no model", "asking is off"])
 async def test_auto_goes_on_without_a_model_and_says_so_once(tmp_path: Path, why: str) -> None:
     models = Models(single_slot=why == "single slot")

@@ -34,7 +34,6 @@ from observations.desk import (
     CLOCK,
     MODE,
     NOTES,
-    RULES,
     Time,
     block,
     count,
@@ -331,23 +330,18 @@ def test_a_name_that_nothing_vouched_for_stays_marked(store: LocalStore) -> None
     assert made.remarks[0].unfounded == ["src/made_up.py"]
 
 
-def test_reflections_that_have_grown_too_long_are_summed_up(store: LocalStore) -> None:
+def test_what_was_condensed_is_condensed_again_with_what_came_after(store: LocalStore) -> None:
     chat = noted(store, 9)
     first, _ = reflect(store, chat, block("high decision: User wants src/c1.py"))
     second, _ = reflect(
         store, chat, block("medium change: Agent looked at src/c2.py"), age_ms=DAY_MS * 2
     )
-    assert (first.generation, second.generation) == (1, 2)
-    one = keeper(store)
-    one.rules = replace(RULES, summary=10)
-    writer, _ = observer(block("high decision: src/c1.py"))
-    made = asyncio.run(one.reflect(chat, writer))
-    assert made is not None
-    assert (made.level, made.generation) == ("summary", 3)
-    assert made.replaces == [first.id, second.id]
-    assert made.observations == [*first.observations, *second.observations]
-    levels = one.read([m.address for m in chat]).branch.levels
-    assert [r.id for r in levels.reflections] == [made.id]
+    assert (first.level, first.generation, second.generation) == ("reflection", 1, 2)
+    assert (second.level, second.replaces[0]) == ("summary", first.id)
+    assert second.observations[: len(first.observations)] == first.observations
+    levels = keeper(store).read([m.address for m in chat]).branch.levels
+    assert [r.id for r in levels.reflections] == [second.id]
+    assert levels.observations == ()
 
 
 # Without a model

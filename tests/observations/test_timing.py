@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -10,14 +10,15 @@ from foredeck.model.observations import Mode
 from foredeck.observations.modes import MODES
 from foredeck.observations.timing import (
     TimingRules,
+    begins,
     coverage,
     is_activation_due,
     is_pressing,
     kept_raw,
     least_pending,
+    notes_limit,
     threshold_of,
-    to_reflect,
-    to_summarise,
+    to_condense,
 )
 from foredeck.store.clock import DAY_MS
 
@@ -29,6 +30,7 @@ NOW = 1_800_000_000_000
 class Noted:
     tokens: int
     remark_times: list[int] = field(default_factory=list)
+    is_condensed: bool = False
 
 
 def noted(tokens: int, remarks: int = 10, age_ms: int = 1000) -> Noted:
@@ -72,23 +74,38 @@ def test_a_project_is_observed_at_its_threshold_alone() -> None:
 
 
 def test_the_newest_remarks_of_a_day_stay_raw() -> None:
-    assert kept_raw(RULES, [noted(700)] * 9, NOW) == 5
-    assert kept_raw(RULES, [noted(700, age_ms=DAY_MS + 1), noted(700)], NOW) == 1
-    assert kept_raw(RULES, [noted(9000, 5)] * 9, NOW) == 2, "half of the threshold of reflection"
+    def kept(*standing: Noted) -> int:
+        return kept_raw(RULES, standing, 40_000, NOW)
+
+    assert kept(*[noted(700)] * 9) == 5
+    assert kept(noted(700, age_ms=DAY_MS + 1), noted(700)) == 1
+    assert kept(*[noted(9000, 5)] * 9) == 2, "half of the limit"
 
 
-def test_reflection_at_its_threshold_leaves_the_newest() -> None:
+def test_at_their_limit_the_oldest_notes_are_condensed_as_many_as_at_once() -> None:
     small = [noted(1000)] * 39
-    assert to_reflect(RULES, small, NOW) == 0
-    assert to_reflect(RULES, [*small, noted(1000)], NOW) == 12, "as many as are condensed at once"
-    assert to_reflect(RULES, small[:9], NOW, asked=True) == 4
-    assert to_reflect(RULES, [noted(30_000), *small], NOW) == 1, "one text is never cut"
+    assert to_condense(RULES, small, NOW) == 0
+    assert to_condense(RULES, [*small, noted(1000)], NOW) == 12
+    assert to_condense(RULES, small[:9], NOW, asked=True) == 4
+    assert to_condense(RULES, [noted(30_000), *small], NOW) == 1, "one text is never cut"
 
 
-def test_reflections_are_summed_up_at_twice_the_threshold() -> None:
-    assert to_summarise(RULES, [noted(39_000)] * 2) == 0
-    assert to_summarise(RULES, [noted(40_000)] * 2) == 2
-    assert to_summarise(RULES, [noted(90_000)]) == 0, "one alone has been condensed already"
+def test_of_a_small_window_notes_take_a_fifth_at_most() -> None:
+    assert notes_limit(RULES, None) == notes_limit(RULES, 200_000) == 40_000
+    assert notes_limit(RULES, 60_000) == 12_000
+    assert to_condense(RULES, [noted(1000)] * 12, NOW, 60_000) == 7
+
+
+def test_what_was_condensed_is_condensed_again_with_what_followed() -> None:
+    before = replace(noted(6000), is_condensed=True)
+    assert to_condense(RULES, [before, *[noted(1000)] * 40], NOW) == 7
+    assert to_condense(RULES, [before, *[noted(1000)] * 5], NOW, asked=True) == 0, "not it alone"
+
+
+def test_notes_begin_by_themselves_late_in_a_large_window() -> None:
+    assert (begins(129_999, 200_000), begins(130_000, 200_000)) == (False, True)
+    assert not begins(90_000, 99_000)
+    assert not begins(10**6, None)
 
 
 def test_coverage_is_a_share_of_what_left() -> None:

@@ -53,7 +53,8 @@ def _run(args: Namespace) -> int:
     )
     others = rivals(options) if compared else []
     if args.observations:
-        others = [replace(options, observes=False)]
+        without = (*options.settings, "observations=off")
+        others = [replace(options, observes=False, settings=without)]
     if args.head:
         others = with_heads(options, args.head)
     with Progress("replaying", total=len(paths)) as progress:
@@ -242,8 +243,9 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--observations",
         action="store_true",
-        help="let observations take the place of older chat, written by a stand-in for a model "
-        "whose questions are priced; compares with the same without them",
+        help="let observations take the place of older chat from the first threshold on, not only "
+        "where that pays, written by a stand-in for a model whose questions are priced; compares "
+        "with the same without any",
     )
     parser.add_argument(
         "--ttl",

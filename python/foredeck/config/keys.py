@@ -66,6 +66,10 @@ def sections() -> frozenset[str]:
     return frozenset(name.rpartition(".")[0] for name in all_keys() if "." in name)
 
 
+RETIRED = frozenset({"observing.summary_tokens"})
+"""Keys of earlier versions. They are accepted, and change nothing."""
+
+
 def nearest(name: str) -> str | None:
     """The key that a mistyped one most probably means, or None if none is like it."""
     names = list(all_keys())

@@ -27,7 +27,7 @@ from foredeck.config.environment import (
     value_of,
 )
 from foredeck.config.folders import project_config_file, user_config_file
-from foredeck.config.keys import all_keys, nearest, sections
+from foredeck.config.keys import RETIRED, all_keys, nearest, sections
 from foredeck.config.model import Config
 from foredeck.config.outside import MountSection
 from foredeck.errors import ConfigError
@@ -99,6 +99,8 @@ class _Layer:
     problems: list[str] = field(default_factory=list)
 
     def add(self, key: str, value: Any, place: str) -> None:
+        if key in RETIRED:
+            return
         problem = self._problem(key, value)
         if problem is None:
             self.values[key] = value, ValueOrigin(self.kind, place)

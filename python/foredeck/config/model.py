@@ -107,9 +107,9 @@ class Config(Section):
     observations: Literal["auto", "on", "off"] = Field(
         "auto",
         description="Whether notes on the chat are written in the background, to stand in its "
-        "place later ([observations.md](observations.md)): `auto` where the chat has become long "
-        "and asking a model costs less than going on with what it would stand for (without one "
-        "where none can be asked), `on` always, `off` never.",
+        "place later ([observations.md](observations.md)): `auto` where the chat fills 65% of a "
+        "large window and asking a model costs less than going on with what it would stand for "
+        "(without one where none can be asked), `on` always, `off` never.",
     )
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)

@@ -58,13 +58,8 @@ class ObservingSection(Section):
         40_000,
         ge=2000,
         le=1_000_000,
-        description="Tokens of observations at which the older ones are condensed.",
-    )
-    summary_tokens: int = Field(
-        80_000,
-        ge=4000,
-        le=2_000_000,
-        description="Tokens of condensed observations at which these are condensed in turn.",
+        description="Tokens of notes at which the oldest are condensed, condensed ones with them; "
+        "never more than a fifth of the model's window.",
     )
     raw_count: int = Field(
         50,

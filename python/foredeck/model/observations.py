@@ -25,7 +25,7 @@ ModeBy = Literal["user", "start", "guess"]
 Priority = Literal["high", "medium", "low"]
 Work = Literal["observe", "reflect"]
 Level = Literal["reflection", "summary"]
-"""Of a reflection: it condenses observations, or reflections."""
+"""Of a reflection: it condenses observations alone, or earlier reflections, too."""
 
 ObservedBy = Literal["model", "foredeck"]
 """Who wrote it: a model that was asked, or foredeck itself without one."""

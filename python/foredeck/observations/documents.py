@@ -93,14 +93,14 @@ def fields_of(remarks: Sequence[Remark]) -> dict[str, object]:
 
 def reflection_document(
     written: Written,
-    replaced: Sequence[Observation] | Sequence[Reflection],
+    replaced: Sequence[Observation | Reflection],
     newest: Reflection | None,
     about: Circumstances,
 ) -> ReflectionDocument:
     """Of a reflection that stands for these; not sealed yet. `newest`: the reflection that was made
     last on this branch."""
     replaces = [one.id for one in replaced]
-    level: Level = "summary" if isinstance(replaced[0], Reflection) else "reflection"
+    level: Level = "summary" if any(one.is_condensed for one in replaced) else "reflection"
     return ReflectionDocument(
         id=reflection_id(about.session, replaces),
         provenance=_provenance(written.by, about.session, replaces),

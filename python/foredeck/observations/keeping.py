@@ -35,13 +35,12 @@ from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import Condensed, Observer
 from foredeck.observations.recall import (
-    BranchLevels,
     Observation,
     ObservedBranch,
     Reflection,
     observed_branch,
 )
-from foredeck.observations.timing import TimingRules, to_reflect, to_summarise
+from foredeck.observations.timing import TimingRules, to_condense
 from foredeck.store.protocol import Token
 
 T = TypeVar("T")
@@ -131,14 +130,19 @@ class ObservationKeeper:
         self,
         messages: Sequence[SourceMessage],
         observer: Observer,
+        window: int | None = None,
         *,
         asked: bool = False,
     ) -> ReflectionDocument | None:
-        """Condense what has grown too long: reflections first, else the oldest observations; None
-        where nothing has. `asked`: by the user, however short it is. Raises as `observe`."""
+        """Condense the oldest of what stands for chat; None where that is not too long.
+
+        `window`: of the model, in tokens. `asked`: by the user, however short it is. Raises as
+        `observe`.
+        """
         found = self.read([message.address for message in messages])
         self._check(found, "reflect")
-        replaced = self._too_long(found.branch.levels, asked=asked)
+        standing, now = found.branch.levels.standing, self.lease.clock()
+        replaced = standing[: to_condense(self.rules, standing, now, window, asked=asked)]
         if not replaced:
             return None
         self.step("read")
@@ -156,15 +160,6 @@ class ObservationKeeper:
             raise ObservingBusy(
                 work, "What another machine has observed is still on its way.", retryable=True
             )
-
-    def _too_long(
-        self, levels: BranchLevels, *, asked: bool
-    ) -> Sequence[Observation] | Sequence[Reflection]:
-        reflections = levels.reflections
-        if count := to_summarise(self.rules, reflections):
-            return reflections[:count]
-        now = self.lease.clock()
-        return levels.observations[: to_reflect(self.rules, levels.observations, now, asked=asked)]
 
     def _take(self, work: Work, seen: Seen, ends: tuple[str, str], tokens: int) -> _HeldLease:
         operation = self.lease.take(work, seen, covers=ends, tokens=tokens)
@@ -250,7 +245,7 @@ class _HeldLease:
             log.info("the lease of an observation was not given back: %s", error)
 
 
-def _condensed(replaced: Sequence[Observation] | Sequence[Reflection], tokens: int) -> Condensed:
+def _condensed(replaced: Sequence[Observation | Reflection], tokens: int) -> Condensed:
     last = replaced[-1]
     return Condensed(
         [remark for one in replaced for remark in one.remarks],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from foredeck.model.observations import (
     Level,
@@ -67,6 +67,8 @@ class Recalled:
 class Observation(Recalled):
     """What was noted of a stretch of messages."""
 
+    is_condensed: ClassVar[bool] = False
+
     @property
     def covers(self) -> list[str]:
         """Addresses of the messages that it stands for, in their order."""
@@ -87,6 +89,8 @@ class Observation(Recalled):
 @dataclass(frozen=True, slots=True)
 class Reflection(Recalled):
     """What stands for observations or earlier reflections."""
+
+    is_condensed: ClassVar[bool] = True
 
     @property
     def level(self) -> Level:
@@ -216,6 +220,11 @@ class BranchLevels:
 
     reflections: tuple[Reflection, ...] = ()
     observations: tuple[Observation, ...] = ()
+
+    @property
+    def standing(self) -> Sequence[Observation | Reflection]:
+        """All of it, oldest first."""
+        return (*self.reflections, *self.observations)
 
     @property
     def newest(self) -> Reflection | None:

@@ -22,8 +22,7 @@ class TimingRules:
     """Tokens, but for `activation` (a share of the threshold) and what is said below.
 
     threshold      of messages, at which what was noted of them takes their place; None: the mode's
-    reflection     of observations, at which they are condensed
-    summary        of reflections, at which these are condensed
+    reflection     of what stands for chat, at which the oldest of it is condensed
     block_after    that wait beyond the last chunk: observing then goes before all else
     raw_count      remarks that stay as they are beside reflections, of the last `raw_ms`
     chunk          how long a chunk is
@@ -32,13 +31,24 @@ class TimingRules:
 
     threshold: int | None = None
     reflection: int = 40_000
-    summary: int = 80_000
     activation: float = 0.8
     block_after: int = 7200
     raw_count: int = 50
     raw_ms: int = DAY_MS
     chunk: ChunkRules = field(default_factory=ChunkRules)
     scope: MemoryScope = "thread"
+
+
+BEGIN_SHARE, LEAST_WINDOW = 0.65, 100_000
+"""By themselves notes begin where the chat, all folded that can be, takes this share of a window of
+at least so many tokens. Before, and in smaller windows, they cost more than they save: replays of
+recorded sessions say so (`foredeck bench facts`, `python -m foredeck_bench.weigh`)."""
+
+
+def begins(chat_tokens: int, window: int | None) -> bool:
+    """Whether a chat of this size is noted down though nobody has asked for it. `window`: of the
+    model, in tokens; None where it is not known."""
+    return window is not None and window >= LEAST_WINDOW and chat_tokens >= BEGIN_SHARE * window
 
 
 def threshold_of(rules: TimingRules, mode: Mode, observation_tokens: int) -> int:
@@ -86,59 +96,68 @@ class Condensable(Protocol):
         """When its remarks were made, in milliseconds."""
         ...
 
+    @property
+    def is_condensed(self) -> bool:
+        """Whether it is a reflection."""
+        ...
+
 
 MOST_CONDENSED = 12_000
 """Tokens that are condensed at once, unless one text has more: half of it is an answer that any
 model can write."""
 
+NOTES_SHARE = 0.2
+"""Of a model's window, that notes take at most before they are condensed."""
 
-def kept_raw(rules: TimingRules, observations: Sequence[Condensable], now_ms: int) -> int:
-    """How many of the newest observations stay as they are when the others are condensed.
+
+def notes_limit(rules: TimingRules, window: int | None) -> int:
+    """Tokens that may stand for chat before the oldest of them are condensed."""
+    return min(rules.reflection, int(NOTES_SHARE * window)) if window else rules.reflection
+
+
+def kept_raw(rules: TimingRules, standing: Sequence[Condensable], limit: int, now_ms: int) -> int:
+    """How many of the newest texts stay as they are when others are condensed.
 
     Those that hold the newest remarks of the last day, up to their number, and as many as take
-    half of the threshold of reflection. Whole ones: half an observation stands for nothing.
+    half of the limit. Whole ones: half an observation stands for nothing.
     """
     kept = remarks = tokens = 0
-    for observation in reversed(observations):
-        times = observation.remark_times
-        tokens += observation.tokens
+    for one in reversed(standing):
+        times = one.remark_times
+        tokens += one.tokens
         is_old = max(times, default=0) < now_ms - rules.raw_ms
-        if is_old or remarks >= rules.raw_count or tokens > rules.reflection // 2:
+        if is_old or remarks >= rules.raw_count or tokens > limit // 2:
             break
         remarks += len(times)
         kept += 1
     return kept
 
 
-def to_reflect(
-    rules: TimingRules, observations: Sequence[Condensable], now_ms: int, *, asked: bool = False
+def to_condense(
+    rules: TimingRules,
+    standing: Sequence[Condensable],
+    now_ms: int,
+    window: int | None = None,
+    *,
+    asked: bool = False,
 ) -> int:
-    """How many of the oldest observations are to be condensed now; 0 for none.
+    """How many of the oldest texts that stand for chat are to be condensed now; 0 for none.
 
+    `standing`: reflections and observations, oldest first. `window`: of the model, in tokens.
     `asked`: by the user, whatever their size.
     """
-    total = sum(observation.tokens for observation in observations)
-    if not asked and total < rules.reflection:
+    limit = notes_limit(rules, window)
+    if not asked and sum(one.tokens for one in standing) < limit:
         return 0
-    return _at_once(observations[: len(observations) - kept_raw(rules, observations, now_ms)])
-
-
-def to_summarise(rules: TimingRules, reflections: Sequence[Condensable]) -> int:
-    """How many reflections are to be condensed into one summary now; 0 for none."""
-    total = sum(reflection.tokens for reflection in reflections)
-    if total < rules.summary or len(reflections) < 2:
-        return 0
-    return max(2, _at_once(reflections))
-
-
-def _at_once(noted: Sequence[Condensable]) -> int:
-    """How many of the oldest are condensed together."""
-    tokens = 0
-    for number, one in enumerate(noted):
+    older = standing[: len(standing) - kept_raw(rules, standing, limit, now_ms)]
+    count = tokens = 0
+    for one in older:
         tokens += one.tokens
-        if number and tokens > MOST_CONDENSED:
-            return number
-    return len(noted)
+        if count and tokens > MOST_CONDENSED:
+            break
+        count += 1
+    # What has been condensed is condensed again together with what came after it.
+    return 0 if count == 1 and older[0].is_condensed else count
 
 
 def coverage(covered_tokens: int, left_tokens: int) -> float:

@@ -16,11 +16,13 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.session import Session
-from foredeck.context.state.stand_ins import StandIn
+from foredeck.context.state.stand_ins import StandIn, StandInKind
 from foredeck.context.window.compactions import SummaryRequest, summary_of, turn_of
 from foredeck.context.window.losses import written_names
 from foredeck.context.window.transcript import split_turns
+from foredeck.engine.observing.worth import later_calls
 from foredeck.model.observations import (
+    NotedDocument,
     ObservationDocument,
     ReflectionDocument,
     observation_id,
@@ -28,7 +30,8 @@ from foredeck.model.observations import (
 )
 from foredeck.model.records import by_foredeck
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, shown_tokens
-from foredeck.observations.timing import TimingRules, is_activation_due
+from foredeck.observations.prompts import TOKENS_PER_NOTE
+from foredeck.observations.timing import TimingRules, begins, is_activation_due, to_condense
 from foredeck.store.clock import HOUR_MS
 
 SHARE, PER_HOUR = 0.08, 20
@@ -56,6 +59,8 @@ class AskedBill:
     cost: float = 0.0
     observations: int = 0
     reflections: int = 0
+    summaries: int = 0
+    """Of the reflections: those of earlier ones."""
     times_ms: list[int] = field(default_factory=list)
 
     @property
@@ -84,25 +89,28 @@ class AskedBill:
 
 @dataclass(slots=True)
 class ReplayObserver:
-    """See `StandIns`. Asked after each call whether there is something to note."""
+    """See `StandIns`. Asked after each call whether there is something to note.
+
+    `eager`: from the first threshold on; else where notes begin by themselves.
+    """
 
     prices: Prices
+    eager: bool = False
     rules: TimingRules = field(
         # Every message is observed whole: there is no prompt here for which one could be too long.
         default_factory=lambda: TimingRules(chunk=ChunkRules(most=10**9))
     )
     bill: AskedBill = field(default_factory=AskedBill)
     _gauge: Gauge = field(default_factory=Gauge)
-    _observations: list[StandIn] = field(default_factory=list)
-    _reflections: list[StandIn] = field(default_factory=list)
-    _reflected: int = 0
-    """How many observations a reflection stands for."""
+    _known: list[StandIn] = field(default_factory=list)
+    _standing: list[StandIn] = field(default_factory=list)
+    """Those of them for which no reflection stands."""
     _done: int = 0
     """How many messages are observed."""
 
     def known(self) -> Sequence[StandIn]:
         """All of them, oldest first."""
-        return [*self._observations, *self._reflections]
+        return self._known
 
     def is_due(self, chat_tokens: int, standing_tokens: int) -> bool:
         """By the threshold of the default mode."""
@@ -117,36 +125,33 @@ class ReplayObserver:
     def after_call(self, session: Session) -> None:
         """A call has been made: observe and reflect, where that pays and is allowed."""
         record = session.branch_record
-        if record is None:
+        if record is None or not (self._known or self._begins(session, record.model.window)):
             return
-        now_ms, conversation = record.time_ms, session.branch.conversation
+        conversation = session.branch.conversation
         if self._done > len(conversation):
             self._done = 0  # the host has replaced its history
-        if self._is_begun(session):
-            items = conversation.items[self._done :]
-            rules = self.rules.chunk
-            messages = observable(items, self._gauge.tokens, cwd=session.cwd)
-            chunk = next_chunk(
-                messages,
-                Position(),
-                rules,
-                lambda chunk: self._pays(session, chunk, now_ms),
-            )
-            if chunk is not None:
-                self._observe(session, chunk, now_ms)
-        self._reflect(session, now_ms)
+        items = conversation.items[self._done :]
+        messages = observable(items, self._gauge.tokens, cwd=session.cwd)
+        chunk = next_chunk(
+            messages,
+            Position(),
+            self.rules.chunk,
+            lambda chunk: self._pays(session, chunk, record.time_ms),
+        )
+        if chunk is not None:
+            self._observe(session, chunk, record.time_ms)
+        self._reflect(session, record.time_ms, record.model.window)
 
-    def _is_begun(self, session: Session) -> bool:
-        """Whether the chat has reached the first threshold."""
-        chars = session.branch.conversation.chars_sent
-        return bool(self._observations) or self.is_due(self._gauge.tokens(chars), 0)
+    def _begins(self, session: Session, window: int | None) -> bool:
+        tokens = self._gauge.tokens(session.branch.conversation.chars_sent)
+        return begins(tokens, window) or (self.eager and self.is_due(tokens, 0))
 
     def _pays(self, session: Session, chunk: Chunk, now_ms: int) -> bool:
         """Whether the question costs less than what going on with these messages would."""
         price, branch = self._price(session, chunk), session.branch
         parts = branch.conversation.parts[self._done : self._done + len(chunk.messages)]
         leaving = self._gauge.tokens(sum(part.chars for part in parts)) - self._note_tokens(chunk)
-        worth = leaving * self.prices.read * _later_calls(branch.depth)
+        worth = leaving * self.prices.read * later_calls(branch.depth)
         return self.bill.allows(price, worth, branch.ledger, now_ms)
 
     def _price(self, session: Session, chunk: Chunk) -> float:
@@ -170,56 +175,74 @@ class ReplayObserver:
         items = session.branch.conversation.items[self._done : self._done + len(chunk.messages)]
         text = notes_of(session, items, self._note_chars(chunk))
         covers = [item.key.address for item in items]
-        id = observation_id(session.id, covers, None, None)
         document = ObservationDocument(
-            id=id,
+            id=observation_id(session.id, covers, None, None),
             session=session.id,
             covers=covers,
             content=text,
             observed_by="foredeck",
             provenance=by_foredeck(),
         )
-        session.workspace.put(document.seal())
-        session.workspace.commit()
+        made = StandIn(document.id, "observation", tuple(covers), text)
+        self._keep(session, document, made)
+        self._standing.append(made)
         self.bill.add(self._price(session, chunk), now_ms)
         self.bill.observations += 1
-        self._observations.append(StandIn(id, "observation", tuple(covers), text))
         self._done += len(chunk.messages)
 
-    def _reflect(self, session: Session, now_ms: int) -> None:
-        """Condense the older half of the observations, where they have become too many."""
-        left = self._observations[self._reflected :]
-        sizes = [self._gauge.tokens(len(each.text)) for each in left]
-        if sum(sizes) < self.rules.reflection:
-            return
-        count, tokens = 0, 0
-        while tokens < self.rules.reflection // 2:
-            tokens += sizes[count]
-            count += 1
+    def _reflect(self, session: Session, now_ms: int, window: int | None) -> None:
+        """Condense the oldest of what stands, where that has become too much."""
+        noted = [
+            _StandingNote(self._gauge.tokens(len(s.text)), s.kind, now_ms) for s in self._standing
+        ]
+        count = to_condense(self.rules, noted, now_ms, window)
+        tokens = sum(one.tokens for one in noted[:count])
         price = tokens + INSTRUCTION_TOKENS + tokens // 2 * OUTPUT_PRICE
-        worth = tokens / 2 * self.prices.read * _later_calls(session.branch.depth)
-        if not self.bill.allows(price, worth, session.branch.ledger, now_ms):
+        worth = tokens / 2 * self.prices.read * later_calls(session.branch.depth)
+        if not count or not self.bill.allows(price, worth, session.branch.ledger, now_ms):
             return
-        condensed = left[:count]
+        condensed, left = self._standing[:count], self._standing[count:]
         text = "\n".join(_most_telling(each.text) for each in condensed)
         ids = [each.id for each in condensed]
-        id = reflection_id(session.id, ids)
         document = ReflectionDocument(
-            id=id,
+            id=reflection_id(session.id, ids),
             session=session.id,
             replaces=ids,
-            observations=ids,
+            observations=[each for each in ids if each.startswith("observation:")],
             content=text,
             observed_by="foredeck",
             provenance=by_foredeck(),
         )
-        session.workspace.put(document.seal())
-        session.workspace.commit()
         covers = tuple(address for each in condensed for address in each.covers)
-        self._reflections.append(StandIn(id, "reflection", covers, text))
+        made = StandIn(document.id, "reflection", covers, text)
+        self._keep(session, document, made)
+        self._standing = [made, *left]
         self.bill.add(price, now_ms)
         self.bill.reflections += 1
-        self._reflected += count
+        self.bill.summaries += any(each.kind == "reflection" for each in condensed)
+
+    def _keep(self, session: Session, document: NotedDocument, made: StandIn) -> None:
+        session.workspace.put(document.seal())
+        session.workspace.commit()
+        self._known.append(made)
+
+
+@dataclass(frozen=True, slots=True)
+class _StandingNote:
+    """A text that stands for chat, as `to_condense` asks for it."""
+
+    tokens: int
+    kind: StandInKind
+    time_ms: int
+
+    @property
+    def remark_times(self) -> Sequence[int]:
+        # As many as a model would have written.
+        return [self.time_ms] * (self.tokens // TOKENS_PER_NOTE)
+
+    @property
+    def is_condensed(self) -> bool:
+        return self.kind == "reflection"
 
 
 def notes_of(session: Session, items: Sequence[Item], chars: int) -> str:
@@ -234,11 +257,6 @@ def notes_of(session: Session, items: Sequence[Item], chars: int) -> str:
     names = [name for turn in turns for name in sorted(written_names(turn)) if name not in said]
     line = "Names: " + ", ".join(dict.fromkeys(names))
     return f"{text}\n{line[:NAMES_CHARS]}" if names else text
-
-
-def _later_calls(calls: int) -> int:
-    """How many more calls a session is taken to have, after this many."""
-    return min(200, max(10, calls))
 
 
 def _most_telling(text: str) -> str:

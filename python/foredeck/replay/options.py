@@ -40,8 +40,9 @@ class ReplayOptions:
     """Tokens of a made-up block before the chat; 0 for what there is in earnest."""
 
     observes: bool = False
-    """Whether an observer that needs no model makes observations, and what asking one for them
-    would cost is counted."""
+    """Whether the chat is observed from the first threshold on; else where it would be by itself,
+    unless `observations` is off. An observer that needs no model makes the notes, and what asking
+    one for them would cost is counted."""
 
     ttl_s: float = DEFAULT_TTL_S
     """Seconds after which the provider's cache is taken to have expired."""

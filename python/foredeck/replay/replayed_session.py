@@ -38,8 +38,10 @@ class ReplayedSession:
         self._options = options
         self._cost = load_cost(options.prices)
         self._host = SimulatedHost(transcript.id)
-        self.observer = ReplayObserver(load_prices(options.prices)) if options.observes else None
+        self.observer: ReplayObserver | None = None
         """What observes the session; None where nobody does."""
+        if options.config(home).observations != "off":
+            self.observer = ReplayObserver(load_prices(options.prices), options.observes)
 
     def call(self, call: RecordedCall) -> tuple[list[Message], Decision]:
         """One recorded call: the messages that would have gone out, and what was decided."""

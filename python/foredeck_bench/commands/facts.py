@@ -25,7 +25,10 @@ def _run(args: Namespace) -> int:
     if args.write is not None:
         write_session(join_sessions(paths, args.calls, make_facts(args.facts)), args.write)
     with Progress("replaying", total=3 * args.calls) as progress:
-        result = run_facts(paths, args.calls, args.facts, args.window, lambda: progress.advance())
+        result = run_facts(
+            *(paths, args.calls, args.facts, args.window, lambda: progress.advance()),
+            eager=args.eager,
+        )
     if args.plot is not None:
         title = f"{result['calls']:,} calls of one session, joined from recorded ones"
         args.plot.write_text(facts_svg(result["rows"], title), encoding="utf-8")
@@ -48,6 +51,12 @@ def _print(result: dict[str, Any]) -> None:
     for row in result["rows"]:
         shares = (f"{name} {100 * s:.0f}%" for name, s in row["found_by_speaker"].items())
         print(f"{row['row']}: {', '.join(shares)}")
+    for row in result["rows"]:
+        if row["questions"]:
+            condensed, again = row["reflections"], row["summaries"]
+            print(
+                f"{row['questions']} questions; {condensed} condensed notes, {again} of them again."
+            )
     print(f"{result['calls']:,} calls, {result['messages']:,} messages, {result['facts']} facts.")
 
 
@@ -73,6 +82,11 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("--facts", type=positive, default=90, help="to plant (default: 90)")
     parser.add_argument(
         "--window", type=positive, default=200_000, help="of the model, in tokens (default: 200000)"
+    )
+    parser.add_argument(
+        "--eager",
+        action="store_true",
+        help="observe from the first threshold on, not only where that pays",
     )
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the joined session")
     parser.add_argument(

@@ -19,7 +19,13 @@ from foredeck.observations.chunks import pending_tokens
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice, guess_mode
 from foredeck.observations.recall import ObservedBranch
-from foredeck.observations.timing import is_pressing, least_pending, to_reflect, to_summarise
+from foredeck.observations.timing import (
+    begins,
+    is_pressing,
+    least_pending,
+    notes_limit,
+    to_condense,
+)
 from foredeck.store.clock import now_ms
 
 if TYPE_CHECKING:
@@ -145,10 +151,7 @@ class Observing:
 
     def standing_tokens(self) -> int:
         """Tokens of what may stand for chat."""
-        levels = self.on_branch.levels
-        return sum(r.tokens for r in levels.reflections) + sum(
-            o.tokens for o in levels.observations
-        )
+        return sum(one.tokens for one in self.on_branch.levels.standing)
 
     def chat_tokens(self) -> int:
         """Tokens of the chat as it goes out."""
@@ -166,8 +169,15 @@ class Observing:
         )
 
     def has_begun(self) -> bool:
-        """Whether the chat is, or has been, long enough for notes to stand in its place."""
-        return bool(self.on_branch.placed) or self.stand_ins.is_due(self.chat_tokens(), 0)
+        """Whether the chat is, or has been, so long that notes pay; or the user has asked for some
+        of it."""
+        return bool(self.on_branch.placed) or begins(self.chat_tokens(), self.window)
+
+    @property
+    def window(self) -> int | None:
+        """Of the model, in tokens; None where it is not known."""
+        record = self.session.newest_record
+        return None if record is None else record.model.window
 
     def _leaving(self) -> LeavingChat | None:
         """What the user has compacted, where it is observed."""
@@ -188,12 +198,10 @@ class Observing:
         """The `not_before` of work that is begun now and comes to nothing."""
         if work == "observe":
             return 2 * self.pending()
-        return self.standing_tokens() + self.settings.rules.reflection
+        return self.standing_tokens() + notes_limit(self.settings.rules, self.window)
 
     def _is_reflection_due(self) -> bool:
-        levels, rules = self.on_branch.levels, self.settings.rules
         if self.standing_tokens() < self.not_before.get("reflect", 0):
             return False
-        if to_summarise(rules, levels.reflections):
-            return True
-        return to_reflect(rules, levels.observations, now_ms()) > 0
+        standing = self.on_branch.levels.standing
+        return to_condense(self.settings.rules, standing, now_ms(), self.window) > 0

@@ -124,7 +124,7 @@ async def reflect(observing: Observing, asking: SessionAsking) -> None:
         _without_model(observing) if questions is None else _asking_model(observing, questions)
     )
     messages = list(observing.sources.messages())
-    written = observing.keeper.reflect(messages, observer, asked=wanted)
+    written = observing.keeper.reflect(messages, observer, observing.window, asked=wanted)
     if not await _finish(observing, "reflect", written, questions, wanted=wanted):
         _tell(observing, NOTHING, wanted=wanted)
 

@@ -30,7 +30,6 @@ def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSetting
     rules = TimingRules(
         threshold=section.threshold,
         reflection=section.reflection_tokens,
-        summary=section.summary_tokens,
         activation=section.activation,
         block_after=section.block_after,
         raw_count=section.raw_count,

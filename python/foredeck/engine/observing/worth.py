@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foredeck.engine.background.prices import AskingPrices
+from foredeck.observations.observers import NOTE_SHARE
 
-NOTE_SHARE = 8
-"""One token of an observation stands for this many of chat, as expected before it is written."""
 FEWEST_CALLS = 10
 MOST_CALLS = 200
 
@@ -29,5 +28,9 @@ def worth_of(covered: Covered, prices: AskingPrices) -> float:
     as there have been: whoever has worked for long usually goes on.
     """
     leaving = max(0, covered.sent - covered.tokens // NOTE_SHARE)
-    later = min(MOST_CALLS, max(FEWEST_CALLS, covered.calls))
-    return leaving * prices.read * later
+    return leaving * prices.read * later_calls(covered.calls)
+
+
+def later_calls(calls: int) -> int:
+    """How many more calls a session is taken to have after this many."""
+    return min(MOST_CALLS, max(FEWEST_CALLS, calls))
