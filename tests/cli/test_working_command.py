@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.stored_session import SESSION, make_home
 from foredeck.cli.main import main
 
 
@@ -57,7 +58,7 @@ def test_editing_keeps_what_others_wrote_meanwhile(
     ("arguments", "code", "said"),
     [
         (["Nothing"], 4, "no section 'Nothing'; there are: "),
-        (["--session", "s1"], 4, "no session 's1' is stored"),
+        (["--session", "s1"], 4, "no session is stored here"),
         (["A", "x" * 5000], 1, "4,000 are kept"),
     ],
 )
@@ -71,3 +72,13 @@ def test_refusals(
     assert project.is_dir()
     assert main(["working", *arguments]) == code
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_a_session_goes_by_the_start_of_its_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = str(make_home(tmp_path / "stored"))
+    assert main(["working", "Goal", "- Ship it", "--session", SESSION, "--home", home]) == 0
+    assert main(["working", "Goal", "--session", SESSION[:6], "--home", home]) == 0
+    assert capsys.readouterr().out.endswith("## Goal\n- Ship it\n")

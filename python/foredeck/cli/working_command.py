@@ -34,7 +34,8 @@ def _run(args: Namespace) -> int:
 
 def _page(args: Namespace, store: Store) -> WorkingMemory:
     from foredeck.engine.working import project_page, session_page
-    from foredeck.model.documents import Provenance, session_object_id
+    from foredeck.lookup.finding import find_session
+    from foredeck.model.documents import Provenance
     from foredeck.sources.opening import open_filesystems
     from foredeck.sources.projects import project_of
 
@@ -43,9 +44,7 @@ def _page(args: Namespace, store: Store) -> WorkingMemory:
         here = str(Path.cwd())
         project = project_of(here, open_filesystems(config, here))
         return project_page(config, store, project, by)
-    if store.head(session_object_id(args.session)) is None:
-        raise NotFound(f"no session {args.session!r} is stored; `foredeck sessions` lists them")
-    return session_page(config, store, args.session, by)
+    return session_page(config, store, find_session(store, args.session), by)
 
 
 def _show(args: Namespace, page: WorkingMemory) -> None:

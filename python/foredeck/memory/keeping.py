@@ -117,7 +117,7 @@ class Memory(MemoryReader):
         return self._change(id, edit, self._generator)
 
     def note_use(self, ids: Iterable[str]) -> None:
-        """These were of use: found, activated, or named in an answer. At most daily for each."""
+        """An answer has named these. Noted at most once a day for each."""
 
         def edit(document: MemoryDocument, _entry: MemoryEntry) -> None:
             document.used_ms, document.act = self._later(document), "used"
