@@ -24,6 +24,7 @@ from context.scenes import ask, finish
 from context.sent import message_text
 from context.test_wording import SAMPLES, public_lines
 from context.working import Work
+from foredeck.config import Config
 from foredeck.context import wording
 from foredeck.context.digests import DigestSize, digest
 from foredeck.context.head import lines as head_lines
@@ -31,6 +32,8 @@ from foredeck.context.intake import notice_lines
 from foredeck.context.rewriting import stand_in_lines
 from foredeck.context.rewriting.run_lines import _Called
 from foredeck.context.tools import link_lines
+from foredeck.lookup.reader import Reader
+from foredeck.mcp_server.answers import Answers
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
@@ -219,7 +222,8 @@ def test_the_head_cannot_be_forged(work: Work, new_host: NewHost) -> None:
     texts = hostile(len(IMITATED))
     for number, text in enumerate(texts):
         title = text.replace("\n", "\x85")
-        work.write(f"notes/{number}.md", f"---\ntitle: {quoted(title)}\n---\n# {title}\n\n#a\n")
+        file = f"{number}{text.replace('/', '_').replace(chr(0), '')}"[:80]
+        work.write(f"notes/{file}.md", f"---\ntitle: {quoted(title)}\n---\n# {title}\n\n#a\n")
     host.tool("u1", "task-mutate", action="update_context", content=PAGE)
     host.tool("u2", "task-mutate", action="update_context", content=PAGE, scope="thread")
     for text in texts[:20]:
@@ -239,6 +243,20 @@ def test_the_head_cannot_be_forged(work: Work, new_host: NewHost) -> None:
     for section in SECTIONS:
         assert f"\n[foredeck] {section}" in head
     check([head])
+    check([*of_mcp(second)])
+
+
+def of_mcp(host: Host) -> Iterator[str]:
+    """What programs other than Pi are answered about the same project, without contents."""
+    config = Config(home=host.home)
+    Reader(config).warm()
+    answers = Answers(config, Path(host.cwd))
+    yield answers.notes(None)
+    yield answers.search("FORGED", None, None, 20)
+    for note in sorted(Path(host.cwd, "notes").iterdir())[:20]:
+        yield answers.links(str(note))
+        yield answers.history(str(note))
+    yield answers.tasks({"action": "list"})
 
 
 SECTIONS = (

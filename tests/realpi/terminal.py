@@ -52,6 +52,7 @@ class TerminalPi:
         self._drawn = pyte.Screen(COLUMNS, ROWS)
         self._stream = pyte.ByteStream(self._drawn)
         self._changed = threading.Condition()
+        self._written = bytearray()
         self._terminal, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._process = subprocess.Popen(
@@ -87,6 +88,17 @@ class TerminalPi:
         """The lines on the screen, as they stand."""
         with self._changed:
             return "\n".join(line.rstrip() for line in self._drawn.display)
+
+    @property
+    def title(self) -> str:
+        """What the window of the terminal is called now."""
+        with self._changed:
+            return self._drawn.title
+
+    def written(self) -> str:
+        """All that was written to the terminal so far."""
+        with self._changed:
+            return self._written.decode(errors="replace")
 
     def wait_for(self, text: str) -> str:
         """Wait until this text is on the screen; returns all of it."""
@@ -136,6 +148,7 @@ class TerminalPi:
             whole = held[: _whole(held)]
             held = held[len(whole) :]
             with self._changed:
+                self._written += whole
                 self._stream.feed(_PRIVATE.sub(b"", whole))
                 self._changed.notify_all()
         os.close(self._terminal)

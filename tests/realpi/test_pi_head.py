@@ -16,7 +16,7 @@ NOTE = "# Release checklist\n\nTag it. #release\n"
 HEAD = (
     "[foredeck] Background, not the user's words. The chat is newer.\n"
     "[foredeck] this project has (activate PATH to read one):\n"
-    "notes/release.md: Release checklist #release"
+    " notes/release.md: Release checklist #release"
 )
 TWO_HOURS_MS = 2 * 3600 * 1000
 NO_LOG = {"FOREDECK_WORKLOG__HEAD": "false"}

@@ -42,7 +42,7 @@ def test_a_model_walks_its_notes_by_their_links_and_they_survive_a_rename(pi: Pi
     assert links.split("\n")[0].endswith(f'chars={len(SEA)} "Sea" #sea')
     assert f'Refers to:\n- {second} notes/tides.md "Tides"\n' in links
     assert f'Referred to by:\n- {second} notes/tides.md "Tides" (parent)\n' in links
-    assert links.endswith("[[Currents]] leads nowhere yet.")
+    assert links.endswith('Link "Currents" leads nowhere yet.')
     assert "harbour" not in links
     assert neighbour.endswith("## Low water\nThe harbour falls dry.\n")
     new = handle(pi, "/ebb-and-flow.md")

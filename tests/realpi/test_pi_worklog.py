@@ -69,4 +69,4 @@ def test_a_page_goes_from_session_to_session(pi: Pi) -> None:
 
     assert model.violations == []
     head = messages(model.requests[0])[0]["content"][0]["text"]
-    assert "[foredeck] working memory:\n## Current Work\n- Blocker: CI is red" in head
+    assert "[foredeck] working memory:\n ## Current Work\n - Blocker: CI is red" in head

@@ -58,7 +58,12 @@ test("files, folders, missing paths and nonsense are left to Pi", () => {
 });
 
 const MARKER = "<activate @12: 4120 chars folded by foredeck>";
-const OLD_MARKER = "<@12: 4,120 chars, folded by foredeck>";
+const OTHER_MARKERS = [
+  "<activate @12: 4120 chars folded>",
+  '<activate "@12 turn 3": 4120 chars folded>',
+  "<activate @41: lines 31-877, 34942 chars folded>",
+  "<@12: 4,120 chars, folded by foredeck>",
+];
 
 test("a fold marker in an argument is refused wherever it is, with advice", () => {
   for (const input of [
@@ -76,7 +81,9 @@ test("a fold marker in an argument is refused wherever it is, with advice", () =
     const reason = refusal("write", input, cwd) ?? "";
     assert.ok(reason.includes(MARKER) && reason.includes("real text"), JSON.stringify(input));
   }
-  assert.ok(refusal("write", { content: OLD_MARKER }, cwd)?.includes(OLD_MARKER));
+  for (const marker of OTHER_MARKERS) {
+    assert.ok(refusal("write", { content: marker }, cwd)?.includes(marker));
+  }
 });
 
 test("text that only resembles a marker passes; foredeck's own tools resolve markers themselves", () => {
@@ -85,6 +92,7 @@ test("text that only resembles a marker passes; foredeck's own tools resolve mar
     "<@12> folded by foredeck>",
     "<@x: 1 chars, folded by foredeck>",
     "<p>folded by foredeck></p>",
+    "<activate the paper: 12 chars folded>",
   ]) {
     assert.equal(refusal("write", { content }, cwd), undefined, content);
   }

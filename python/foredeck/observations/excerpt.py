@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from difflib import SequenceMatcher
 
+from foredeck.model.quoting import block, one_line, word
 from foredeck.observations.chunks import CHARS_PER_TOKEN, Chunk, ChunkRules
 from foredeck.observations.messages import SourceCall, SourceMessage
 from foredeck.observations.names import names_in
@@ -125,12 +126,12 @@ def _heading_lines(heading: str, text: str) -> Iterator[str]:
 def _shown_call(call: SourceCall, lines: Sequence[str], room: int) -> Iterator[str]:
     """`calls edit src/a.py:` and what it writes; on one line where its few words say it all."""
     if not lines:
-        yield f"  calls {call.tool} {_one_line(call.shown)}".rstrip()
+        yield f"  calls {word(call.tool)} {_one_line(call.shown)}".rstrip()
         return
     about = f" {_one_line(call.shown)}" if call.path else ""
-    yield f"  calls {call.tool}{about}:"
+    yield f"  calls {word(call.tool)}{about}:"
     kept = telling_lines(lines, room)
-    yield from (f"    {line}" for line in _quoted_lines(kept))
+    yield from (f"  {line}" for line in _quoted("\n".join(kept)))
     if len(kept) < len(lines):
         yield f"    ({len(lines) - len(kept):,} of {len(lines):,} lines left out)"
 
@@ -205,7 +206,7 @@ def opening(message: SourceMessage) -> str:
         said = " ".join(
             [message.tool, message.shown, *(f"{c.tool} {c.shown}" for c in message.calls)]
         )
-    words = " ".join(said.split())
+    words = " ".join(one_line(said).split())
     shown = words if len(words) <= _FIRST_WORDS else words[: _FIRST_WORDS - 3] + "..."
     who = "the user's" if message.kind == "user" else f"the {_speaker(message)}'s"
     return f'{who}, "{_TAGS.sub("< ", shown)}"'
@@ -243,8 +244,9 @@ def _heading(message: SourceMessage, clock: WallTime) -> str:
     time = f"{clock.time(message.time_ms)} " if message.time_ms else ""
     if message.kind != "result":
         return f"{time}{_speaker(message)}:"
-    state = " (failed)" if message.failed else ""
-    return f"{time}result of {message.tool} {_one_line(message.shown)}{state}:".replace(" :", ":")
+    state = "(failed)" if message.failed else ""
+    about = filter(None, [word(message.tool), _one_line(message.shown), state])
+    return f"{time}result of {' '.join(about)}:"
 
 
 def _text(chunk: Chunk, message: SourceMessage, rules: ChunkRules) -> str:
@@ -264,13 +266,10 @@ def without_middle(text: str, message: SourceMessage, rules: ChunkRules) -> str:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    return (f"  {line}" for line in _quoted_lines(text.split("\n")))
-
-
-def _quoted_lines(lines: Sequence[str]) -> Iterator[str]:
-    return (_TAGS.sub("< ", line) for line in lines if line.strip())
+    # What hides in a tag goes before the tags do.
+    return (f" {_TAGS.sub('< ', line)}" for line in block(text).split("\n") if line.strip())
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(_TAGS.sub("< ", text).split())
+    line = " ".join(_TAGS.sub("< ", one_line(text)).split())
     return line if len(line) <= _CALL_CHARS else line[: _CALL_CHARS - 3] + "..."
