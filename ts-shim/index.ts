@@ -11,9 +11,10 @@ import { registerRequests } from "./context/marker.ts";
 import { registerRefused } from "./context/refused.ts";
 import { registerContextHook } from "./context/register.ts";
 import { stateDir } from "./engine/state-dir.ts";
+import { registerGates } from "./gates.ts";
 import { registerGuards } from "./guards.ts";
 import { registerMemoryCommand } from "./memory-command.ts";
-import { piProjection, piSettings, piVersion } from "./pi-version.ts";
+import { piProjection, piRunner, piSettings, piVersion } from "./pi-version.ts";
 import { registerPreparing } from "./preparing.ts";
 import { registerReporting } from "./reporting.ts";
 import { registerSessions } from "./sessions.ts";
@@ -38,6 +39,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerTools(pi, shim, facilities);
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
+  registerGates(pi, shim, await piRunner());
   // Before the reports: a call that is blocked never runs, so nobody is told that it started.
   registerPreparing(pi, shim);
   registerReporting(pi, shim);

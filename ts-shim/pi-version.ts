@@ -1,6 +1,7 @@
 /** Which Pi this extension runs in, and what it lends. */
 
 import type { Project } from "./context/put-away.ts";
+import type { RunnerClass } from "./gates.ts";
 
 /** The first Pi that fires `context_with_system`. */
 const WITH_SYSTEM: readonly number[] = [0, 87, 1];
@@ -37,6 +38,11 @@ export interface SettingsReader {
 /** Pi's reader of its settings; null where it lends none. */
 export async function piSettings(): Promise<SettingsReader | null> {
   return ((await lent("SettingsManager")) as SettingsReader | undefined) ?? null;
+}
+
+/** Pi's class that asks extensions before a tool runs; null where it lends none. */
+export async function piRunner(): Promise<RunnerClass | null> {
+  return ((await lent("ExtensionRunner")) as RunnerClass | undefined) ?? null;
 }
 
 /** What Pi's module exports under a name; undefined where it does not. */

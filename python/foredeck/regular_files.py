@@ -81,11 +81,11 @@ def read_text(path: str | os.PathLike[str], most: int = SMALL, *, errors: str = 
     return read_regular(path, most).decode("utf-8", errors)
 
 
-def require_regular(path: str | os.PathLike[str]) -> None:
-    """Raise `NotRegular` where there is something that is no regular file. For what is opened by
-    others, such as a database."""
+def require_regular(path: str | os.PathLike[str], *, follow: bool = True) -> None:
+    """Raise `NotRegular` where there is something that is no regular file, without `follow` also
+    for a link. For what is opened by others, such as a database, and for what is to be replaced."""
     try:
-        _check(Path(path).stat(), path)
+        _check(Path(path).stat(follow_symlinks=follow), path)
     except FileNotFoundError:
         return
 

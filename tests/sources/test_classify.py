@@ -110,7 +110,13 @@ def test_a_fifo_is_never_opened(tmp_path: Path) -> None:
     seen = within(5, lambda: look(str(tmp_path / "pipe"), LIMIT))
     assert (seen.kind, seen.detail) == ("special", "fifo")
     (tmp_path / "link").symlink_to("pipe")
-    assert within(5, lambda: look(str(tmp_path / "link"), LIMIT)).kind == "special"
+    assert within(5, lambda: look(str(tmp_path / "link"), LIMIT)).kind == "missing"
+
+
+def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("elsewhere")
+    (tmp_path / "link").symlink_to("file")
+    assert look(str(tmp_path / "link"), LIMIT) == Look("missing")
 
 
 def test_sockets_and_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,13 +38,16 @@ export function foreignChanges(source: EntrySource, list: readonly HostMessage[]
 }
 
 /** The names of the tools that come with Pi. */
-const PI_TOOLS = new Set(["read", "bash", "edit", "write", "grep", "find", "ls"]);
+const PI_TOOLS = ["read", "bash", "edit", "write", "grep", "find", "ls"];
 
-/** Says which of Pi's own tools another extension has replaced; null for none. */
-export function replacedTools(pi: Pick<ExtensionAPI, "getAllTools" | "getActiveTools">) {
+/** Says which of Pi's own tools, or of these among them, another extension has replaced; null for none. */
+export function replacedTools(
+  pi: Pick<ExtensionAPI, "getAllTools" | "getActiveTools">,
+  among: readonly string[] = PI_TOOLS,
+) {
   const active = new Set(pi.getActiveTools());
   const isReplaced = ({ name, sourceInfo }: ToolInfo) =>
-    PI_TOOLS.has(name) && active.has(name) && !PI_SOURCES.has(sourceInfo?.source ?? "builtin");
+    among.includes(name) && active.has(name) && !PI_SOURCES.has(sourceInfo?.source ?? "builtin");
   const names = pi.getAllTools().flatMap((tool) => (isReplaced(tool) ? [tool.name] : []));
   if (names.length === 0) return null;
   const list = names.join(", ");

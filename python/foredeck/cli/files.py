@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from foredeck.cli.output import print_content
 from foredeck.errors import ForedeckError
+from foredeck.regular_files import require_regular
 from foredeck.store.location import private_draft
 
 STANDARD = "-"
@@ -22,13 +24,21 @@ class FileError(ForedeckError):
 def written_file(name: str) -> Iterator[Callable[[str], object]]:
     """Where text goes: stdout, or a private file that is in place only once it is whole.
 
-    Raises `FileError`.
+    A link, and anything else that is no file, is never replaced. Raises `FileError`.
     """
     if name == STANDARD:
         yield print_content
         return
     with file_errors(name), private_draft(Path(name).absolute()) as file:
         yield lambda text: file.write(text.encode())
+
+
+def check_writable(path: Path) -> None:
+    """Raise `FileError` where `written_file` could write nothing: to be asked before long work."""
+    with file_errors(str(path)):
+        require_regular(path, follow=False)
+    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise FileError(f"{path}: its folder is not there, or cannot be written to")
 
 
 @contextmanager

@@ -37,6 +37,10 @@ class NoteExists(ForedeckError):
     """There is a file of this name already."""
 
 
+class NotesElsewhere(ForedeckError):
+    """The project's folder of notes is a link that leads out of the project."""
+
+
 class NoName(ForedeckError):
     """The title has nothing that a file could be called."""
 
@@ -45,12 +49,21 @@ class NoName(ForedeckError):
 
 def _folder_of_notes(config: Config) -> Path:
     """The first of `notes.folders`, at the top of the repository that this folder lies in."""
+    from foredeck.sources.filesystem import is_within
     from foredeck.sources.opening import open_filesystems
-    from foredeck.sources.projects import checkout_of
+    from foredeck.sources.projects import checkout_of, is_outside
 
     here = str(Path.cwd())
-    top = checkout_of(here, open_filesystems(config, here))
-    return Path(top or ".") / config.notes.folders[0]
+    top, name = (
+        Path(checkout_of(here, open_filesystems(config, here)) or here),
+        config.notes.folders[0],
+    )
+    folder = top / name
+    if not is_outside(name) and not is_within(str(folder.resolve()), str(top.resolve())):
+        raise NotesElsewhere(
+            f"{folder} leads to {folder.resolve()}, out of the project: --folder takes it."
+        )
+    return folder
 
 
 def _run(args: Namespace) -> int:

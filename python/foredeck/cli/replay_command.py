@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +9,15 @@ from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.comparison import print_comparison
+from foredeck.cli.files import check_writable, written_file
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.errors import ForedeckError
 from foredeck.lookup.texts import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store.registry import STORES
 
 _NAME_WIDTH = 44
-
-
-class PlotError(ForedeckError):
-    """The picture cannot be written."""
 
 
 def _run(args: Namespace) -> int:
@@ -32,7 +27,7 @@ def _run(args: Namespace) -> int:
     from foredeck.replay.run import replay
 
     if args.plot is not None:
-        _check_plot(args.plot)
+        check_writable(args.plot)  # before a replay of minutes
     paths = find_recordings(args.paths)
     plain = args.prompts is None and args.restart_every is None and not args.observations
     compared = plain and args.layout is None and args.policy is None
@@ -75,12 +70,6 @@ def _run(args: Namespace) -> int:
     return 1 if total["errors"] or total["invalid_prompts"] else 0
 
 
-def _check_plot(file: Path) -> None:
-    """Before a replay of minutes, not after it."""
-    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise PlotError(f"{file} cannot be written: name a file in a folder that is there.")
-
-
 def _plot(file: Path, result: dict[str, Any], cache: str) -> None:
     from foredeck.accounting.plot import frontier_svg
 
@@ -89,10 +78,8 @@ def _plot(file: Path, result: dict[str, Any], cache: str) -> None:
         f"Cost against evidence: {counted(sessions, 'recorded session')}, "
         f"{counted(calls, 'call')}, cache: {cache}"
     )
-    try:
-        file.write_text(frontier_svg(result["table"], title), encoding="utf-8")
-    except OSError as error:
-        raise PlotError(f"{file} cannot be written: {error.strerror or error}.") from error
+    with written_file(str(file)) as write:
+        write(frontier_svg(result["table"], title))
 
 
 def _print_text(result: dict[str, Any], cache: str, tools: tuple[Facility, ...]) -> None:

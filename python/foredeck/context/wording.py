@@ -35,6 +35,11 @@ def unlabelled(ordinal: int, tool: str, args: str) -> str:
     return f"@{ordinal} ({word(tool)} {quoted(args)})" if args else f"@{ordinal} ({word(tool)})"
 
 
+def outside_project(path: str) -> str:
+    """In place of a file that is not foredeck's to read by itself."""
+    return f"{on_one_line(path)} is outside this project, and no tool has read it: use read."
+
+
 def not_text(name: str, chars: int) -> str:
     """In place of what a host makes of bytes that are no text."""
     return (

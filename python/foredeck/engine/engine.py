@@ -300,8 +300,14 @@ class Engine:
         return {"text": made.text, "details": {"foredeck": made.decision}}
 
     def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
-        """A tool that may write files is about to run: whether it may, and what it may write."""
+        """A tool that may write files is about to run: whether it may, and what it may write; or
+        one that may show a file."""
         with self._current.use(params.session) as opened:
+            if params.tool in FACILITY_TOOLS["context"]:
+                from foredeck.context.tools.tools import ContextTools
+
+                shown = ContextTools(opened.session).reads(params.tool, params.input)
+                return {} if shown is None else {"reads": shown}
             verdict = opened.guard.prepare(params.id, params.tool, params.input)
             if verdict.block is None and opened.keeper is not None:
                 known = opened.guard.known_files

@@ -29,7 +29,7 @@ from foredeck.notes.live import StillReading, live_graph
 from foredeck.notes.names import MARKDOWN
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within
 from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import checkout_of
+from foredeck.sources.projects import checkout_of, is_outside
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def _list(config: Config, session: Session, until: float) -> _Listing:
         if place.local is None or not os.path.isdir(place.local):
             continue
         # What is named outside the project is named by the user: a project may not.
-        is_users = posixpath.isabs(name) or ".." in name.split("/")
+        is_users = is_outside(name)
         within = place.local if is_users else filesystems.locate(top).local or ""
         if not is_within(place.local, within):
             found.outside = True

@@ -183,7 +183,8 @@ class ToolStartedParams(SessionParams):
 
 
 class ToolPrepareParams(SessionParams):
-    """`tool/prepare`: a tool that may write files is about to run, and waits for the answer."""
+    """`tool/prepare`: a tool that may write files, or `activate` or `pin`, is about to run, and
+    waits for the answer."""
 
     id: Name
     tool: Name
@@ -351,10 +352,13 @@ class ToolCallResult(TypedDict):
 
 
 class ToolPrepareResult(TypedDict):
-    """Empty where the tool may run and nothing is to be said. Both texts are for the model."""
+    """Empty where the tool may run and nothing is to be said. `block` and `notice` are for the
+    model."""
 
     block: NotRequired[str]
     notice: NotRequired[str]
+    reads: NotRequired[str]
+    """The file that `activate` or `pin` would show, and that no `read` has shown in this chat."""
 
 
 class StretchResult(TypedDict):

@@ -6,6 +6,7 @@ from foredeck.sources.filesystem import FilesystemMap, Location, Mount, file_id
 from foredeck.sources.indexing import (
     CHANGING,
     NOTHING_PENDING,
+    OUTSIDE,
     FileSource,
     Limits,
     Pending,
@@ -22,6 +23,7 @@ from foredeck.sources.tracking import FileTracker, TrackerOptions, TrackerState
 __all__ = [
     "CHANGING",
     "NOTHING_PENDING",
+    "OUTSIDE",
     "DiskSource",
     "FileSource",
     "FileTracker",

@@ -84,7 +84,8 @@ def look(
     device: int | None = None,
     project: str | None = None,
 ) -> Look:
-    """What is at `path` (an absolute path of this machine) now.
+    """What is at `path` (an absolute path of this machine, links resolved) now. A link that has
+    come there since is not followed: what it leads to is another file.
 
     A file of more than `max_bytes` is not read in, but hashed unless it has more than
     `hashed_bytes`. `device` is where the file's folder was when it
@@ -92,7 +93,10 @@ def look(
     gone: both help to tell a deletion from a file system that went away.
     """
     try:
-        status = os.stat(path)
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            os.stat(path)  # raises for one that leads into a loop
+            return Look("missing")
     except (OSError, ValueError) as error:
         return _absence(path, error, device, project)
     if stat.S_ISDIR(status.st_mode):
@@ -129,9 +133,9 @@ def _open_and_read(
     path: str, max_bytes: int, hashed_bytes: int, device: int | None, project: str | None
 ) -> Look:
     try:
-        handle = open_regular(path)
+        handle = open_regular(path, follow=False)
     except NotRegular:
-        status = os.stat(path)
+        status = os.lstat(path)
         return _seen(path, status, "special", detail=_special_kind(status.st_mode))
     except OSError as error:
         if error.errno in _DENIED:

@@ -17,6 +17,7 @@ from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.indexing import (
     CHANGING,
     NOTHING_PENDING,
+    OUTSIDE,
     Known,
     Limits,
     Pending,
@@ -27,6 +28,7 @@ from foredeck.sources.indexing import (
 )
 from foredeck.sources.inspected import Inspected, deferred, new_hash, tie_renames, unchanged
 from foredeck.sources.pointing import pointed
+from foredeck.sources.projects import ProjectFolders
 from foredeck.sources.recorded import (
     RecordedSource,
     as_reported,
@@ -63,17 +65,25 @@ class DiskSource:
     """A `FileSource` that looks at the disk, or where it cannot, goes by what the tools reported.
 
     An unchanged file costs one `stat` if this object has read it before, else one read.
+
+    A path is opened with its links resolved, and not through one that has come since.
     """
 
     def __init__(
-        self, store: Store, filesystems: FilesystemMap, limits: Limits | None = None
+        self,
+        store: Store,
+        filesystems: FilesystemMap,
+        limits: Limits | None = None,
+        project: ProjectFolders | None = None,
     ) -> None:
+        """`project`: what may be read unasked; None for the folder of `filesystems` alone."""
         self._store = store
         self._filesystems = filesystems
         self._limits = limits or Limits()
         self._recorded = RecordedSource(store, filesystems, self._limits)
         self._last: dict[str, _Last] = {}
         self._settling = SettlingFiles()
+        self._project = project or ProjectFolders(filesystems)
 
     def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
         """Object id and source binding of the file that `path` names, links resolved."""
@@ -86,12 +96,20 @@ class DiskSource:
         return self._filesystems.agent_path(source.filesystemId, source.path)
 
     def sight(
-        self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
+        self,
+        path: str,
+        role: Role,
+        *,
+        cwd: str | None = None,
+        pending: Pending = NOTHING_PENDING,
+        unasked: bool = False,
     ) -> Sighting:
         """Look at one file."""
         self._filesystems.forget()
         location = self._locate(tool_path(path), role, cwd)
         known = lookup(self._store, [location.object_id], pending)[location.object_id]
+        if unasked and not self._may_read(location, known):
+            return unchanged(location, role, known, OUTSIDE)
         return self._sight(location, role, known, _FOUND)
 
     def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
@@ -109,7 +127,7 @@ class DiskSource:
         met: dict[str, Inspected] = {}
         for touch, place in located:
             before = known[place.object_id]
-            if place.object_id not in met and _is_worth_a_look(event, touch, place, before):
+            if place.object_id not in met and self._is_worth_a_look(event, touch, place, before):
                 sighting = self._sight(place, touch.role, before, by)
                 met[place.object_id] = Inspected(place, before, sighting)
         self._follow_moves(met, [], by, pending)
@@ -146,7 +164,8 @@ class DiskSource:
                 met[place.object_id] = Inspected(place, known, sighting)
                 if sighting.state == "deleted" and place.local is not None:
                     beyond = self._filesystems.locate_local(place.local)
-                    untracked.setdefault(beyond.object_id, beyond)
+                    if not self._project.leads_out(place, beyond):
+                        untracked.setdefault(beyond.object_id, beyond)
         if any(m.sighting.state == CHANGING and _is_gone(m.location) for m in met.values()):
             # It may have been renamed to another of these, so they are taken in together.
             return [deferred(m) for m in met.values()]
@@ -191,7 +210,8 @@ class DiskSource:
                 named, real = places[target]
                 if known[named.object_id].exists:
                     yield named, known[named.object_id]
-                yield real, known[real.object_id]
+                if known[real.object_id].exists or not self._project.leads_out(named, real):
+                    yield real, known[real.object_id]
             elif known[target].is_on_filesystem:
                 yield location_of(target, known[target], self._filesystems), known[target]
 
@@ -205,6 +225,8 @@ class DiskSource:
                 return self._first_mention(place, role, known)
             if role == "listed" or (not known.has_content and os.path.exists(place.local)):
                 return unchanged(place, role, known, known.state)
+        elif role in ("listed", "mentioned") and not self._may_read(place, known):
+            return unchanged(place, role, known, known.state)
         # A path that has become a link names another file now, with an object of its own.
         linked = self._filesystems.real(place.local) != place.local
         seen = Look("missing") if linked else self._look(place.local, known)
@@ -289,6 +311,29 @@ class DiskSource:
         )
         return Sighting(place.path, document.id, role, document, known.head, state)
 
+    def _may_read(self, place: Location, known: Known) -> bool:
+        """Whether a file may be read unasked."""
+        if known.was_read or self._project.holds(place):
+            return True
+        if known.head is None or known.state != "deleted":
+            return False
+        states = {head.fields.get("state") for head in self._store.history(known.head.id)}
+        return not states <= {"listed", "special", "deleted"}
+
+    def _is_worth_a_look(
+        self, event: ToolEvent, touch: Touch, place: Location, known: Known
+    ) -> bool:
+        """Whether a touched path is a file, not just a word, or one that a failed call did not
+        find; nor a link of the project to elsewhere that a tool has only come across."""
+        if known.exists:
+            return True
+        if event.is_error and touch.certain:
+            return False
+        if not (touch.certain or (place.local is not None and os.path.exists(place.local))):
+            return False
+        named = self._filesystems.locate(touch.path, event.cwd or None, follow=False)
+        return touch.role in ("read", "written") or not self._project.leads_out(named, place)
+
     def _follow_moves(
         self,
         met: dict[str, Inspected],
@@ -371,15 +416,6 @@ def _author(event: ToolEvent) -> _Origin:
     if event.tool in ("write", "edit"):
         return (event.tool, "agent")
     return (event.tool, "tool") if event.tool in ("bash", "exec", "powershell") else _FOUND
-
-
-def _is_worth_a_look(event: ToolEvent, touch: Touch, place: Location, known: Known) -> bool:
-    """Whether a touched path is a file: not just a word, or one that a failed call did not find."""
-    if known.exists:
-        return True
-    if event.is_error and touch.certain:
-        return False
-    return touch.certain or (place.local is not None and os.path.exists(place.local))
 
 
 def _is_gone(place: Location) -> bool:

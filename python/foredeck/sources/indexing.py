@@ -29,6 +29,10 @@ CHANGING = "changing"
 """State of a sighting that says nothing yet: the file may be half written."""
 
 
+OUTSIDE = "outside"
+"""State of a sighting of a file that is not foredeck's to read by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The size in bytes above which a file is not read, and how many paths a tool call can add."""
@@ -63,7 +67,7 @@ class Sighting:
     when nothing changed. `head` is what the store held, None for an unknown file. `state` is the
     `FileDocument.state` of the newest version, or what stands in the way of one: `unreachable`,
     `unreadable` (what was known of it stays as it is), `missing` (not there, never known),
-    `directory`, `changing` (see `FileSource.reconcile`).
+    `directory`, `changing` (see `FileSource.reconcile`), `outside` (see `FileSource.sight`).
     """
 
     path: str
@@ -93,9 +97,19 @@ class FileSource(Protocol):
         """
 
     def sight(
-        self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
+        self,
+        path: str,
+        role: Role,
+        *,
+        cwd: str | None = None,
+        pending: Pending = NOTHING_PENDING,
+        unasked: bool = False,
     ) -> Sighting:
-        """Look at one file. `read` and `written` take in its content, `listed` never does."""
+        """Look at one file. `read` and `written` take in its content, `listed` never does.
+
+        `unasked`: no tool and no user has named the file to be read. Then one outside the project
+        that nobody has read before stays unread, links resolved: its state is `OUTSIDE`.
+        """
 
     def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
         """The files that a tool call touched, at most one sighting each, the main one first.
@@ -149,6 +163,11 @@ class Known:
     def is_on_filesystem(self) -> bool:
         """Whether the object is known, and bound to a place that can be looked at."""
         return self.exists and path_of(self.fields) is not None
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the file itself was opened, not only come across."""
+        return self.has_content and self.state != "special"
 
     @property
     def has_content(self) -> bool:

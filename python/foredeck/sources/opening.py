@@ -9,6 +9,7 @@ from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Mount
 from foredeck.sources.indexing import Limits
 from foredeck.sources.machine import default_filesystem_id
+from foredeck.sources.projects import ProjectFolders, is_outside
 from foredeck.store.protocol import Store
 
 
@@ -35,4 +36,5 @@ def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
 def open_source(config: Config, store: Store, filesystems: FilesystemMap) -> DiskSource:
     """The source that sees the disk."""
     limits = Limits(config.limits.max_file_bytes, config.limits.discovered_paths)
-    return DiskSource(store, filesystems, limits)
+    named = [name for name in config.notes.folders if is_outside(name)]
+    return DiskSource(store, filesystems, limits, ProjectFolders(filesystems, named))

@@ -67,9 +67,16 @@ class RecordedSource:
         return self._filesystems.agent_path(source.filesystemId, source.path)
 
     def sight(
-        self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
+        self,
+        path: str,
+        role: Role,
+        *,
+        cwd: str | None = None,
+        pending: Pending = NOTHING_PENDING,
+        unasked: bool = False,
     ) -> Sighting:
         """What is known of one file; only a listing makes a new object."""
+        del unasked  # nothing is read
         location = self._filesystems.locate(path, cwd, follow=False)
         known = lookup(self._store, [location.object_id], pending)[location.object_id]
         return (

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.regular_files import open_regular
+from foredeck.store.location import is_held, make_held
 
 _FOLDER = "at-work"
 _MAX_BYTES = 4096
@@ -61,17 +61,8 @@ class AtWork:
     def _open(self) -> None:
         if sys.platform == "win32":
             return
-        import fcntl
-
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        while self._descriptor is None:
-            path = self._folder / f"{os.getpid()}-{secrets.token_hex(4)}"
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if path.exists():  # or it was cleared away before it was locked
-                self._path, self._descriptor = path, descriptor
-            else:
-                os.close(descriptor)
+        self._descriptor, self._path = make_held(self._folder, f"{os.getpid()}-")
 
 
 def engines_at_work(home: Path) -> list[EngineAtWork]:
@@ -90,12 +81,9 @@ def _read(path: Path) -> EngineAtWork | None:
     """The engine whose file this is; a file that nobody holds any more is removed."""
     if sys.platform == "win32":
         return None
-    import fcntl
-
     descriptor = open_regular(path, os.O_RDWR, follow=False)
     try:
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not is_held(descriptor):
             path.unlink(missing_ok=True)
             return None
         text = os.pread(descriptor, _MAX_BYTES, 0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
+import secrets
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from foredeck.regular_files import require_regular
+from foredeck.regular_files import open_regular, require_regular
 
 NETWORK_FILESYSTEMS = frozenset(
     {
@@ -72,7 +73,8 @@ def _make_private_folder(folder: Path) -> None:
 def private_draft(target: Path) -> Iterator[IO[bytes]]:
     """A new file (mode 0600) that is in place at `target` once it is whole and on the disk.
 
-    What was there stays until then, and for good where the block fails.
+    What was there stays until then, and for good where the block fails. Raises `OSError`, and
+    `NotRegular` where a link or anything but a file is there: that is never replaced.
     """
     with draft_beside(target) as draft, draft.open("wb") as file:
         yield file
@@ -85,27 +87,82 @@ def is_draft(path: Path) -> bool:
 
 @contextmanager
 def draft_beside(target: Path) -> Iterator[Path]:
-    """As `private_draft`, for what is written by its path: the path of the draft."""
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(descriptor)
-    draft = Path(name)
+    """As `private_draft`, for what is written by its path: the path of the draft.
+
+    Drafts that killed processes have left in the folder are removed.
+    """
+    require_regular(target, follow=False)
+    _remove_left_drafts(target.parent)
+    descriptor, draft = make_held(target.parent, _DRAFT, _DRAFT_END)
     try:
         yield draft
-        _sync(draft)
+        os.fsync(descriptor)
+        require_regular(target, follow=False)
         draft.replace(target)
         sync_folder(target.parent)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(descriptor)
+
+
+_DRAFT, _DRAFT_END = ".foredeck-", ".draft"
+
+
+def make_held(folder: Path, prefix: str, suffix: str = "") -> tuple[int, Path]:
+    """A new file (mode 0600) that this process holds until the descriptor is closed, which is
+    returned with its path. Others see by `is_held` whether they may remove it."""
+    while True:
+        path = folder / f"{prefix}{secrets.token_hex(6)}{suffix}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        if sys.platform == "win32":
+            return descriptor, path
+        import fcntl
+
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if path.exists():  # or it was removed before it was locked
+            return descriptor, path
+        os.close(descriptor)
+
+
+def is_held(descriptor: int) -> bool:
+    """Whether a process holds the open file; if none does, the caller holds it from now on.
+
+    Raises `OSError` where files cannot be held.
+    """
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _remove_left_drafts(folder: Path) -> None:
+    with suppress(OSError):
+        for path in folder.glob(f"{_DRAFT}*{_DRAFT_END}"):
+            with suppress(OSError):
+                _remove_left(path)
+
+
+def _remove_left(draft: Path) -> None:
+    descriptor = open_regular(draft, os.O_RDWR, follow=False)
+    try:
+        if not is_held(descriptor):
+            draft.with_name(f"{draft.name}-journal").unlink(missing_ok=True)  # SQLite's
+            draft.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder are on the disk."""
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

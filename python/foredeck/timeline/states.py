@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import stat
 from dataclasses import dataclass
 
@@ -86,8 +85,11 @@ def put_back(path: str, state: PathState, data: bytes | None) -> None:
             _remove(path)
             return
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        draft = os.path.join(os.path.dirname(path), f".foredeck-{secrets.token_hex(6)}")
+        # The same name each time: what a killed process has left is removed at the next try.
+        name = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
+        draft = os.path.join(os.path.dirname(path), f".foredeck-{name}")
         try:
+            _remove(draft)
             _make(draft, state, data)
             os.replace(draft, path)
         finally:

@@ -12,8 +12,9 @@ from foredeck.context.state.index import SeenVersion
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
-from foredeck.errors import Conflict
-from foredeck.sources import CHANGING, Sighting
+from foredeck.context.wording import outside_project
+from foredeck.errors import Conflict, ToolError
+from foredeck.sources import CHANGING, OUTSIDE, Sighting
 from foredeck.sources.recorded import is_object_id
 from foredeck.store.protocol import Batch, Head, Token
 
@@ -48,12 +49,14 @@ def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0
 def read_listed(session: Session, path: str) -> None:
     """Read a file that no tool has read, and take in what is found, whatever that is.
 
-    `path`: as the host's tools have it.
+    `path`: as the host's tools have it. Raises `ToolError` for one outside the project.
     """
     if not session.workspace.empty:
         session.workspace.commit()
     for _ in range(MAX_ATTEMPTS):
-        sighting = session.source.sight(path, "read")
+        sighting = session.source.sight(path, "read", unasked=True)
+        if sighting.state == OUTSIDE:
+            raise ToolError(outside_project(sighting.path))
         try:
             token = _store(session, [sighting])
         except Conflict:
@@ -74,14 +77,14 @@ def look_now(session: Session, path: str) -> Sighting:
     if not session.workspace.empty:
         session.workspace.commit()
     for _ in range(MAX_ATTEMPTS - 1):
-        sighting = session.source.sight(path, "read")
+        sighting = session.source.sight(path, "read", unasked=True)
         try:
             token = _store(session, [sighting])
         except Conflict:
             continue  # another engine has stored one
         _take_in(session, [sighting], token)
         return sighting
-    return session.source.sight(path, "read")
+    return session.source.sight(path, "read", unasked=True)
 
 
 def look_now_at(session: Session, targets: Sequence[str]) -> None:
@@ -99,7 +102,7 @@ def take_in_unmet(session: Session, paths: Sequence[str]) -> None:
 
     `paths`: as the host's tools have them.
     """
-    sightings = [session.source.sight(path, "read") for path in paths]
+    sightings = [session.source.sight(path, "read", unasked=True) for path in paths]
     with suppress(Conflict):  # another engine takes them in
         _store(session, sightings)
 

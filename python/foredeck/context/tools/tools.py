@@ -9,6 +9,7 @@ they follow the branch and survive a crash.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +28,11 @@ from foredeck.context.tools.records import read_record
 from foredeck.context.tools.versions import Content, content_of
 from foredeck.errors import ToolError
 from foredeck.model.documents import chat_id, system_prompt_id
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.projects import checkout_of
+
+SHOWING = ("activate", "pin")
+"""The tools that show the content of what they are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class ContextTools:
         if tool == "activate" and (text := read_record(self._session, _id(tool, arguments))):
             # It has no handle: the result itself is all that there is to keep in view.
             return ToolAnswer(text[: self._max_chars], {"op": "none"})
-        wanted = resolve(self._session, _id(tool, arguments), beyond=tool in ("activate", "pin"))
+        wanted = resolve(self._session, _id(tool, arguments), beyond=tool in SHOWING)
         if show == "content" and not refers(self._session, wanted):
             answer = self._tools[tool](wanted)
         else:
@@ -70,6 +76,30 @@ class ContextTools:
         apply_decision(self._session.branch.sets, answer.decision)
         self._session.branch.applied.add(call_id)
         return answer
+
+    def reads(self, tool: str, arguments: dict[str, Any]) -> str | None:
+        """The path of the file that a call would show, where no `read` has shown it in this chat;
+        None for none, and for a call that will fail."""
+        try:
+            if tool not in SHOWING or _show(tool, arguments) != "content":
+                return None
+            entry = resolve(self._session, _id(tool, arguments), beyond=True).entry
+        except ToolError:
+            return None
+        if entry.type != "file" or self._was_read(entry):
+            return None
+        head = self._session.workspace.head(entry.object)
+        source = {} if head is None else head.fields.get("source") or {}
+        if source.get("type") != "git":
+            return self._session.name_of(entry)
+        cwd = self._session.cwd
+        top = checkout_of(cwd, FilesystemMap("", cwd=cwd)) or cwd
+        return posixpath.join(top, str(source.get("path") or ""))
+
+    def _was_read(self, entry: Entry) -> bool:
+        conversation = self._session.branch.conversation
+        holders = (conversation.items[n] for n in conversation.holders.get(entry.ordinal, ()))
+        return any(item.tool == "read" and not item.failed for item in holders)
 
     def _activate(self, wanted: Wanted) -> ToolAnswer:
         if wanted.is_part and wanted.entry.type == "chat":

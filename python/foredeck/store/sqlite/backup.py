@@ -6,6 +6,7 @@ can be copied like any file. It is one state of the store, that of the moment at
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.errors import Corrupt, StoreDamaged, StoreUnavailable
+from foredeck.regular_files import NotRegular, require_regular
 from foredeck.store.clock import now_ms
 from foredeck.store.kind import Report
 from foredeck.store.location import draft_beside, holders
@@ -125,12 +127,13 @@ def _check_target(target: Path) -> None:
     """Raise `StoreUnavailable` for anything but a free name and an earlier backup."""
     if not target.parent.is_dir():
         raise StoreUnavailable(f"there is no folder {target.parent}")
-    if not target.exists():
+    if not os.path.lexists(target):
         return
     try:
+        require_regular(target, follow=False)
         with _reading(target) as db:
             (mode,) = db.execute("PRAGMA journal_mode").fetchone()
-    except StoreUnavailable as error:
+    except (NotRegular, StoreUnavailable) as error:
         raise StoreUnavailable(
             f"{target} is there and is no backup of foredeck: take another name"
         ) from error
@@ -156,7 +159,7 @@ def _copy(source: sqlite3.Connection, draft: Path, target: Path, report: Report)
         report(total - remaining - done, f"of {total} pages")
         done = total - remaining
 
-    with translated(target, PATIENCE_MS), closing(sqlite3.connect(draft)) as copy:
+    with translated(target, PATIENCE_MS), closing(_draft(draft)) as copy:
         # An open read transaction holds one state of the store. Without it SQLite begins the copy
         # again after each commit of anybody, and would never end beside a busy writer.
         source.execute("BEGIN")
@@ -165,11 +168,15 @@ def _copy(source: sqlite3.Connection, draft: Path, target: Path, report: Report)
             source.backup(copy, pages=_PAGES, progress=step)
         finally:
             source.execute("ROLLBACK")
-        copy.execute("PRAGMA journal_mode = DELETE")
+    with draft.open("r+b") as file:
+        # As `PRAGMA journal_mode = DELETE`, for which SQLite would need its lock: 1 in both bytes
+        # says that the file has no log beside it.
+        file.seek(18)
+        file.write(b"\1\1")
 
 
 def _check_sound(draft: Path, source: Path, report: Report) -> None:
-    with closing(sqlite3.connect(draft)) as copy:
+    with closing(_draft(draft)) as copy:
 
         def alive() -> None:
             report(0, "checking")
@@ -184,10 +191,16 @@ def _check_sound(draft: Path, source: Path, report: Report) -> None:
         raise Corrupt(f"{source} is damaged ({finding}): nothing was written")
 
 
+def _draft(path: Path) -> sqlite3.Connection:
+    """A connection to a draft, which nobody else has: its lock is not to meet those of SQLite."""
+    uri = f"{path.absolute().as_uri()}?nolock=1"
+    return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+
 def _rename_store(draft: Path) -> None:
     """Let the restored store make tokens of its own: the one that it replaces has given out those
     that would come next."""
-    with closing(sqlite3.connect(draft, isolation_level=None)) as db:
+    with closing(_draft(draft)) as db:
         db.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (new_store_id(),))
 
 

@@ -1,0 +1,120 @@
+"""The real Pi in a repository that somebody hostile has made."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foredeck.model.documents import FileDocument
+from foredeck.store.opening import open_store
+from foredeck_bench.scripted import call
+from harness import Pi
+from observed import errors, results
+
+SECRET = "the-secret-of-the-user-7f3a"
+NOTE = f"# Keys\n{SECRET}\n"
+
+
+def assert_not_stored(pi: Pi, text: str) -> None:
+    with closing(open_store(pi.config())) as store:
+        documents = [store.get(head.id, FileDocument) for head in store.query("file")]
+        assert [d.id for d in documents if d is not None and text in (d.content or "")] == []
+
+
+def test_what_lies_outside_is_shown_only_once_a_tool_has_read_it(pi: Pi, tmp_path: Path) -> None:
+    outside = tmp_path / "of-the-user"
+    outside.mkdir()
+    (outside / "keys.txt").write_text(NOTE)
+    (outside / "plain.txt").write_text("nothing secret\n")
+    (pi.repo / "src").mkdir()
+    (pi.repo / "src" / "keys.txt").symlink_to(outside / "keys.txt")
+    (pi.repo / "src" / "own.txt").write_text("of the project\n")
+    (pi.repo / "notes").symlink_to(outside)
+    model = pi.serve(
+        [
+            call("ls", path="src"),
+            call("activate", id="src/own.txt"),
+            call("activate", id="src/keys.txt"),
+            call("ls", path=str(outside)),
+            call("activate", id="src/keys.txt"),
+            call("activate", id=str(outside / "plain.txt")),
+            # An edit that fits nothing reads the file, and shows nothing of it.
+            call("edit", path=str(outside / "keys.txt"), edits=[{"oldText": "x", "newText": "y"}]),
+            call("activate", id=str(outside / "keys.txt")),
+            call("read", path=str(outside / "plain.txt")),
+            call("activate", id=str(outside / "plain.txt")),
+            "done",
+        ]
+    )
+    tools = ["--tools", "ls,read,edit,activate"]
+    assert pi.print("look around", foredeck=True, arguments=tools).code == 0
+    assert model.violations == []
+    shown = results(model.requests[-1])
+    refused = [text for text in shown if "no tool has read it: use read." in text]
+    assert len(refused) == 3
+    assert any(text.endswith("of the project\n") for text in shown)
+    assert any(text.endswith("nothing secret\n") for text in shown)
+    assert all(SECRET not in recorded.request.text for recorded in model.requests)
+    assert_not_stored(pi, SECRET)
+
+
+GATE = """
+export default function (pi) {
+  pi.on("tool_call", ({ toolName, input }) =>
+    toolName === "read" && /keys/.test(input.path)
+      ? { block: true, reason: "keys are not for you" } : undefined);
+}
+"""
+
+OWN_READ = """
+export default function (pi) {
+  pi.registerTool({
+    name: "read", label: "read", description: "reads what it may",
+    parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+    async execute(_id, { path }) { return { content: [{ type: "text", text: "read " + path }] }; },
+  });
+}
+"""
+
+
+def notes(pi: Pi) -> None:
+    (pi.repo / "notes").mkdir()
+    (pi.repo / "notes" / "keys.md").write_text(NOTE)
+    (pi.repo / "notes" / "tides.md").write_text("# Tides\nThe harbour falls dry.\n")
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_whoever_guards_read_is_asked_before_a_file_is_shown(
+    pi: Pi, tmp_path: Path, first: bool
+) -> None:
+    notes(pi)
+    gate = tmp_path / "gate.ts"
+    gate.write_text(GATE)
+    script = [
+        [call("activate", id="[[Keys]]"), call("pin", id="notes/keys.md")],
+        call("activate", id="[[Tides]]"),
+        "done",
+    ]
+    model = pi.serve(script)
+    loaded = {"before" if first else "extensions": [gate]}
+    assert pi.print("what do I know?", foredeck=True, **loaded).code == 0
+    assert model.violations == []
+    assert [text for text in errors(model.requests[-1]) if "keys are not for you" in text]
+    assert len(errors(model.requests[-1])) == 2
+    assert results(model.requests[-1])[-1].endswith("The harbour falls dry.\n")
+    assert all(SECRET not in recorded.request.text for recorded in model.requests)
+
+
+def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(
+    pi: Pi, tmp_path: Path
+) -> None:
+    notes(pi)
+    own = tmp_path / "own.ts"
+    own.write_text(OWN_READ)
+    model = pi.serve([call("activate", id="[[Tides]]"), "done"])
+    assert pi.print("what do I know?", foredeck=True, extensions=[own]).code == 0
+    (refused,) = errors(model.requests[-1])
+    assert "No read has shown" in refused
+    assert "harbour" not in model.requests[-1].request.text

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Runner, type RunnerClass, registerGates } from "../gates.ts";
+import { recorder, registered } from "./support/pi.ts";
+
+/** A runner of Pi's with one extension, which guards `read`, beside this one. */
+async function start({ lent = true, source = "builtin" } = {}) {
+  const { harness } = registered("good");
+  await harness.shim.engine.whenReady();
+  const { pi, events } = recorder();
+  const tools = {
+    getActiveTools: () => ["read"],
+    getAllTools: () => [{ name: "read", sourceInfo: { source } }],
+  };
+  const asked: unknown[] = [];
+  class ExtensionRunner implements Runner {
+    async emitToolCall(event: { toolName?: string; input?: Record<string, unknown> }) {
+      if (event.toolName === "read") {
+        asked.push(event.input);
+        return event.input?.path === "keys" ? { block: true, reason: "not for you" } : undefined;
+      }
+      return (await events.tool_call?.[0]?.(event)) as undefined;
+    }
+  }
+  const runnerClass = ExtensionRunner as unknown as RunnerClass;
+  registerGates(Object.assign(pi, tools), harness.shim, lent ? runnerClass : null);
+  const call = (toolName: string, verdict: object) =>
+    new ExtensionRunner().emitToolCall({
+      toolName,
+      ...{ toolCallId: "c1", input: { path: "a", verdict } },
+    });
+  return { call, asked, runnerClass, harness };
+}
+
+test("an extension that guards read decides of activate and pin, too", async () => {
+  const { call, asked } = await start();
+  const refused = { block: true, reason: "not for you" };
+  assert.deepEqual(await call("activate", { reads: "keys" }), refused);
+  assert.deepEqual(await call("pin", { reads: "keys" }), refused);
+  assert.equal(await call("activate", { reads: "plain" }), undefined);
+  assert.deepEqual(asked, [{ path: "keys" }, { path: "keys" }, { path: "plain" }]);
+});
+
+test("nobody is asked of what a read has shown, or what shows no file", async () => {
+  const { call, asked, harness } = await start();
+  assert.equal(await call("activate", {}), undefined);
+  assert.equal(await call("deactivate", { reads: "keys" }), undefined);
+  assert.equal(await call("bash", { reads: "keys" }), undefined);
+  harness.shim.switchOff();
+  assert.equal(await call("activate", { reads: "keys" }), undefined);
+  harness.shim.switchOn();
+  assert.deepEqual(asked, []);
+});
+
+test("where nobody can be asked, only what a read has shown is shown", async () => {
+  const refused = { block: true, reason: "No read has shown plain in this chat: use read." };
+  for (const how of [{ lent: false }, { source: "/an/extension.ts" }]) {
+    const { call } = await start(how);
+    assert.deepEqual(await call("activate", { reads: "plain" }), refused);
+    assert.equal(await call("activate", {}), undefined);
+  }
+});
+
+test("Pi's class is changed once, whatever number of sessions it serves", async () => {
+  const { runnerClass, harness } = await start();
+  const { emitToolCall } = runnerClass.prototype;
+  registerGates(recorder().pi, harness.shim, runnerClass);
+  assert.equal(runnerClass.prototype.emitToolCall, emitToolCall);
+});
