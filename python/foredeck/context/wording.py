@@ -37,7 +37,7 @@ def unlabelled(ordinal: int, tool: str, args: str) -> str:
 
 def outside_project(path: str) -> str:
     """In place of a file that is not foredeck's to read by itself."""
-    return f"{on_one_line(path)} is outside this project, and no tool has read it: use read."
+    return f"{named(path)} is outside this project, and no tool has read it: use read."
 
 
 def not_text(name: str, chars: int) -> str:
