@@ -209,6 +209,8 @@ def blocking(ground: Ground) -> None:
     zero.mkdir()
     (zero / ".git").symlink_to("/dev/zero")
     (zero / "log.md").symlink_to("/dev/zero")
+    (ground.repo / ".pi" / "notes" / "loop.md").symlink_to("loop.md")
+    (ground.repo / "loop").symlink_to("loop")
 
 
 def notes(ground: Ground) -> None:

@@ -202,6 +202,18 @@ def test_another_project_of_the_users_shows_nothing(
     assert SECRET not in shown
 
 
+def test_a_git_folder_whose_links_lead_into_loops_is_none(ground: Ground) -> None:
+    place = ground.repo / "inner" / ".git"
+    place.mkdir(parents=True)
+    (place / "HEAD").write_text("ref: refs/heads/main\n")
+    (place / "config").write_text("")
+    for name in ("refs", "objects"):
+        (place / name).symlink_to(name)
+    with pytest.raises(GitUnusable), opened_git(str(place.parent)) as git:
+        answer = git.run("log", until=until())
+        raise GitUnusable(answer.said)
+
+
 def test_git_that_waits_for_a_pipe_is_ended(ground: Ground) -> None:
     (ground.repo / ".git" / "packed-refs").unlink(missing_ok=True)
     (ground.repo / ".gitignore").unlink(missing_ok=True)

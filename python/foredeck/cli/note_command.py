@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from argparse import ArgumentParser, Namespace
 from datetime import date
@@ -59,10 +60,9 @@ def _folder_of_notes(config: Config) -> Path:
         config.notes.folders[0],
     )
     folder = top / name
-    if not is_outside(name) and not is_within(str(folder.resolve()), str(top.resolve())):
-        raise NotesElsewhere(
-            f"{folder} leads to {folder.resolve()}, out of the project: --folder takes it."
-        )
+    real = os.path.realpath(folder)
+    if not is_outside(name) and not is_within(real, os.path.realpath(top)):
+        raise NotesElsewhere(f"{folder} leads to {real}, out of the project: --folder takes it.")
     return folder
 
 

@@ -142,7 +142,9 @@ def load_config(
     if project is not None and trusted:
         file = project_config_file(project)
         try:
-            if not file.resolve().is_relative_to(project.resolve()):
+            # Not `Path.resolve`, which raises for a link that leads into a loop.
+            real = Path(os.path.realpath(file))
+            if not real.is_relative_to(os.path.realpath(project)):
                 raise ConfigError(f"{file}: it leads out of the project")
             _add_file(theirs, file)
         except ConfigError as error:

@@ -44,10 +44,10 @@ def usual_folders(home: Path | None = None) -> list[UsualFolder]:
 
 def history_files(paths: Iterable[Path]) -> Iterator[Path]:
     """The files among files and folders, those of a folder in order of their names, each once."""
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths:
         for file in _within(path) if path.is_dir() else [path]:
-            resolved = file.resolve()
+            resolved = os.path.realpath(file)  # also of one that leads into a loop
             if resolved not in seen:
                 seen.add(resolved)
                 yield file

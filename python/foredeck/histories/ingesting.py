@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
@@ -100,7 +101,7 @@ class _FileReading:
         forgotten: bool,
     ) -> None:
         self._store = store
-        self._path = path.resolve()
+        self._path = Path(os.path.realpath(path))
         self._state = state
         self._report = report
         self._dry = dry

@@ -194,9 +194,11 @@ def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> N
     (place / "HEAD").write_bytes(read_regular(own / "HEAD", _SMALL))
     (place / "info").mkdir()
     parts = [path.name for path in own.glob("sharedindex.*")]
-    for held, names in ((common.resolve(), _SHARED), (own.resolve(), (*_OWN, *parts))):
+    for folder, names in ((common, _SHARED), (own, (*_OWN, *parts))):
+        # Not `Path.resolve`, which raises for a link that leads into a loop.
+        held = Path(os.path.realpath(folder))
         for name in names:
-            target = (held / name).resolve()
+            target = Path(os.path.realpath(held / name))
             if not target.is_relative_to(held):
                 raise ValueError(f"its {name} is elsewhere")
             if target.is_file() or target.is_dir():
