@@ -72,7 +72,6 @@ RUN = [
     "expand src/app.py src/keys.txt",
     "export s OUT/session.jsonl",
     "import hostile.jsonl",
-    "import pipe/notes.md/",
     "backup OUT/backup.db",
     "ingest .",
     "purge --text hello-again --yes",

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -209,9 +210,8 @@ def test_a_git_folder_whose_links_lead_into_loops_is_none(ground: Ground) -> Non
     (place / "config").write_text("")
     for name in ("refs", "objects"):
         (place / name).symlink_to(name)
-    with pytest.raises(GitUnusable), opened_git(str(place.parent)) as git:
-        answer = git.run("log", until=until())
-        raise GitUnusable(answer.said)
+    with suppress(GitUnusable), opened_git(str(place.parent)) as git:
+        assert git.run("log", until=until()).code != 0
 
 
 def test_git_that_waits_for_a_pipe_is_ended(ground: Ground) -> None:

@@ -19,9 +19,11 @@ from foredeck.model.sources import path_of
 from foredeck.notes import layer, markdown
 from foredeck.notes.graph import Graph
 from foredeck.notes.layer import LAYER
+from foredeck.sources import classify
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import LocalStore
 from hostile.ground import SECRET, Ground
+from hostile.many import fill
 
 Open = Callable[..., None]
 
@@ -177,3 +179,37 @@ def test_an_opening_without_time_leaves_the_notes_for_the_next(
     assert stored_paths(ground) == {}
     opened()
     assert stored_paths(ground) != {}
+
+
+def test_twenty_thousand_notes_cost_an_opening_no_more_than_its_bounds(
+    ground: Ground, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With as much time as it wants: the clock is not what bounds it."""
+    (ground.repo / "notes").unlink()
+    fill(ground.repo, 20_000)
+    monkeypatch.setattr(Config, "opening_s", 1000.0)
+    monkeypatch.setattr(markdown, "LEAST_S", 0.001)
+    monkeypatch.setattr(markdown, "CHARACTER_S", 0.0)
+    sizes: list[int] = []
+    names: list[str] = []
+    real_open, real_take = classify.open_regular, project_notes._take
+
+    def counted_open(path: str, **how: bool) -> int:
+        sizes.append(Path(path).stat().st_size)
+        return real_open(path, **how)
+
+    def counted_take(found: object, entry: os.DirEntry[str], *more: object) -> None:
+        names.append(entry.name)
+        real_take(found, entry, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(classify, "open_regular", counted_open)
+    monkeypatch.setattr(project_notes, "_take", counted_take)
+    for _ in ("first", "second start"):
+        sizes.clear()
+        names.clear()
+        opened()
+        assert 0 < len(sizes) <= project_notes.MOST
+        assert sum(sizes) <= project_notes.MOST_BYTES
+        assert len(names) <= project_notes.MOST_SEEN
+    found = stored_paths(ground)
+    assert [path for path in found if not path.startswith(f"{ground.repo}/")] == []

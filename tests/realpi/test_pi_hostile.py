@@ -11,9 +11,9 @@ from foredeck.model.documents import FileDocument
 from foredeck.store.opening import open_store
 from foredeck_bench.scripted import call
 from harness import Pi
+from hostile.ground import SECRET, make
 from observed import errors, results
 
-SECRET = "the-secret-of-the-user-7f3a"
 NOTE = f"# Keys\n{SECRET}\n"
 
 
@@ -118,3 +118,31 @@ def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(
     (refused,) = errors(model.requests[-1])
     assert "No read has shown" in refused
     assert "harbour" not in model.requests[-1].request.text
+
+
+def test_the_real_pi_at_work_in_the_hostile_repository(pi: Pi, tmp_path: Path) -> None:
+    ground = make(tmp_path / "ground")
+    pi.repo.rmdir()
+    pi.repo.symlink_to(ground.repo)
+    script = [
+        [call("read", path="src/app.py"), call("bash", command="ls -R . && touch made")],
+        call("edit", path="src/app.py", edits=[{"oldText": "hEllo", "newText": "hello"}]),
+        call("activate", id="src/keys.txt"),
+        call("activate", id="notes/monday.md"),
+        call("activate", id="git:HEAD:src/app.py"),
+        call("activate", id=".pi/notes/plain.md"),
+        call("activate", id=".pi/notes/loop.md"),
+        call("activate", id="pipe/notes.md"),
+        "done",
+    ]
+    for _ in ("first", "second start"):
+        model = pi.serve(script)
+        run = pi.print("look around", foredeck=True)
+        assert (run.code, model.violations) == (0, [])
+        assert "left out" in run.stderr
+        requests = [recorded.request.text for recorded in model.requests]
+        assert [text for text in requests if SECRET in text] == []
+        assert "The harbour falls dry." in requests[-1]
+        assert ground.ran() == []
+        ground.write("src/app.py", "print('hEllo')\n")
+    assert_not_stored(pi, SECRET)
