@@ -139,7 +139,7 @@ def test_the_real_pi_at_work_in_the_hostile_repository(pi: Pi, tmp_path: Path) -
         model = pi.serve(script)
         run = pi.print("look around", foredeck=True)
         assert (run.code, model.violations) == (0, [])
-        assert "left out" in run.stderr
+        assert "foredeck leaves out of the project's configuration" in run.stderr
         requests = [recorded.request.text for recorded in model.requests]
         assert [text for text in requests if SECRET in text] == []
         assert "The harbour falls dry." in requests[-1]

@@ -30,10 +30,10 @@ from foredeck.notes.wikilinks import WIKILINK, read_wikilink
 MAX_CHARS = 8_000_000
 """A longer text has its frontmatter read, and nothing else."""
 
-LEAST_S, CHARACTER_S, MOST_S = 0.1, 1e-6, 1.0
+LEAST_S, CHARACTER_S, MOST_S = 0.1, 1e-6, 0.6
 """So does one that takes longer than this, and so much for each character, in seconds of the
 processor. Real text takes a third of it or less; hostile text of one megabyte could take
-minutes."""
+minutes. The opening of a session and its first call may read three such."""
 
 MOST = 10_000
 """Of the references, the tags and the headings of one text, so many are taken in."""
