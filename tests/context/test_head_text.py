@@ -54,6 +54,24 @@ def test_sections_stand_in_their_order_under_one_opening() -> None:
     )
 
 
+@dataclass(frozen=True)
+class Stated(Lines):
+    has_floor: bool = True
+
+
+def test_others_leave_room_for_what_the_user_has_stated() -> None:
+    rules = Stated("rules", section("rules", 100).lines)
+    others = [section(name, 100) for name in ("notes", "tasks", "pool", "log")]
+    head = compose([rules, *others], 1_000)
+    assert len(head) <= 1_000
+    said = head.partition("[foredeck] rules:")[2].partition("[foredeck]")[0]
+    assert 0.5 * 1_000 < len(said) <= 0.6 * 1_000
+    assert "notes line 000" in head
+    # What it does not need is there for the others.
+    few = compose([Stated("rules", rules.lines[:2]), *others], 1_000)
+    assert few.count("line") > 2 + 4 * 8
+
+
 def test_nothing_to_say_is_no_head() -> None:
     assert compose([], 800) == ""
     assert compose([section("rules", 0)], 800) == ""

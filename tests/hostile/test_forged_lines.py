@@ -67,7 +67,7 @@ OTHER_LINES = [
     "names: a_b c.py",
     "- [user-stated] [preference] The user wants",
     "- [derived] [2026-05-03] Osaka sold more",
-    "(2 older left out)",
+    "(2 left out; memory-search finds them by: a, b)",
     "t-abcd P2: Fix it",
     '22 November: committed "x"',
     link_lines.LINKS,

@@ -204,6 +204,11 @@ class Engine:
             before = self._newest_call()
             session, answer = self._assemble(params)
             self._offer_to_rewind(before)
+            if before is None and self.opened is not None:
+                # Not at the top: only a session's first call asks.
+                from foredeck.engine.crowded import tell_of_rules
+
+                tell_of_rules(self.opened)
             self._current.follow()
             # After the call: what the tools reported is in this prompt. Where the disk differs,
             # the next prompt has a notice of it.

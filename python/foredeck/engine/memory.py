@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 from foredeck.config import Config, foreign_owner, user_rules_file
 from foredeck.context.state.session import Session
 from foredeck.engine.session_project import session_project
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.memory.extracting.words import all_words
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory
 from foredeck.memory.rules import MemoryCaps
@@ -21,6 +24,9 @@ from foredeck.sources.opening import open_filesystems
 from foredeck.store.protocol import Store
 
 log = logging.getLogger(__name__)
+
+MOST_NAMES, MOST_FOLDERS = 200, 50
+"""Names in one folder that are looked at; folders within the project's that are."""
 
 
 def user_of(config: Config) -> User | None:
@@ -76,8 +82,29 @@ def memory_of(config: Config, session: Session) -> SessionMemory | None:
         project = session_project(config, session)
         ground = GroundReader(session.store, filesystems)
         inheritance = _inheritance(session, memory)
-        session.memory = SessionMemory(session.id, project.id, memory, ground, inheritance)
+        session.memory = SessionMemory(
+            *(session.id, project.id, memory, ground, inheritance),
+            partial(words_of_files, session.cwd),
+            config.tools.search,
+        )
     return session.memory
+
+
+def words_of_files(folder: str) -> frozenset[str]:
+    """The words in the names that lie in a folder, and in the folders in it: what its files are
+    about, as far as that is told at a glance."""
+    names = _names_in(folder)
+    inner = (name for one in names[:MOST_FOLDERS] for name in _names_in(str(Path(folder) / one)))
+    return all_words(" ".join([*names, *inner]))
+
+
+def _names_in(folder: str) -> list[str]:
+    """Names that lie in a folder, sorted; none of what is hidden, or where there is no folder."""
+    try:
+        names = sorted(path.name for path in Path(folder).iterdir())
+    except OSError:
+        return []
+    return [name for name in names if not name.startswith(".")][:MOST_NAMES]
 
 
 def _inheritance(session: Session, memory: Memory) -> Inheritance | None:

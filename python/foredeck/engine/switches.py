@@ -21,8 +21,9 @@ from foredeck.regular_files import read_regular
 from foredeck.store.location import private_draft
 
 FOLDER = "switches"
-_SAID = ("tasks", "findings", "data")
-"""Kept from one session to the next: what the user has chosen, and that there is data."""
+_SAID = ("tasks", "findings", "data", "crowded")
+"""Kept from one session to the next: what the user has chosen, that there is data, and that they
+were told of rules for which the head has no room."""
 
 
 class Switches:
@@ -67,6 +68,14 @@ class Switches:
         if _read(self._file).get("data") is not True:
             with suppress(OSError, ForedeckError):
                 self._write({"data": True})
+
+    def begins(self, name: str, *, holds: bool) -> bool:
+        """Whether something holds now, and did not when that was last asked in this project."""
+        held = _read(self._file).get(name) is True
+        if held != holds:
+            with suppress(OSError, ForedeckError):
+                self._write({name: holds})
+        return holds and not held
 
     def refresh(self) -> None:
         """Leave what follows from the configuration and the project as they are now.

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.extracting.words import content_words
 from foredeck.memory.ground import GroundReader
-from foredeck.memory.rendering import cut_text, line_of, section_text
+from foredeck.memory.rendering import cut_text, is_rule, lines_of, section_text
 from foredeck.model.memory import MemoryDocument
 from foredeck.regular_files import read_text
 from foredeck.store.protocol import Store
@@ -20,12 +21,24 @@ OF_SESSION = "memory of this session"
 FINDINGS = "findings in this session's data"
 
 
+def in_order(entries: Iterable[MemoryEntry], about: Collection[str]) -> list[MemoryEntry]:
+    """Rules first; among them, and after them, what the project's files are about, then what was
+    of use last. Age decides between equals alone."""
+
+    def place(entry: MemoryEntry) -> tuple[bool, int, int, tuple[int, str]]:
+        shared = len({*content_words(entry.document.fact)} & {*about})
+        return is_rule(entry), shared, entry.document.used_ms, entry.age
+
+    return sorted(entries, key=place, reverse=True)
+
+
 @dataclass(frozen=True, slots=True)
 class RulesSection:
     """What the user has written down as standing rules. It is no memory: nothing is learned."""
 
     path: Path
     name: str = RULES
+    has_floor: bool = True
 
     def text(self, limit: int) -> str:
         """The file as far as it fits."""
@@ -37,19 +50,34 @@ class RulesSection:
 
 @dataclass(frozen=True, slots=True)
 class EntriesSection:
-    """One place of memory. `entries` gives those that are kept there now, the newest first."""
+    """One place of memory.
+
+    entries    gives those that are kept there now, the newest first
+    about      gives the words that the project's files are about
+    has_floor  see `context/head/section.py`
+    searched   whether the model can search what is left out
+    """
 
     name: str
     entries: Callable[[], Sequence[MemoryEntry]]
     ground: GroundReader
     store: Store
+    about: Callable[[], Collection[str]] = frozenset
+    has_floor: bool = False
+    searched: bool = True
     known: dict[str, str] = field(default_factory=dict, repr=False)
     """By a line that stood in the prompt and is not said any more: the entry that it was of."""
 
     def text(self, limit: int) -> str:
-        """Those whose ground has not moved, as far as they fit."""
+        """Those whose ground has not moved, as far as they fit: what the user has stated for good
+        first, then what was of use last."""
         standing, moved = self._sorted_out()
-        return section_text(standing, len(moved), limit)
+        ordered = in_order(standing, self.about())
+        return section_text(ordered, len(moved), limit, searched=self.searched)
+
+    def rules(self) -> list[MemoryEntry]:
+        """What the user has stated for good."""
+        return [entry for entry in self._sorted_out()[0] if is_rule(entry)]
 
     def is_withdrawn(self, said: str) -> bool:
         """Whether a line that stands in the prompt may not stand there any longer: the user has
@@ -62,7 +90,7 @@ class EntriesSection:
         if not standing:
             return False
         valid, _moved = self._sorted_out()
-        unknown = _without(standing, map(line_of, valid))
+        unknown = _without(standing, (line for entry in valid for line in lines_of(entry)))
         here = {entry.id for entry in valid}
         unknown = [line for line in unknown if not self._may_wait(self.known.get(line), here)]
         if unknown:
@@ -92,8 +120,9 @@ class EntriesSection:
             for version in self.store.history(head.id):
                 old = MemoryDocument.model_validate(dict(version.fields))
                 for trust in ("user-stated", "derived"):
-                    text = line_of(MemoryEntry(old, version.token, trust))
-                    self.known.update({line: head.id for line in lines if text.startswith(line)})
+                    for text in lines_of(MemoryEntry(old, version.token, trust)):
+                        begun = (line for line in lines if text.startswith(line))
+                        self.known.update(dict.fromkeys(begun, head.id))
 
 
 def _without(lines: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -34,7 +34,9 @@ class Inheritance(Protocol):
 class SessionMemory:
     """What is kept of the user, as far as it holds in `project`, and of the session itself.
 
-    `inheritance`: of a fork that has made no call when it is opened.
+    inheritance  of a fork that has made no call when it is opened
+    about        gives the words that the project's files are about
+    searched     whether the model has `memory-search`
     """
 
     session: str
@@ -42,10 +44,13 @@ class SessionMemory:
     memory: Memory
     ground: GroundReader
     inheritance: Inheritance | None = None
+    about: Callable[[], Collection[str]] = frozenset
+    searched: bool = True
 
     def of_user(self) -> EntriesSection:
         """What is kept of the user, in the head."""
-        return self._section(OF_USER, partial(self.memory.of_user, self.project))
+        section = self._section(OF_USER, partial(self.memory.of_user, self.project))
+        return replace(section, has_floor=True)
 
     def of_session(self) -> EntriesSection:
         """What is kept of the session, in the head."""
@@ -88,7 +93,9 @@ class SessionMemory:
         return sorted([*stored, *waiting], key=lambda e: e.age, reverse=True)
 
     def _section(self, name: str, entries: partial[list[MemoryEntry]]) -> EntriesSection:
-        return EntriesSection(name, entries, self.ground, self.memory.store)
+        return EntriesSection(
+            *(name, entries, self.ground, self.memory.store), self.about, searched=self.searched
+        )
 
 
 def _told(gone: Sequence[MemoryEntry]) -> str:

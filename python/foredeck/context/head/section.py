@@ -55,3 +55,13 @@ class FollowingSection(HeadSection, Protocol):
     def follow(self) -> None:
         """Do that now, while nobody waits for the section's text."""
         ...
+
+
+@runtime_checkable
+class SectionWithFloor(HeadSection, Protocol):
+    """A section that others leave a part of the head for (`composing.FLOOR`)."""
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether it is one: what the user has stated."""
+        ...

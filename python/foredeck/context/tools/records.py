@@ -7,7 +7,7 @@ from typing import cast
 
 from foredeck.context.state.session import Session
 from foredeck.memory.entry import MemoryEntry, named_by
-from foredeck.memory.rendering import line_of
+from foredeck.memory.rendering import lines_of
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import LocalStore
 
@@ -40,7 +40,7 @@ def shown_memory(session: Session) -> list[MemoryEntry]:
 def _described(entry: MemoryEntry) -> str:
     turn = (entry.document.turn or "").rpartition(":")
     where = f"\n  said in chat:{turn[0].partition(':')[2]} message {turn[2]}" if turn[0] else ""
-    return line_of(entry).removeprefix("- ") + where
+    return lines_of(entry)[-1].removeprefix("- ") + where
 
 
 def _task(session: Session, name: str) -> str | None:
