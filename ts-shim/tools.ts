@@ -6,8 +6,10 @@
  * of them a session has, its project's switches say (switches.ts).
  */
 
+import type { ImageContent } from "@earendil-works/pi-ai";
 import type { ExtensionAPI, ToolDefinition } from "@earendil-works/pi-coding-agent";
 import { confirmed } from "./confirming.ts";
+import { isImage } from "./context/answer.ts";
 import { isRecord } from "./context/messages.ts";
 import { ErrorCode } from "./engine/protocol.ts";
 import { within } from "./engine/wait.ts";
@@ -53,7 +55,7 @@ export function registerTools(
       async execute(id, input, signal, _onUpdate, ctx) {
         const answer = await callTool(shim, { id, tool: spec.name, input }, signal);
         const text = (await confirmed(answer.questions, shim, ctx)) ?? answer.text;
-        return { content: [{ type: "text", text }], details: answer.details };
+        return { content: [{ type: "text", text }, ...answer.images], details: answer.details };
       },
     });
   }
@@ -63,7 +65,7 @@ async function callTool(
   shim: Shim,
   call: { id: string; tool: string; input: unknown },
   signal: AbortSignal | undefined,
-): Promise<{ text: string; details: unknown; questions: unknown }> {
+): Promise<{ text: string; images: ImageContent[]; details: unknown; questions: unknown }> {
   if (shim.isOff()) throw new Error(OFF);
   try {
     const result = await askEngine(shim, call, signal);
@@ -72,7 +74,8 @@ async function callTool(
     // `details` holds the engine's decision. It reads it back from the message list, so that the
     // decision follows the branch on which the call was made.
     const { text, details, questions } = result;
-    return { text, details: details ?? {}, questions };
+    const images = Array.isArray(result.images) ? result.images.filter(isImage) : [];
+    return { text, images, details: details ?? {}, questions };
   } catch (error) {
     if (error instanceof RpcError && error.code === ErrorCode.tool) throw new Error(error.message);
     if (error instanceof AbortedError) throw error;

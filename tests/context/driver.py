@@ -252,7 +252,7 @@ class Host(SimulatedHost):
             "role": "toolResult",
             "toolCallId": id,
             "toolName": tool,
-            "content": [{"type": "text", "text": answer["text"]}],
+            "content": [{"type": "text", "text": answer["text"]}, *answer.get("images", [])],
             "details": answer["details"],
             "isError": False,
         }

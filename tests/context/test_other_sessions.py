@@ -7,7 +7,7 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
-from context.scenes import ask, bash, context_tool, use
+from context.scenes import ask, bash, context_tool, finish, use
 from foredeck.context.state.nicknames import give_nickname
 from foredeck.errors import ToolError
 from foredeck.model.compactions import CompactionDocument
@@ -78,7 +78,7 @@ def test_what_this_session_never_had_cannot_be_put_away(host: Host, tool: str) -
 def test_a_chat_reads_as_it_was_said(host: Host) -> None:
     shown = context_tool(host, "c1", "activate", "chat:other").text(2)
     assert shown.startswith("--- user\nGo on.\n")
-    assert '--- toolcall @5 tool=bash args="run other-bash" status=ok' in shown
+    assert '--- toolcall other-bash tool=bash args="run other-bash" status=ok' in shown
     assert host.state.branch.sets.active == {3}
 
 
@@ -108,17 +108,37 @@ def test_turns_of_a_chat(other: Host, new_host: NewHost) -> None:
     mine = new_host(session="mine")
     ask(mine)
     shown = context_tool(mine, "c1", "activate", "chat:other turns 2").text(2)
-    assert shown.startswith("--- user\nAnd then?\n--- toolcall @")
+    assert shown.startswith("--- user\nAnd then?\n--- toolcall second tool=bash")
     assert "other-bash" not in shown
     with pytest.raises(ToolError, match="There are no turns 7-9 in @3"):
         mine.tool("c2", "activate", id="@3 turns 7-9")
+
+
+def test_handles_in_a_chat_are_ours_or_say_whose_they_are(other: Host, new_host: NewHost) -> None:
+    context_tool(other, "again", "activate", "@3")
+    finish(other, "See @5 and @3.")
+    ask(other, "And @4?")
+    finish(other)
+    ask(other)
+    other.close()
+    mine = new_host(session="mine")
+    ask(mine)
+    context_tool(mine, "c1", "activate", "other-bash")
+    shown = mine.tool("c2", "activate", id="chat:other turns 1-3")["content"][0]["text"]
+    first, rest = shown.split("\n", 1)
+    assert first == "[foredeck] Said in session other: what is @12 there is other:@12 here."
+    assert '--- toolcall @3 tool=bash args="run other-bash" status=ok' in rest
+    assert "--- toolcall other-read tool=read" in rest
+    assert "See @5 and @3." in rest
+    meant = mine.tool("c3", "activate", id="other:@5")["details"]["foredeck"]
+    assert (meant["object"], meant["ordinal"]) == ("other-bash", 3)
 
 
 def test_chat_that_was_compacted(other: Host, new_host: NewHost) -> None:
     compacted = CompactionDocument(
         id="compaction:other:1",
         session="other",
-        content="What was done.",
+        content="What was done with @3.",
         first_turn=1,
         last_turn=2,
         turns=[[1, "--- turn 1"], [2, "--- turn 2"]],
@@ -129,7 +149,9 @@ def test_chat_that_was_compacted(other: Host, new_host: NewHost) -> None:
     other.close()
     mine = new_host(session="mine")
     ask(mine)
-    assert context_tool(mine, "c1", "activate", compacted.id).text(2) == "What was done."
+    whose = "[foredeck] Said in session other: what is @12 there is other:@12 here."
+    said = context_tool(mine, "c1", "activate", compacted.id).text(2)
+    assert said == f"@3\n{whose}\nWhat was done with @3."
     assert context_tool(mine, "c2", "activate", "@3 turns 2").text(4) == "--- turn 2"
 
 

@@ -313,10 +313,38 @@ def test_a_listing_that_ended_before_a_read_does_not_hide_what_the_read_found(
     assert said(work.host, "activate", "a.bin") == "@3 has no content to show: it is not text."
 
 
-def test_an_image_has_no_text_to_bring_back(host: Host) -> None:
+def test_an_image_that_is_in_view_is_not_brought_again(host: Host) -> None:
     ask(host)
     use(host, "i", "read", [image()], path="a.png")
-    assert said(host, "activate", "i").startswith("@4 has no content to show")
+    assert said(host, "activate", "i") == "@4 stands above."
+
+
+def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
+    ask(host)
+    shot = [{"type": "text", "text": TEXT}, image()]
+    use(host, "i", "screenshot", shot, page="/")
+    use(host, "o", "screenshot", [image(), image("bm90IGFuIGltYWdl")], page="/other")
+    for number in range(3):
+        finish(host)
+        ask(host, f"Turn {number}")
+    finish(host)
+    host.wait(600)
+    sent = ask(host)
+    assert [sent.text(index).split(" ")[:2] for index in (2, 4)] == [
+        ["toolcall_ref", "id=@3"],
+        ["toolcall_ref", "id=@4"],
+    ]
+    assert host.tool("t", "activate", id="@3")["content"] == shot
+    assert host.tool("u", "activate", id="@4")["content"] == [
+        {
+            "type": "text",
+            "text": "An image of it is no PNG, JPEG, GIF or WebP: run the tool of @4 again to see "
+            "more.",
+        },
+        image(),
+    ]
+    context_tool(host, "v", "activate", "@3")
+    assert said(host, "activate", "@3") == "@3 stands above."
 
 
 # deactivate

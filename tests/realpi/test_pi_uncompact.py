@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from foredeck.accounting.account import AccountingMethod
+from foredeck.accounting.bookkeeping import account_of
+from foredeck.accounting.stored import StoredCalls
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
-from observed import answered, assert_stable, messages, notified, results, stored
+from observed import answered, assert_stable, messages, notified, results, session_of, stored
 from test_pi_compaction import SMALL, TALK, compactions, handle
 from test_pi_interactive import ask
 
@@ -158,12 +161,21 @@ def test_calls_of_choice_give_way_to_a_summary_and_come_back(
         assert stays in without.request.text
     assert f"First. {TALK}".strip() in results(found)[-1]
     assert_stable([without, found])
+    rpc.command("/foredeck why @3")
+    assert notified(rpc)[-1].endswith(
+        f"It left with the chat for which the summary {handle(pi)} stands. "
+        "activate @3 brings it back."
+    )
     rpc.command("/foredeck uncompact")
     rpc.prompt("And back.")
     assert model.violations == []
     assert taken_back(pi) == [True]
     back = answered(model)[-1]
     assert messages(back)[: len(messages(before))] == messages(before)
+    with stored(pi) as store:
+        method = AccountingMethod("ideal")
+        lost = account_of(StoredCalls(store, session_of(store)), method).lost
+    assert set(lost) == {"compact or uncompact"}
 
 
 def test_calls_that_cannot_be_put_away_are_refused_in_words(worked: tuple[Any, Any]) -> None:

@@ -6,6 +6,7 @@
  * falls back.
  */
 
+import type { ImageContent } from "@earendil-works/pi-ai";
 import type { Answer, EditBlock, NoticeLevel } from "../engine/protocol.ts";
 import { type EditBook, isKeep } from "./edits.ts";
 import { type Block, blocksOf, callIds, type HostMessage, isRecord } from "./messages.ts";
@@ -96,14 +97,20 @@ function checkBlock(value: unknown, role: string, where: string): Block {
   const isAssistant = role === "assistant";
   if (isRecord(value)) {
     if (value.type === "text" && typeof value.text === "string") return value as Block;
-    if (!isAssistant && value.type === "image" && isImage(value)) return value as Block;
+    if (!isAssistant && isImage(value)) return value as Block;
     if (isAssistant && value.type === "toolCall" && isToolCall(value)) return value as Block;
   }
   throw new BadAnswerError(`${where} holds a block that does not belong in a ${role} message`);
 }
 
-function isImage(value: Record<string, unknown>): boolean {
-  return typeof value.data === "string" && typeof value.mimeType === "string";
+/** Whether a block of the engine's is an image that Pi can send. */
+export function isImage(value: unknown): value is ImageContent {
+  return (
+    isRecord(value) &&
+    value.type === "image" &&
+    typeof value.data === "string" &&
+    typeof value.mimeType === "string"
+  );
 }
 
 function isToolCall(value: Record<string, unknown>): boolean {

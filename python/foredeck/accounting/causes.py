@@ -21,6 +21,7 @@ Cause = Literal[
     "system prompt or tools",
     "host edit: compaction",
     "host edit: branch",
+    "compact or uncompact",
     "another extension",
     "rebase: free",
     "rebase: paid",
@@ -63,12 +64,17 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
     """Who changed the host's list from message `index` on.
 
     A message of another extension has no entry in the host's session file, or changes while its
-    entry stays the same; a branch or a compaction brings other entries.
+    entry stays the same; a branch or a compaction brings other entries. What `/foredeck compact
+    --calls` and `uncompact` put in has none either.
     """
-    if "compactionSummary" in call.roles[: index + 1]:
-        return "host edit: compaction"
     old = last.keys[index] if index < len(last.keys) else None
     new = call.keys[index] if index < len(call.keys) else None
+    was, now = _summary_at(last, index), _summary_at(call, index)
+    back = was == "host" and new is not None and new.entry is None
+    if back or "ours" in (was, now):
+        return "compact or uncompact"
+    if now == "host":
+        return "host edit: compaction"
     if old is not None and new is not None and old.entry is not None and old.entry == new.entry:
         return "another extension"
     entries = any(key.entry is not None for key in (*last.keys, *call.keys))
@@ -77,6 +83,15 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
     ):
         return "another extension"
     return "host edit: branch"
+
+
+def _summary_at(call: StoredCall, index: int) -> Literal["host", "ours"] | None:
+    """Whether a summary stands there in the list: the host's, or one for calls that the user has
+    had compacted."""
+    message = call.messages[index] if index < len(call.messages) else {}
+    if message.get("role") == "compactionSummary":
+        return "host"
+    return "ours" if message.get("customType") == "foredeck" else None
 
 
 def _is_injected(

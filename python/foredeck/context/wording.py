@@ -294,6 +294,23 @@ def images_left_out(count: int) -> str:
     return f"[foredeck] {subject} left out here: the context window is too small."
 
 
+def images_not_here(count: int) -> str:
+    """Ends what `activate` answers where the host's tool results are text alone."""
+    subject = "Its image is" if count == 1 else f"Its {count} images are"
+    return f"{subject} stored, but cannot be shown here: open the file, or run the tool again."
+
+
+def handles_of(session: str) -> str:
+    """Stands before a text of another session's, in which handles stand for its own objects."""
+    return f"[foredeck] Said in session {session}: what is @12 there is {session}:@12 here."
+
+
+def images_unknown(ordinal: int, count: int) -> str:
+    """`activate` on a result with images of no kind that a model can be sent."""
+    subject = "An image of it is" if count == 1 else f"{count} images of it are"
+    return f"{subject} no PNG, JPEG, GIF or WebP: run the tool of @{ordinal} again to see more."
+
+
 def summary_heading(span: str, ordinal: int) -> str:
     """First line of a summary that foredeck writes; `span`: which turns it covers."""
     return (

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from foredeck.config import load_config
+from foredeck.context.wording import images_not_here
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.definitions import definitions
@@ -182,7 +183,10 @@ class ContextManager:
         except ToolError as error:
             return self._format.result(use, str(error), failed=True)
         self._messages.details[use.id] = made["details"]
-        return self._format.result(use, made["text"], failed=False)
+        text = made["text"]
+        if images := len(made.get("images", ())):
+            text += f"\n{images_not_here(images)}"
+        return self._format.result(use, text, failed=False)
 
     def observed(self, use: ToolRequest, text: str, *, failed: bool = False) -> dict[str, Any]:
         """Say that one of the loop's tools has run, right after it; its result, to be appended.

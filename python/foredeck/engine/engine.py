@@ -302,7 +302,10 @@ class Engine:
                 return with_tasks(answer, opened) if about_tasks else answer
             tools = ContextTools(opened.session, max_chars=self._config.limits.activate_chars)
             made = tools.run(params.tool, params.input, params.id)
-        return {"text": made.text, "details": {"foredeck": made.decision}}
+        result: ToolCallResult = {"text": made.text, "details": {"foredeck": made.decision}}
+        if made.images:
+            result["images"] = made.images
+        return result
 
     def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
         """A tool that may write files is about to run: whether it may, and what it may write; or

@@ -343,10 +343,12 @@ class MemoryQuestion(TypedDict):
 
 
 class ToolCallResult(TypedDict):
-    """The text for the model, and the details that the host keeps on the tool's result."""
+    """The text for the model with the images that follow it, and the details that the host keeps on
+    the tool's result."""
 
     text: str
     details: JsonObject
+    images: NotRequired[list[JsonObject]]
     tasks: NotRequired[TaskStatus]
     questions: NotRequired[list[MemoryQuestion]]
 

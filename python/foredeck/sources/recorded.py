@@ -101,6 +101,8 @@ class RecordedSource:
             reported = self._reported(event, touch.role, id, pending)
             if reported is not None:
                 found[id] = _content(place, touch.role, before, reported, event.tool)
+            elif touch.role == "read" and self._is_outdated(event, id, pending):
+                found[id] = Sighting(place.path, id, "read", None, before.head, "unreachable")
             else:
                 found[id] = _name_only(place, touch.role, before)
         return list(found.values())
@@ -144,6 +146,13 @@ class RecordedSource:
         text = self._text(id, pending)
         edited = None if text is None else apply_edits(text, edits_of(event.input))
         return None if edited is None else _Reported("text", edited)
+
+    def _is_outdated(self, event: ToolEvent, id: str, pending: Pending) -> bool:
+        """Whether a read shows lines that the text known of its file does not have."""
+        shown, text = parse_read_range(event.input, event.text), self._text(id, pending)
+        if event.is_error or shown is None or text is None:
+            return False
+        return shown.text.strip("\n") not in text
 
     def _text(self, id: str, pending: Pending) -> str | None:
         document = pending.get(id) or self._store.get(id, FileDocument)

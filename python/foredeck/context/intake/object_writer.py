@@ -14,8 +14,8 @@ from foredeck.context.intake.toolcalls import (
     make_toolcall,
     objects_among,
     put_in_place,
+    reads_file,
     see_file,
-    shows_file,
 )
 from foredeck.context.intake.toolround import ToolRound
 from foredeck.context.messages.items import Item, ToolUse
@@ -189,7 +189,7 @@ class ObjectWriter:
         entry = session.see_head(head, item.call_id)
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
-        pin = head.fields.get("file_pin")
+        pin = _pin_with_text(head)
         file = session.index.by_object.get(pin["object"]) if pin else None
         text_hash = hash_text(item.text)
         if pin is None or file is None:
@@ -212,7 +212,9 @@ class ObjectWriter:
         sightings = observed.sightings
         files = [see_file(session, sighting, observed.token) for sighting in sightings]
         among = zip(files, sightings, strict=True)
-        shown = next((file for file, sighting in among if shows_file(item, sighting)), None)
+        shown = next((file for file, sighting in among if reads_file(item, sighting)), None)
+        if shown is not None and shown.newest.text_hash is None:
+            shown = None  # only the result has what was read
         if head is not None:
             return _ResultEntries(self._in_its_place(head, call, is_ours=True), files, shown)
         document = make_toolcall(
@@ -263,7 +265,7 @@ class ObjectWriter:
                 as_left = newest is not None and newest.token == file.token
                 if as_left and head.fields["tool"] in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])
-        pin = head.fields.get("file_pin") or {}
+        pin = _pin_with_text(head) or {}
         is_ours = head.fields.get("turn_ref") == turn_id(session.id, session.turns)
         entry = self._in_its_place(head, call, is_ours=is_ours)
         return _ResultEntries(entry, [*files.values()], files.get(pin.get("object") or ""))
@@ -293,3 +295,10 @@ class ObjectWriter:
                     entry.ordinal, decision.get("version"), decision.get("text_hash")
                 )
         return ResultObject()
+
+
+def _pin_with_text(head: Head) -> dict[str, Any] | None:
+    """The file version that a stored result shows, where it has a text. Of a file that is too large
+    or out of reach only the result has what was read, and is what brings it back."""
+    pin: dict[str, Any] | None = head.fields.get("file_pin")
+    return pin if pin is not None and pin.get("text_hash") is not None else None

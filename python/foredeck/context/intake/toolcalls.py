@@ -160,7 +160,7 @@ def objects_among(sightings: Sequence[Sighting]) -> list[Sighting]:
     return [s for s in sightings if s.document is not None or s.head is not None]
 
 
-def shows_file(item: Item, sighting: Sighting) -> bool:
+def reads_file(item: Item, sighting: Sighting) -> bool:
     """Whether a result is the sighted file's text, and not an image, an error or a listing."""
     if sighting.role != "read" or item.failed or item.has_image:
         return False
@@ -172,7 +172,7 @@ def _file_pin(
 ) -> dict[str, Any] | None:
     """For a read: exactly which version of the file was current, as fields of a `VersionRef`."""
     for sighting in sightings:
-        if shows_file(item, sighting):
+        if reads_file(item, sighting):
             version = _version(sighting, token)
             ordinal = session.index.version_of(sighting.object_id, version.get("content_hash"))
             return {"object": sighting.object_id, "version": ordinal, **version}

@@ -20,6 +20,9 @@ HEADER_CHARS = (64, 4096, 4 * 65_536)
 metadata."""
 
 
+_BEGINS = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8", "gif": b"GIF8"}
+
+
 class Pixels(NamedTuple):
     """Size of an image."""
 
@@ -62,6 +65,16 @@ def _google(size: Pixels) -> int:
     return 258 * math.ceil(size.width / 768) * math.ceil(size.height / 768)
 
 
+def image_block(raw: bytes) -> dict[str, Any] | None:
+    """The content block of a PNG, JPEG, GIF or WebP file; None for anything else."""
+    webp = raw.startswith(b"RIFF") and raw[8:12] == b"WEBP"
+    kind = "webp" if webp else next((k for k, begins in _BEGINS.items() if raw.startswith(begins)), "")
+    if not kind:
+        return None
+    data = base64.b64encode(raw).decode()
+    return {"type": "image", "data": data, "mimeType": f"image/{kind}"}
+
+
 def pixels_of(data: str) -> Pixels | None:
     """Size of a PNG, JPEG, GIF or WebP file given as base64; None for anything else."""
     for length in HEADER_CHARS:
@@ -76,13 +89,13 @@ def pixels_of(data: str) -> Pixels | None:
 
 def _size(raw: bytes) -> Pixels | None:
     """From a file's first bytes; an error where they are too few."""
-    if raw.startswith(b"\x89PNG\r\n\x1a\n"):
+    if raw.startswith(_BEGINS["png"]):
         return Pixels(*struct.unpack(">II", raw[16:24]))
     if raw.startswith((b"GIF87a", b"GIF89a")):
         return Pixels(*struct.unpack("<HH", raw[6:10]))
     if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
         return _webp(raw)
-    return _jpeg(raw) if raw.startswith(b"\xff\xd8") else None
+    return _jpeg(raw) if raw.startswith(_BEGINS["jpeg"]) else None
 
 
 def _webp(raw: bytes) -> Pixels | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -80,9 +80,10 @@ class Session:
     """Harness and file that its messages are read from, where that is an old history."""
     compactions: dict[str, Fields] = field(default_factory=dict)
     """What was compacted, by id, oldest first; without its turns."""
-    chat_text: Callable[[str, int, Slice | None], str] = lambda _session, _turns, _asked: ""
-    """`chat_text(session, turns, asked)`: the first `turns` turns of a stored session's chat, as
-    the host's adapter writes them; `asked`: only these user turns, or messages."""
+    chat_text: Callable[[str, int, Slice | None, Mapping[str, int]], str] = lambda *_: ""
+    """`chat_text(session, turns, asked, handles)`: the first `turns` turns of a stored session's
+    chat, as the host's adapter writes them; `asked`: only these user turns, or messages; `handles`:
+    those to write for objects, all others go by their ids."""
     open_graph: Callable[[], AbstractContextManager[Graph]] | None = None
     """The graph of the store, up to date, for one question; None where nobody keeps one."""
     notify: Callable[[str], None] = lambda _text: None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.parts import GONE, PieceRef
 from foredeck.context.policies.policy import Policy
@@ -9,7 +11,11 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.session import Session
 from foredeck.context.status import short
+from foredeck.context.window.compactions import by_summary
+from foredeck.context.wording import handle
 from foredeck.model.calls import CallRecord
+from foredeck.model.documents import Fields
+from foredeck.model.records import call_id
 
 REASONS: dict[str, str] = {
     "cold": "the provider's cache had expired, so rewriting cost nothing extra",
@@ -98,7 +104,32 @@ def _gone(session: Session, ordinal: int) -> str:
             if row.subject == ordinal and row.form in ("reference", "folded"):
                 at = f"call {record.ordinal}{_reason(record)}"
                 return f"It was folded at {at}. activate @{ordinal} brings it back."
+    for compaction in _compactions_in_view(session):
+        if _was_shown(session, ordinal, compaction["call"]):
+            name = handle(session.index.by_object[compaction["id"]])
+            return (
+                f"It left with the chat for which the summary {name} stands. "
+                f"activate @{ordinal} brings it back."
+            )
     return f"It was never in this branch's prompt. activate @{ordinal} brings it in."
+
+
+def _compactions_in_view(session: Session) -> Iterator[Fields]:
+    """The compactions whose summaries stand in the chat, each with those before it, newest first.
+    Where they cover messages, the call records of these are on another branch."""
+    items = session.branch.conversation.items
+    texts = [item.blocks[0].get("text") for item in items if item.kind == "context" and item.blocks]
+    ids = [by_summary(session, str(text)) for text in reversed(texts)]
+    for id in ids:
+        while id is not None and (fields := session.compactions.get(id)) is not None:
+            yield fields
+            id = fields.get("previous")
+
+
+def _was_shown(session: Session, ordinal: int, call: int) -> bool:
+    """Whether an object was in the prompts of the branch of a call, in whatever form."""
+    chain = session.log.chain(call_id(session.id, call), session.load_record)
+    return any(row.subject == ordinal for record in chain for row in record.parts)
 
 
 def _decisions(session: Session) -> list[str]:

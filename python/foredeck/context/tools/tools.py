@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.context import wording
 from foredeck.context.intake.context_tools import apply_decision
 from foredeck.context.intake.reconcile import PATIENCE_S, look_again, read_listed
 from foredeck.context.intake.renames import renamed
+from foredeck.context.messages.images import image_block
+from foredeck.context.messages.items import Block
+from foredeck.context.messages.parts import apply_recipe
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
 from foredeck.context.state.handles import Wanted, resolve
@@ -41,6 +44,8 @@ class ToolAnswer:
 
     text: str
     decision: dict[str, Any]
+    images: list[Block] = field(default_factory=list)
+    """Blocks that follow the text."""
 
 
 class ContextTools:
@@ -140,6 +145,8 @@ class ContextTools:
         content = content_of(self._session, wanted)
         if wanted.is_part and content.text is not None:
             return self._part(op, wanted, content)
+        if content.images:
+            return self._with_images(op, entry, content)
         if content.text is None:
             text = wording.no_content(entry.ordinal, content.why)
             # What is asked of a renamed file is for its new handle. What has no text is listed, and
@@ -158,6 +165,23 @@ class ContextTools:
             return self._beginning(op, entry, content)
         text = content.text or wording.empty(entry.ordinal)
         return ToolAnswer(text, _decision(op, entry, content, form="full"))
+
+    def _with_images(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
+        """A result with its images, unless they can be seen already."""
+        conversation = self._session.branch.conversation
+        for index in conversation.holders.get(entry.ordinal, ()):
+            sent = apply_recipe(conversation.parts[index].blocks, conversation.items[index].blocks)
+            if sum(block.get("type") == "image" for block in sent) >= len(content.images):
+                text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
+                return ToolAnswer(text, _decision(op, entry, content, form="visible"))
+        found = [image_block(self._session.store.blob(address)) for address in content.images]
+        images = [block for block in found if block is not None]
+        text = (content.text or "")[: self._max_chars]
+        lines = [text] if text else []
+        if len(images) < len(found):
+            lines.append(wording.images_unknown(entry.ordinal, len(found) - len(images)))
+        lines = lines or [wording.handle(entry.ordinal)]
+        return ToolAnswer("\n".join(lines), _decision(op, entry, content, form="full"), images)
 
     def _read_if_listed(self, entry: Entry) -> None:
         """A file that is known by its name alone is read, as the model's `read` would do."""

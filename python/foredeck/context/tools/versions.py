@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
+from foredeck.context import wording
 from foredeck.context.intake.renames import renamed
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
@@ -26,7 +28,7 @@ from foredeck.model.records import SAME_TRANSACTION
 
 WHY_NO_CONTENT = {
     "binary": "it is not text",
-    "huge": "it is too large",
+    "huge": "it is too large; read it with offset and limit",
     "listed": "it was only listed; it cannot be reached from here",
     "deleted": "it was deleted; an older version may be had, such as v1",
     "unreadable": "it cannot be read",
@@ -34,6 +36,9 @@ WHY_NO_CONTENT = {
     "pointer": "it is only pointed to, and nothing is fetched; read it with a tool of yours",
     "session": "what was said in it is its chat (chat:ID)",
 }
+
+_HANDLE_SAID = re.compile(r"(?<![\w@:.])(?<!^--- toolcall )(?<! in )@\d+\b", re.MULTILINE)
+"""A handle that is not the one of a call in a chat, which is this session's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,8 @@ class Content:
     text_hash: str | None
     version: int
     why: str = ""
+    images: tuple[str, ...] = ()
+    """Addresses of the blobs with its images, of a tool's result."""
 
 
 def content_of(session: Session, wanted: Wanted) -> Content:
@@ -88,14 +95,17 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
         if chat is None:
             raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
         turns = turns_of(chat, part.first, part.last, session.store.blob)
+        turns = _with_owner(session, chat.session, turns)
         return Content(turns, None, entry.newest.version)
     whole = content_of(session, replace(wanted, slice=None))
     text = whole.text
     if chat is not None:
         text = turns_of(chat, chat.first_turn, chat.last_turn, session.store.blob)
-    if text is None or part.first > len(text) or part.last < part.first:
-        length = 0 if text is None else len(text)
-        raise ToolError(f"@{entry.ordinal} has {length:,} characters.")
+    if text is None:
+        why = "it is an image" if whole.images else whole.why
+        raise ToolError(wording.no_content(entry.ordinal, why))
+    if part.first > len(text) or part.last < part.first:
+        raise ToolError(f"@{entry.ordinal} has {len(text):,} characters.")
     return Content(text[max(0, part.first - 1) : part.last], None, whole.version)
 
 
@@ -121,15 +131,27 @@ def _turns_stored(session: Session, entry: Entry, part: Slice) -> Content:
     """Turns of a stored session's chat, or messages of it, on whichever of its branches."""
     head = session.workspace.head(entry.object)
     count = 0 if head is None else head.fields["turn_count"]
-    text = session.chat_text(_session_of(entry.object), count, part)
+    text = _chat_text(session, entry.object, count, part)
     if not text:
         asked = f"{part.unit}s {part.first}-{part.last}"
         raise ToolError(f"There are no {asked} in @{entry.ordinal}.")
     return Content(text, None, entry.newest.version)
 
 
-def _session_of(chat: str) -> str:
-    return chat.removeprefix(chat_id(""))
+def _chat_text(session: Session, chat: str, count: int, asked: Slice | None = None) -> str:
+    """A chat with its calls under this session's handles; those that it has none for by their ids.
+    Empty where there are no such turns."""
+    owner = chat.removeprefix(chat_id(""))
+    return _with_owner(session, owner, session.chat_text(owner, count, asked, session.index.by_object))
+
+
+def _with_owner(session: Session, owner: str, text: str) -> str:
+    """A text of a session's, with a line on what its handles mean here, where that is another one:
+    what was said stays word for word."""
+    is_ours = owner in (session.id, *session.ancestors)
+    if is_ours or _HANDLE_SAID.search(text) is None:
+        return text
+    return f"{wording.handles_of(owner)}\n{text}"
 
 
 def _chosen(session: Session, wanted: Wanted) -> tuple[Document | None, int]:
@@ -169,9 +191,13 @@ def _content(session: Session, document: Document | None, version: int) -> Conte
         return Content(None, None, version, "it is not stored")
     text, fields = document.content, document.model_extra or {}
     if document.type == "chat":
-        text = session.chat_text(_session_of(document.id), fields["turn_count"], None)
-    if text is None:
+        text = _chat_text(session, document.id, fields["turn_count"])
+    if document.type == "compaction" and text is not None:
+        text = _with_owner(session, fields["session"], text)
+    images = tuple(fields.get("images") or ())
+    if text is None and not images:
         by_type = document.type in ("session", "pointer")
         state = document.type if by_type else str(fields.get("state") or "")
         return Content(None, None, version, WHY_NO_CONTENT.get(state, "it has none"))
-    return Content(text, hash_text(text), version)
+    text_hash = None if text is None else hash_text(text)
+    return Content(text, text_hash, version, images=images)

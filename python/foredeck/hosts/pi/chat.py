@@ -6,7 +6,7 @@ For people and for storage; a model sees messages, never this text.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from foredeck.hosts.pi.inherited import Inherited, inherited_turns
@@ -18,10 +18,17 @@ from foredeck.model.records import turn_id
 from foredeck.store.protocol import Head, Store
 
 
-def render_chat(store: Store, session: str, turns: int, asked: Slice | None = None) -> str:
+def render_chat(
+    store: Store,
+    session: str,
+    turns: int,
+    asked: Slice | None = None,
+    handles: Mapping[str, int] | None = None,
+) -> str:
     """What a session inherited as a fork, then the first `turns` turns of its own, over all its
     branches, in the order of their making. `asked`: only what belongs to these turns of the user,
-    or these messages, which are numbered as the session's own turns are.
+    or these messages, which are numbered as the session's own turns are. `handles`: by object,
+    those of the session that reads it, where that is another one.
 
     `--- user`, `--- assistant`, `--- thinking` and other roles head a section; a tool call is one
     line: `--- toolcall @12 tool=bash args="ls -la" status=ok`. Those that it has made itself follow
@@ -37,7 +44,8 @@ def render_chat(store: Store, session: str, turns: int, asked: Slice | None = No
         heads = [head for head in heads if head.fields["user_turn"] in asked]
     calls = [call for head in heads for call in head.fields["toolcall_ids"]]
     nested = _nested(store, {session, *(head.fields["session"] for head in inherited.turns)})
-    chat = _Chat(store, _handles(store, session), store.heads(calls), nested)
+    handles = _handles(store, session) if handles is None else handles
+    chat = _Chat(store, handles, store.heads(calls), nested)
     lines = [line for head in heads for line in chat.turn(head)]
     if asked is None:
         lines = [*_missing(inherited), *lines]
@@ -117,7 +125,7 @@ class _Chat:
     def __init__(
         self,
         store: Store,
-        handles: dict[str, int],
+        handles: Mapping[str, int],
         calls: dict[str, Head],
         nested: dict[str, list[Head]],
     ) -> None:

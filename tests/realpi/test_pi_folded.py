@@ -1,0 +1,91 @@
+"""Whatever was folded in the real Pi comes back by the handle that stands in its place."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
+from foredeck_bench.scripted.steps import Step
+from harness import Pi, one_version
+from observed import answered, errors, last_result
+from pictures import png
+
+LINE = "entry {}: nothing of note has happened since then, and nobody has asked for more of it\n"
+LOG = "".join(LINE.format(n) for n in range(60_000))
+"""Some 5 MB."""
+NO_COMPACTION = {"compaction": {"enabled": False}}
+FILLING = [call("bash", command=f"seq -f 'output {n} of %.0f, which is long enough' 400") for n in range(9)]
+
+
+def folded_ids(request: ModelRequest, tool: str) -> list[str]:
+    """The handles of the folded results of a tool."""
+    found: list[str] = re.findall(rf"toolcall_ref id=(@\d+) tool={tool} ", request.text)
+    return list(dict.fromkeys(found))
+
+
+def run(pi: Pi, first: list[Step], back: Step, **environment: str) -> ScriptedModel:
+    """Play these steps and then so many others that they are folded; then `back`."""
+    model = pi.serve(
+        [*first, *FILLING, back, "done"],
+        context_window=32_000,
+        settings=NO_COMPACTION,
+    )
+    ended = pi.print("go", foredeck=True, environment=environment)
+    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    assert errors(model.requests[-1]) == []
+    return model
+
+
+@one_version
+def test_a_part_of_a_log_of_five_megabytes(pi: Pi) -> None:
+    (pi.repo / "big.log").write_text(LOG)
+    read = call("read", path="big.log", offset=40_000, limit=100)
+
+    def bring(request: ModelRequest) -> Step:
+        (handle,) = folded_ids(request, "read")
+        return call("activate", id=handle)
+
+    model = run(pi, [read], bring)
+    shown = "".join(LINE.format(n) for n in range(39_999, 40_099))
+    assert shown not in answered(model)[-2].request.text
+    assert shown.rstrip("\n") in last_result(model.requests[-1])
+
+
+@one_version
+def test_a_part_of_a_file_that_only_a_container_has(pi: Pi) -> None:
+    """For foredeck the folder is out of reach: it knows what the tools have said."""
+    inside = pi.repo.parent / "inside"
+    inside.mkdir()
+    (inside / "a.log").write_text(LOG[:1_000_000])
+    read = call("read", path=str(inside / "a.log"), offset=500, limit=100)
+
+    def bring(request: ModelRequest) -> Step:
+        (handle,) = folded_ids(request, "read")
+        return call("activate", id=handle)
+
+    environment = {
+        "FOREDECK_SOURCES__SANDBOXED": "true",
+        "FOREDECK_SOURCES__FILESYSTEM_ID": "container",
+    }
+    model = run(pi, [read], bring, **environment)
+    shown = "".join(LINE.format(n) for n in range(499, 599))
+    assert shown not in answered(model)[-2].request.text
+    assert shown.rstrip("\n") in last_result(model.requests[-1])
+
+
+@one_version
+def test_an_image(pi: Pi) -> None:
+    picture = png(400)
+    (pi.repo / "shot.png").write_bytes(picture)
+    data = base64.b64encode(picture).decode()
+
+    def bring(request: ModelRequest) -> Step:
+        (handle,) = folded_ids(request, "read")
+        return call("activate", id=handle)
+
+    model = run(pi, [call("read", path="shot.png")], bring)
+    assert data not in str(answered(model)[-2].request.messages)
+    newest = model.requests[-1].request.messages[-1]
+    assert str(newest).count(data) == 1
+    assert "Read image file [image/png]" in last_result(model.requests[-1])
