@@ -15,7 +15,9 @@ LINE = "entry {}: nothing of note has happened since then, and nobody has asked 
 LOG = "".join(LINE.format(n) for n in range(60_000))
 """Some 5 MB."""
 NO_COMPACTION = {"compaction": {"enabled": False}}
-FILLING = [call("bash", command=f"seq -f 'output {n} of %.0f, which is long enough' 400") for n in range(9)]
+FILLING = [
+    call("bash", command=f"seq -f 'output {n} of %.0f, which is long enough' 400") for n in range(9)
+]
 
 
 def folded_ids(request: ModelRequest, tool: str) -> list[str]:

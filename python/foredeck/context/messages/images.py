@@ -68,7 +68,9 @@ def _google(size: Pixels) -> int:
 def image_block(raw: bytes) -> dict[str, Any] | None:
     """The content block of a PNG, JPEG, GIF or WebP file; None for anything else."""
     webp = raw.startswith(b"RIFF") and raw[8:12] == b"WEBP"
-    kind = "webp" if webp else next((k for k, begins in _BEGINS.items() if raw.startswith(begins)), "")
+    kind = (
+        "webp" if webp else next((k for k, begins in _BEGINS.items() if raw.startswith(begins)), "")
+    )
     if not kind:
         return None
     data = base64.b64encode(raw).decode()

@@ -142,7 +142,9 @@ def _chat_text(session: Session, chat: str, count: int, asked: Slice | None = No
     """A chat with its calls under this session's handles; those that it has none for by their ids.
     Empty where there are no such turns."""
     owner = chat.removeprefix(chat_id(""))
-    return _with_owner(session, owner, session.chat_text(owner, count, asked, session.index.by_object))
+    return _with_owner(
+        session, owner, session.chat_text(owner, count, asked, session.index.by_object)
+    )
 
 
 def _with_owner(session: Session, owner: str, text: str) -> str:
