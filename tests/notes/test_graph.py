@@ -424,6 +424,21 @@ def test_what_a_static_reference_means_stays_and_is_verified(vault: Vault) -> No
     assert expanded(id_of("/v/b.md")) == ("old", "")
     assert expanded(id_of("/v/d/c.md")) == (None, "@1 has no v9")
 
+    def said(path: str, **asked: Any) -> list[str | None]:
+        """The contents that the references in a file lead to."""
+        graph = graph_of(vault)
+        found = expand(vault.store, graph, [id_of(path)], budget=1000, **asked)
+        return [item.content for item in found if item.node.id != id_of(path)]
+
+    vault.write("/v/b.md", "[[a]], which was [[@1 v1]], and [[@1]]")
+    assert said("/v/b.md", depth=1) == said("/v/b.md", field="content") == ["new", "old"]
+    vault.move("/v/a.md", "/v/d/e/b.md")
+    assert said("/v/b.md", depth=1) == ["new", "old"]
+    vault.move("/v/b.md", "/v/Old Name.md")
+    assert said("/v/Old Name.md", field="content") == ["new", "old"]
+    vault.delete("/v/d/e/b.md")
+    assert said("/v/Old Name.md", depth=1) == said("/v/Old Name.md", field="content") == ["old"]
+
 
 def test_names_that_are_no_text_are_kept_apart(vault: Vault) -> None:
     vault.store.commit(Batch(puts=[document("/v/\udce4.md", "[[\udce4]] [[\ud83d]] #\udce4")]))

@@ -45,7 +45,7 @@ def expand(
     selection: Selection = EVERYTHING,
     field: str | None = None,
 ) -> list[Expanded]:
-    """The objects, then what they refer to, the nearest first; each once.
+    """The objects, then what they refer to, the nearest first; each version of them once.
 
     With `field` only what the references in that field of theirs lead to, and what is `depth`
     references further, in place of the objects themselves: `file_refs` of a tool call,
@@ -61,8 +61,12 @@ def expand(
     if field is not None:
         ring = [step for node, _, _ in ring for step in _in_field(store, graph, node, field)]
         ring = [step for step in ring if step[2] is None or _is_wanted(step[0], step[2], selection)]
+    shown: set[tuple[str, Token | None]] = set()
     for node, distance, edge in _reached(graph, ring, depth, selection):
-        text, token, note = _text(store, node, edge, content)
+        text, token, note, version = _text(store, node, edge, content)
+        if (node.id, version) in shown:
+            continue  # a static reference to what a dynamic one led to, or the other way round
+        shown.add((node.id, version))
         size = len(text or "")
         if size > left:
             text, note = None, f"{size:,} characters: over the budget"
@@ -75,20 +79,33 @@ def expand(
 def _reached(
     graph: Graph, start: Sequence[_Reached], depth: int, selection: Selection
 ) -> list[_Reached]:
-    """What references lead to, breadth first, in the order in which they are written."""
-    found: dict[str, _Reached] = {}
+    """What references lead to, breadth first, in the order in which they are written. A static
+    reference leads to the version that it names, whatever else leads to the object."""
+    found: dict[tuple[object, ...], _Reached] = {}
     for step in start:
-        found.setdefault(step[0].id, step)
-    ring = [node for node, _, _ in found.values()]
+        found.setdefault(_key(step[0], step[2]), step)
+    ring = list({node.id: node for node, _, _ in found.values()}.values())
     for distance in range(1, depth + 1):
         edges = [edge for node in ring for edge in graph.links(node.id)]
-        ring = []
+        known, ring = {node.id for node, _, _ in found.values()}, []
         for edge in edges:
             node = graph.node(edge.target)
-            if node is not None and node.id not in found and _is_wanted(node, edge, selection):
-                found[node.id] = (node, distance, edge)
-                ring.append(node)
+            if node is None or not _is_wanted(node, edge, selection):
+                continue
+            if (key := _key(node, edge)) not in found:
+                found[key] = (node, distance, edge)
+                if node.id not in known:
+                    known.add(node.id)
+                    ring.append(node)
     return list(found.values())
+
+
+def _key(node: Node, edge: Edge | None) -> tuple[object, ...]:
+    """What is reached but once: an object as it is now, or a version of it."""
+    if edge is None or not edge.reference.static:
+        return (node.id,)
+    pin = edge.pin or {}
+    return node.id, edge.reference.version, pin.get("token"), pin.get("content_hash")
 
 
 def _in_field(store: Store, graph: Graph, owner: Node, field: str) -> list[_Reached]:
@@ -132,21 +149,23 @@ def _is_wanted(node: Node, edge: Edge, selection: Selection) -> bool:
 
 def _text(
     store: Store, node: Node, edge: Edge | None, wanted: bool
-) -> tuple[str | None, Token | None, str]:
-    """Content, the version where a static reference fixed it, and why there is no content."""
+) -> tuple[str | None, Token | None, str, Token | None]:
+    """Content, the version where a static reference fixed it, why there is no content, and which
+    version it is in any case."""
     token = None
     try:
         pinned = None if edge is None else pinned_head(store, edge)
         token = None if pinned is None else pinned.token
         head = pinned or store.head(node.id)
         if head is None:
-            return None, token, "not stored"
+            return None, token, "not stored", None
         document = store.get(node.id, kind_of(head.type), head.token) if wanted else None
     except (Corrupt, Missing, NotAsRecorded) as error:
-        return None, token, str(error)
+        return None, token, str(error), Token(str(error))
     if document is None or document.content is None:
-        return None, token, str(head.fields.get("state") or "no text") if wanted else ""
-    return document.content, token, ""
+        why = str(head.fields.get("state") or "no text") if wanted else ""
+        return None, token, why, head.token
+    return document.content, token, "", head.token
 
 
 def as_markdown(found: Iterable[Expanded]) -> str:

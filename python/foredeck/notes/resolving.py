@@ -161,7 +161,8 @@ def _choose(
             continue
         if name.rank == Rank.HANDLE and name.text not in sessions:
             continue
-        if name.rank == Rank.EXACT:
+        if name.rank == Rank.EXACT or reference.static:
+            # A version is that of the object it was written for, wherever the file is by now.
             end = None if reference.static else ends.end(target)
             best[name.rank, False].add(target if end is None else end)
         elif (end := ends.end(target)) is not None:
@@ -194,13 +195,16 @@ class _Ends:
 
 
 def _sessions(db: sqlite3.Connection, rows: Iterable[ReferenceRow]) -> dict[int, frozenset[str]]:
-    """The sessions whose handles (`[[@12]]`) are meant in objects: all that have met the object;
-    in a chat its own."""
+    """The sessions whose handles (`[[@12]]`) are meant in objects: all that have met the object, by
+    whatever name it had; in a chat its own."""
     owners = sorted({row.owner for row in rows if row.reference.target.startswith("@")})
     found: dict[int, frozenset[str]] = {}
     if owners:
-        for target, session in db.execute(_SESSIONS, (Rank.HANDLE, json.dumps(owners))):
-            found[target] = found.get(target, frozenset()) | {loaded(session)}
+        names = {name: owner for owner in owners for name in came_from(db, [owner])}
+        met = db.execute(_SESSIONS, (Rank.HANDLE, json.dumps(sorted(names))))
+        for target, session in met:
+            owner = names[target]
+            found[owner] = found.get(owner, frozenset()) | {loaded(session)}
         for chat, id in db.execute(_CHATS, (json.dumps(owners),)):
             found[chat] = frozenset({str(loaded(id)).removeprefix(chat_id(""))})
     return found
