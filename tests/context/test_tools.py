@@ -330,10 +330,7 @@ def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
     finish(host)
     host.wait(600)
     sent = ask(host)
-    assert [sent.text(index).split(" ")[:2] for index in (2, 4)] == [
-        ["toolcall_ref", "id=@3"],
-        ["toolcall_ref", "id=@4"],
-    ]
+    assert [sent.text(n).split(":")[0] for n in (2, 4)] == ["@3 folded", "@4 folded"]
     assert host.tool("t", "activate", id="@3")["content"] == shot
     assert host.tool("u", "activate", id="@4")["content"] == [
         {

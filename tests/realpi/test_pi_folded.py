@@ -20,16 +20,17 @@ FILLING = [
 ]
 
 
-def folded_ids(request: ModelRequest, tool: str) -> list[str]:
-    """The handles of the folded results of a tool."""
-    found: list[str] = re.findall(rf"toolcall_ref id=(@\d+) tool={tool} ", request.text)
-    return list(dict.fromkeys(found))
+def bring(request: ModelRequest) -> Step:
+    """Ask for the first result by the handle of the line that stands in its place."""
+    folded = re.match(r"(@\d+) folded:", next(iter(request.results.values())))
+    assert folded is not None
+    return call("activate", id=folded[1])
 
 
-def run(pi: Pi, first: list[Step], back: Step, **environment: str) -> ScriptedModel:
-    """Play these steps and then so many others that they are folded; then `back`."""
+def run(pi: Pi, first: Step, **environment: str) -> ScriptedModel:
+    """Play this step and then so many others that it is folded; then bring it back."""
     model = pi.serve(
-        [*first, *FILLING, back, "done"],
+        [first, *FILLING, bring, "done"],
         context_window=32_000,
         settings=NO_COMPACTION,
     )
@@ -44,11 +45,7 @@ def test_a_part_of_a_log_of_five_megabytes(pi: Pi) -> None:
     (pi.repo / "big.log").write_text(LOG)
     read = call("read", path="big.log", offset=40_000, limit=100)
 
-    def bring(request: ModelRequest) -> Step:
-        (handle,) = folded_ids(request, "read")
-        return call("activate", id=handle)
-
-    model = run(pi, [read], bring)
+    model = run(pi, read)
     shown = "".join(LINE.format(n) for n in range(39_999, 40_099))
     assert shown not in answered(model)[-2].request.text
     assert shown.rstrip("\n") in last_result(model.requests[-1])
@@ -62,15 +59,11 @@ def test_a_part_of_a_file_that_only_a_container_has(pi: Pi) -> None:
     (inside / "a.log").write_text(LOG[:1_000_000])
     read = call("read", path=str(inside / "a.log"), offset=500, limit=100)
 
-    def bring(request: ModelRequest) -> Step:
-        (handle,) = folded_ids(request, "read")
-        return call("activate", id=handle)
-
     environment = {
         "FOREDECK_SOURCES__SANDBOXED": "true",
         "FOREDECK_SOURCES__FILESYSTEM_ID": "container",
     }
-    model = run(pi, [read], bring, **environment)
+    model = run(pi, read, **environment)
     shown = "".join(LINE.format(n) for n in range(499, 599))
     assert shown not in answered(model)[-2].request.text
     assert shown.rstrip("\n") in last_result(model.requests[-1])
@@ -82,11 +75,7 @@ def test_an_image(pi: Pi) -> None:
     (pi.repo / "shot.png").write_bytes(picture)
     data = base64.b64encode(picture).decode()
 
-    def bring(request: ModelRequest) -> Step:
-        (handle,) = folded_ids(request, "read")
-        return call("activate", id=handle)
-
-    model = run(pi, [call("read", path="shot.png")], bring)
+    model = run(pi, call("read", path="shot.png"))
     assert data not in str(answered(model)[-2].request.messages)
     newest = model.requests[-1].request.messages[-1]
     assert str(newest).count(data) == 1
