@@ -186,7 +186,36 @@ def test_a_field_of_references_is_expanded(vault: Path, capsys: Out) -> None:
     assert found[0]["content"].startswith("# Sea")
     further = asked(capsys, "expand", "Tides", "--field", "frontmatter", "--depth", "1")["objects"]
     assert names(further) == ["sea.md", "tides.md"]
-    assert asked(capsys, "expand", "Tides", "--field", "nothing")["objects"] == []
+    assert main(["expand", "Tides", "--field", "nothing"]) != 0
+    said = capsys.readouterr().err
+    assert "tides.md has no field 'nothing': it has " in said
+    assert "frontmatter" in said
+
+
+def test_a_link_to_a_field_means_what_is_in_it(vault: Path, capsys: Out) -> None:
+    (vault / "notes" / "std.md").write_text("# std::vector\n", encoding="utf-8")
+    (vault / "fields.md").write_text("[[Tides::frontmatter.parent]] [[std::vector]]", "utf-8")
+    asked(capsys, "index", str(vault))
+    found = asked(capsys, "expand", "fields.md", "--field", "content")["objects"]
+    assert [(item["title"], item["content"]) for item in found] == [
+        ("Tides", "[[Sea]]"),
+        ("std::vector", "# std::vector\n"),
+    ]
+    assert names(asked(capsys, "backlinks", "Tides")["nodes"]).count("fields.md") == 1
+
+
+def test_metadata_shows_view_size_and_summary(vault: Path, capsys: Out) -> None:
+    asked(capsys, "index", str(vault))
+    tides = str(vault / "notes" / "tides.md")
+    assert main(["describe", tides, "--short", "Ebb and flow"]) == 0
+    capsys.readouterr()
+    (item,) = asked(capsys, "expand", "Tides", "--metadata")["objects"]
+    text = Path(tides).read_text(encoding="utf-8")
+    assert item["metadata"]["short_summary"] == "Ebb and flow"
+    assert item["metadata"]["char_count"] == len(text)
+    assert "short_summary" in item["metadata"]["view"]
+    assert main(["expand", "Tides", "--metadata"]) == 0
+    assert "- short_summary: Ebb and flow" in capsys.readouterr().out
 
 
 def test_an_ambiguous_name_is_refused_with_its_candidates(vault: Path, capsys: Out) -> None:

@@ -10,10 +10,14 @@ from context.driver import Host
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
 from foredeck.config import Config
+from foredeck.context.state.graph import asked_graph
 from foredeck.errors import ToolError
 from foredeck.hosts.pi.chat import chat_fields, render_chat
 from foredeck.hosts.protocol import SessionCompactParams
+from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
+from foredeck.model.user_objects import user_object_id
+from foredeck.notes.expanding import expand
 from foredeck.store.forgetting import forget, plan_forgetting
 from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -52,6 +56,32 @@ def parent(host: Host) -> Host:
     ask(host, "And then?")
     finish(host, "Nothing.")
     return host
+
+
+def test_a_field_of_a_chat_is_expanded_with_what_a_fork_inherited(parent: Host) -> None:
+    pasted = "a line of a log\n" * 600
+    ask(parent, pasted)
+    finish(parent, "I see.")
+    ask(parent)
+    fork = parent.fork("copy", 4)
+    turn(fork, "four")
+    ask(fork)
+
+    def found(host: Host, field: str) -> list[str]:
+        with asked_graph(host.state) as graph:
+            inherited = host.state.inherited_turns
+            ids = [chat_id(host.session)]
+            expanded = expand(host.store, graph, ids, budget=0, field=field, inherited=inherited)
+        return [item.node.id for item in expanded]
+
+    assert found(fork, "toolcall_ids") == ["one", "four"]
+    assert found(parent, "toolcall_ids[1]") == ["two"]
+    assert found(parent, "turns[3].toolcall_ids") == ["two"]
+    assert found(parent, "turns[8].user") == [user_object_id(hash_text(pasted))]
+    assert found(parent, "turns[8]") == [user_object_id(hash_text(pasted))]
+    for unknown in ("turns[99]", "toolcall_ids[7]", "toolcalls", "turns[1].tools"):
+        with pytest.raises(ToolError, match="has no "):
+            found(parent, unknown)
 
 
 def test_a_fork_holds_the_turns_up_to_where_it_left(parent: Host) -> None:

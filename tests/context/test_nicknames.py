@@ -122,7 +122,9 @@ def test_one_name_for_two_objects_at_once_is_refused(store: Store, file: Path) -
     assert owner_of(store, "spec") == rival.id
 
 
-def test_a_locked_object_keeps_its_name(store: Store) -> None:
+def test_a_chat_takes_a_name_and_stays_as_it_is(store: Store) -> None:
     chat = ChatDocument(id="chat:s", session_ref="s", provenance=BY_DISK).seal()
-    with pytest.raises(ToolError, match="is locked"):
-        give_nickname(store, put(store, chat), "talk")
+    stored = put(store, chat)
+    assert give_nickname(store, stored, "talk")
+    assert owner_of(store, "talk") == "chat:s"
+    assert [head.token for head in store.history("chat:s")] == [stored.token]

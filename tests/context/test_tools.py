@@ -236,7 +236,7 @@ def test_a_listed_file_is_read_by_every_path_that_read_takes(
     ("content", "why"),
     [
         (b"\x00\x01\x02" * 100, "it is not text"),
-        (b"line\n" * 500_000, "it is too large"),
+        (b"line\n" * 500_000, "it is too large; read it with offset and limit"),
         (None, "it was deleted; an older version may be had, such as v1"),
     ],
 )
@@ -316,7 +316,7 @@ def test_a_listing_that_ended_before_a_read_does_not_hide_what_the_read_found(
 def test_an_image_that_is_in_view_is_not_brought_again(host: Host) -> None:
     ask(host)
     use(host, "i", "read", [image()], path="a.png")
-    assert said(host, "activate", "i") == "@4 stands above."
+    assert said(host, "activate", "i") == "@4 is above."
 
 
 def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
@@ -341,7 +341,7 @@ def test_a_folded_image_comes_back_as_the_image(host: Host) -> None:
         image(),
     ]
     context_tool(host, "v", "activate", "@3")
-    assert said(host, "activate", "@3") == "@3 stands above."
+    assert said(host, "activate", "@3") == "@3 is above."
 
 
 # deactivate

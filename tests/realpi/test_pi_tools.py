@@ -229,7 +229,8 @@ def test_a_listed_file_is_read_when_it_is_activated(pi: Pi) -> None:
     tail, at, huge, notes = results(model.requests[-1])[-4:]
     assert tail == f"{handle(pi, '/by-tail.txt')}\n{lines('by-tail')}"
     assert at == f"{handle(pi, '/by-at.txt')}\n{lines('by-at')}"
-    assert huge == f"{handle(pi, '/huge.txt')} has no content to show: it is too large."
+    why = "it is too large; read it with offset and limit"
+    assert huge == f"{handle(pi, '/huge.txt')} has no content to show: {why}."
     assert notes == f"{handle(pi, '/notes.txt')}\n{lines('notes')}"
     assert_stable(answered(model))
 

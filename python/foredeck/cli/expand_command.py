@@ -11,6 +11,7 @@ from foredeck.cli.registry import Command
 
 
 def _run(args: Namespace) -> int:
+    from foredeck.hosts.pi.inherited import inherited_turns
     from foredeck.notes.expanding import as_markdown, expand
 
     with opened_graph(args) as opened:
@@ -24,6 +25,7 @@ def _run(args: Namespace) -> int:
             content=not args.metadata,
             selection=selection_of(args),
             field=args.field,
+            inherited=lambda session: inherited_turns(opened.store, session).turns,
         )
     if not args.json:
         print_content(as_markdown(found))
@@ -38,6 +40,7 @@ def _run(args: Namespace) -> int:
                     "version": item.token,
                     "content": item.content,
                     "note": item.note or None,
+                    **({"metadata": item.metadata} if args.metadata else {}),
                 }
                 for item in found
             ]
@@ -63,7 +66,8 @@ def _configure(parser: ArgumentParser) -> None:
         "--field",
         metavar="NAME",
         help="in place of the objects, what the references in this field of theirs lead to: "
-        "`content`, `frontmatter.parent`, `file_refs` of a tool call, `toolcall_ids` of a chat",
+        "`content`, `frontmatter.parent`, `file_refs` of a tool call, `toolcall_ids` or "
+        "`turns[2]` of a chat",
     )
     parser.add_argument(
         "--budget",

@@ -76,7 +76,7 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
         return 0
     for item in found:
         reference = item.reference
-        line = f"{shown(item.source)}:{reference.start}: [[{reference.target}]]"
+        line = f"{shown(item.source)}:{reference.start}: [[{reference.whole}]]"
         several = ", ".join(map(shown, item.candidates))
         print(f"{line} is {'ambiguous: ' + several if several else 'unknown'}")
     for lost in headings:
@@ -112,7 +112,7 @@ def _reference_as_json(source: Node, reference: Reference) -> dict[str, Any]:
     return {
         "from": source.id,
         "path": source.path,
-        "target": reference.target,
+        "target": reference.whole,
         "relation": reference.relation,
         "field": reference.field,
         "start": reference.start,

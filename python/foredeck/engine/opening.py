@@ -37,6 +37,7 @@ from foredeck.engine.worklog import FOLLOWING_S, follow_work, recall_work
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import session_id_in, unreadable_lines
+from foredeck.hosts.pi.inherited import inherited_turns
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.model.messages import text_in
 from foredeck.model.working import working_id
@@ -230,6 +231,7 @@ class SessionOpener:
             session.pending.user_messages.append(damage_report(lost))
         session.layers_wait = Patience(self._config.opening_s)
         session.chat_text = partial(render_chat, store)
+        session.inherited_turns = lambda id: inherited_turns(store, id).turns
         session.open_graph = partial(live_graph, store, self._config.home)
         session.notify = partial(self._notify, "info")
         settle_privacy(session, params.private)

@@ -12,6 +12,9 @@ from foredeck.model.documents import Document, Provenance
 
 FIRST_LINE_CHARS = 80
 
+PASTE_CHARS = 8000
+"""From this many characters on a text of the user's is an object, and folds."""
+
 
 def by_the_user() -> Provenance:
     """Where such a text comes from."""

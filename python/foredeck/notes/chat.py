@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from foredeck.model.canonical import decode_text
+from foredeck.model.canonical import decode_text, hash_text
 from foredeck.model.portions import portions
+from foredeck.model.user_objects import PASTE_CHARS, user_object_id
+from foredeck.notes.fields import PASTED
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import MENTIONS, Reference
 from foredeck.notes.wikilinks import WIKILINK
@@ -48,6 +50,14 @@ class TurnLinks:
     references: list[Reference]
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A message's texts, one to a line, and the one that is long, if there is just one."""
+
+    text: str
+    long: str | None
+
+
 def links_of_turns(store: Store, turns: Sequence[Head]) -> Iterator[TurnLinks]:
     """The links of each turn, also of one without any. Messages that were erased have none."""
     for part in portions(turns, CHUNK):
@@ -57,7 +67,7 @@ def links_of_turns(store: Store, turns: Sequence[Head]) -> Iterator[TurnLinks]:
             found = [
                 replace(reference, field=f"turns[{number}].{field}")
                 for field, address in _messages(turn)
-                for reference in links_in(messages.get(address, ""))
+                for reference in _references(field, messages.get(address))
             ]
             yield TurnLinks(turn.fields["session"], number, found)
 
@@ -73,6 +83,16 @@ def links_in(said: str) -> list[Reference]:
     return [replace(reference, relation=MENTIONS) for reference in wiki]
 
 
+def _references(field: str, said: _Said | None) -> list[Reference]:
+    """The links in a message; a long text of the user's is an object, and the last of them."""
+    if said is None:
+        return []
+    links = links_in(said.text)
+    if said.long is not None and field == "user":
+        links.append(Reference(user_object_id(hash_text(said.long)), PASTED, style="id"))
+    return links
+
+
 def _messages(turn: Head) -> Iterator[tuple[str, str]]:
     """The messages of a turn by the field that names them, the oldest first."""
     fields = turn.fields
@@ -83,8 +103,8 @@ def _messages(turn: Head) -> Iterator[tuple[str, str]]:
             yield name, fields[name]
 
 
-def _spoken(store: Store, addresses: Iterable[str]) -> dict[str, str]:
-    """What the messages say that may hold links: their texts, one to a line."""
+def _spoken(store: Store, addresses: Iterable[str]) -> dict[str, _Said]:
+    """What the messages say that may hold links, or one long text."""
     packed = {
         address: texts
         for address, data in store.blobs(addresses).items()
@@ -95,8 +115,10 @@ def _spoken(store: Store, addresses: Iterable[str]) -> dict[str, str]:
     found = {}
     for address, texts in packed.items():
         parts = [t if isinstance(t, str) else long.get(t["$text"], b"") for t in texts]
-        if any(map(_may_link, parts)):
-            found[address] = "\n".join(map(_decoded, parts))
+        if any(len(part) >= PASTE_CHARS or _may_link(part) for part in parts):
+            decoded = [_decoded(part) for part in parts]
+            pasted = [text for text in decoded if len(text) >= PASTE_CHARS]
+            found[address] = _Said("\n".join(decoded), pasted[0] if len(pasted) == 1 else None)
     return found
 
 

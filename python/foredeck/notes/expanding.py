@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
-from foredeck.errors import Corrupt, Missing
+from foredeck.errors import Corrupt, Missing, ToolError
+from foredeck.model.documents import Document, chat_id
 from foredeck.model.kinds import kind_of
 from foredeck.model.quoting import name, one_line
-from foredeck.notes.fields import CONTAINED
+from foredeck.model.summaries import SUMMARIES
+from foredeck.notes.fields import WITHIN
 from foredeck.notes.graph import EVERYTHING, Edge, Graph, Node, Selection
+from foredeck.notes.named_parts import field_text
 from foredeck.notes.pinned import NotAsRecorded, pinned_head
 from foredeck.store.protocol import Head, Store, Token
 
 LONGEST_FENCE = 3
+_TURNS = re.compile(
+    r"(?P<turns>turns(?:\[(?P<turn>\d+)\](?P<message>\.(?:user|assistant|others)(?:\[\d+\])?)?)?)?"
+    r"(?P<calls>(?:(?<=\])\.|\A)toolcall_ids(?:\[(?P<call>\d+)\])?)?"
+)
+"""A field of a chat: `toolcall_ids`, `turns`, `turns[2]`, `turns[2].toolcall_ids[0]`,
+`turns[2].user`."""
+InheritedTurns = Callable[[str], Sequence[Head]]
+"""The turns that the chat of a session begins with, where it is a fork, oldest first."""
 _Reached = tuple[Node, int, Edge | None]
 """An object, how many references away it is, and the one that led to it first."""
 
@@ -23,7 +37,8 @@ class Expanded:
     """One object of an expansion. `content`: None where only metadata was asked for or fits, and
     for what has no text. `token`: the version, where a static reference fixed it.
 
-    `note` says why there is no content, in words; empty where there is.
+    `note` says why there is no content, in words; empty where there is. `metadata`: where only that
+    was asked for, what there is of view, size and summaries.
     """
 
     node: Node
@@ -32,6 +47,7 @@ class Expanded:
     content: str | None
     token: str | None
     note: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 def expand(
@@ -44,12 +60,16 @@ def expand(
     content: bool = True,
     selection: Selection = EVERYTHING,
     field: str | None = None,
+    inherited: InheritedTurns = lambda _session: (),
 ) -> list[Expanded]:
     """The objects, then what they refer to, the nearest first; each version of them once.
 
     With `field` only what the references in that field of theirs lead to, and what is `depth`
     references further, in place of the objects themselves: `file_refs` of a tool call,
-    `frontmatter.parent` of a note, `content`, or `toolcall_ids`, all tool calls of a chat.
+    `frontmatter.parent` of a note, `content`, `toolcall_ids`, all tool calls of a chat, or
+    `turns[2]`, all that one of its turns refers to. `inherited`: the turns that a session has from
+    those that it is a fork of, which its chat begins with. Raises `ToolError` where an object has
+    no such field.
 
     `budget` is in characters of content: an object whose content does not fit whole stands with
     its metadata, and those after it still get their turn. What a static reference led to is the
@@ -59,20 +79,24 @@ def expand(
     left = budget
     ring: list[_Reached] = [(n, 0, None) for id in ids if (n := graph.node(id)) is not None]
     if field is not None:
-        ring = [step for node, _, _ in ring for step in _in_field(store, graph, node, field)]
+        in_field = partial(_in_field, store, graph, inherited, field)
+        ring = [step for node, _, _ in ring for step in in_field(node)]
         ring = [step for step in ring if step[2] is None or _is_wanted(step[0], step[2], selection)]
-    shown: set[tuple[str, Token | None]] = set()
+    shown: set[tuple[str, str | None, str]] = set()
     for node, distance, edge in _reached(graph, ring, depth, selection):
-        text, token, note, version = _text(store, node, edge, content)
-        if (node.id, version) in shown:
+        text, token, note, head = _text(store, node, edge, content)
+        part = None if edge is None else edge.reference.part
+        key = (node.id, part, note if head is None else head.token)
+        if key in shown:
             continue  # a static reference to what a dynamic one led to, or the other way round
-        shown.add((node.id, version))
+        shown.add(key)
         size = len(text or "")
         if size > left:
             text, note = None, f"{size:,} characters: over the budget"
         else:
             left -= size
-        found.append(Expanded(node, distance, graph.tags_of(node.id), text, token, note))
+        about = {} if content or head is None else _about(head)
+        found.append(Expanded(node, distance, graph.tags_of(node.id), text, token, note, about))
     return found
 
 
@@ -103,19 +127,70 @@ def _reached(
 def _key(node: Node, edge: Edge | None) -> tuple[object, ...]:
     """What is reached but once: an object as it is now, or a version of it."""
     if edge is None or not edge.reference.static:
-        return (node.id,)
+        return node.id, None if edge is None else edge.reference.part
     pin = edge.pin or {}
-    return node.id, edge.reference.version, pin.get("token"), pin.get("content_hash")
+    return (
+        node.id,
+        edge.reference.part,
+        edge.reference.version,
+        pin.get("token"),
+        pin.get("content_hash"),
+    )
 
 
-def _in_field(store: Store, graph: Graph, owner: Node, field: str) -> list[_Reached]:
+def _in_field(
+    store: Store, graph: Graph, inherited: InheritedTurns, field: str, owner: Node
+) -> list[_Reached]:
     """What the references in one field of an object lead to, in their order."""
-    if owner.type == "chat" and field in CONTAINED:
-        edges = [e for e in graph.backlinks(owner.id) if e.reference.relation == CONTAINED[field]]
-        calls = _in_order(store, {e.source for e in edges})
-        nodes = (graph.node(id) for id in calls)
-        return [(node, 0, None) for node in nodes if node is not None]
     edges = links_in_field(graph, owner.id, field)
+    calls = None
+    if owner.type == "chat":
+        calls = _calls_in(store, graph, inherited, field, owner.id)
+    if calls is None and not edges:
+        document = store.get(owner.id, Document)
+        field_text(document, field, owner.path or owner.id, store.blob, may_be_empty=True)
+    if calls:
+        nodes = (graph.node(id) for id in calls)
+        found: list[_Reached] = [(node, 0, None) for node in nodes if node is not None]
+        return [*found, *_at_ends(graph, edges)]
+    return _at_ends(graph, edges)
+
+
+def _calls_in(
+    store: Store, graph: Graph, inherited: InheritedTurns, field: str, chat: str
+) -> list[str] | None:
+    """The tool calls in a field of a chat; None for any other field of it."""
+    session = chat.removeprefix(chat_id(""))
+    named = _TURNS.fullmatch(field)
+    if named is None:
+        return None
+    if named["calls"] and not named["turns"]:
+        edges = [e for e in graph.backlinks(chat) if e.reference.relation == WITHIN]
+        before = [id for turn in inherited(session) for id in turn.fields["toolcall_ids"]]
+        calls = [*before, *_in_order(store, {e.source for e in edges})]
+    else:
+        turns = [*inherited(session), *_own_turns(store, session)]
+        if named["turn"]:
+            # Of a fork's turns those of its own go by the number, as links in them do.
+            turns = [t for t in turns if t.id.rpartition(":")[2] == named["turn"]][-1:]
+        if named["turn"] and not turns:
+            raise ToolError(f"{chat} has no turn {named['turn']}.")
+        calls = [] if named["message"] else [c for t in turns for c in t.fields["toolcall_ids"]]
+    calls = list(dict.fromkeys(calls))
+    if named["call"]:
+        calls = calls[int(named["call"]) :][:1]
+        if not calls:
+            raise ToolError(f"{chat} has no {field}.")
+    return calls
+
+
+def _own_turns(store: Store, session: str) -> list[Head]:
+    turns = store.query("turn", {"session": session})
+    return sorted(turns, key=lambda turn: int(turn.id.rpartition(":")[2]))
+
+
+def _at_ends(graph: Graph, edges: Sequence[Edge]) -> list[_Reached]:
+    """What some references lead to."""
     nodes = (graph.node(edge.target) for edge in edges)
     return [(node, 0, edge) for node, edge in zip(nodes, edges, strict=True) if node is not None]
 
@@ -149,9 +224,9 @@ def _is_wanted(node: Node, edge: Edge, selection: Selection) -> bool:
 
 def _text(
     store: Store, node: Node, edge: Edge | None, wanted: bool
-) -> tuple[str | None, Token | None, str, Token | None]:
-    """Content, the version where a static reference fixed it, why there is no content, and which
-    version it is in any case."""
+) -> tuple[str | None, Token | None, str, Head | None]:
+    """Content, the version where a static reference fixed it, why there is no content, and the
+    version in any case, where there is one."""
     token = None
     try:
         pinned = None if edge is None else pinned_head(store, edge)
@@ -161,11 +236,25 @@ def _text(
             return None, token, "not stored", None
         document = store.get(node.id, kind_of(head.type), head.token) if wanted else None
     except (Corrupt, Missing, NotAsRecorded) as error:
-        return None, token, str(error), Token(str(error))
+        return None, token, str(error), None
+    part = None if edge is None else edge.reference.part
+    if document is not None and part is not None:
+        try:
+            return field_text(document, part, "it", store.blob), token, "", head
+        except ToolError as error:
+            return None, token, str(error), head
     if document is None or document.content is None:
         why = str(head.fields.get("state") or "no text") if wanted else ""
-        return None, token, why, head.token
-    return document.content, token, "", head.token
+        return None, token, why, head
+    return document.content, token, "", head
+
+
+def _about(head: Head) -> dict[str, Any]:
+    """What `foredeck describe` and a look at the file have said of an object."""
+    fields = head.fields
+    size = {"char_count": fields.get("char_count"), "size": fields.get("size")}
+    about = {"view": fields.get("view"), **size, **{n: fields.get(n) for n in SUMMARIES}}
+    return {name: value for name, value in about.items() if value not in (None, "")}
 
 
 def as_markdown(found: Iterable[Expanded]) -> str:
@@ -180,6 +269,9 @@ def _section(item: Expanded) -> str:
     facts += [f"tags: {one_line(', '.join(f'#{tag}' for tag in item.tags))}"] if item.tags else []
     facts += [f"version: {item.token}"] if item.token else []
     facts += [f"content: {item.note}"] if item.note else []
+    for key, value in item.metadata.items():
+        said = ", ".join(value) if isinstance(value, list) else str(value)
+        facts.append(f"{key}: {one_line(said)}")
     lines += [*(f"- {fact}" for fact in facts), ""]
     if item.content is not None:
         fence = _fence(item.content)

@@ -20,6 +20,7 @@ RELATED = "related"
 PARENT = "parent"
 DERIVED_FROM = "derived-from"
 FOLLOWS = "follows"
+PASTED = "pasted"
 
 Holds = Literal["ids", "sessions", "version", "typed", "markdown"]
 """What is in a field: an object's id or a list of ids, ids of sessions, a `VersionRef` with the
@@ -85,8 +86,8 @@ REFERENCE_FIELDS: Mapping[str, tuple[ReferenceField, ...]] = {
 """By type. Files are not in here: what they derive from is the name they had, which is followed
 wherever it is asked for (`resolving.py`)."""
 
-CONTAINED: Mapping[str, str] = {"toolcall_ids": WITHIN}
-"""Fields of a chat that list what refers to it: by name, with the relation of what they list."""
+CONTAINED = ("toolcall_ids", "turns")
+"""Fields of a chat that no document has: the calls and turns that name it."""
 
 
 def reads_content(type: str) -> bool:
@@ -96,7 +97,7 @@ def reads_content(type: str) -> bool:
 
 def is_reference_field(type: str, name: str) -> bool:
     """Whether a field of documents of a type holds references and nothing else."""
-    if type == "chat" and name in CONTAINED:
+    if type == "chat" and name.partition("[")[0] in CONTAINED:
         return True
     fields = REFERENCE_FIELDS.get(type, ())
     return any(field.name == name and field.holds != "markdown" for field in fields)

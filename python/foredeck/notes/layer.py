@@ -37,7 +37,7 @@ CREATE INDEX name_target ON name (target);
 CREATE TABLE reference (
     number INTEGER PRIMARY KEY, owner INTEGER NOT NULL, position INTEGER NOT NULL,
     target TEXT, relation TEXT, embed INTEGER, heading TEXT, label TEXT, version INTEGER,
-    field TEXT, start INTEGER, "end" INTEGER, style TEXT, pin TEXT
+    field TEXT, start INTEGER, "end" INTEGER, style TEXT, part TEXT, pin TEXT
 );
 CREATE TABLE anchor (
     owner INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (owner, key)
@@ -83,7 +83,7 @@ class NotesLayer:
     """
 
     name = "notes"
-    version = 5
+    version = 6
 
     def create(self, db: sqlite3.Connection) -> None:
         """Make the tables."""

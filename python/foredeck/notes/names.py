@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from foredeck.notes.parsed import Reference
@@ -89,6 +89,9 @@ def keys_of(reference: Reference, filesystem: str | None, path: str | None) -> l
     target = reference.target
     if reference.style == "id":
         return [exact_key(target)]
+    if reference.part is not None:
+        whole, part = (replace(reference, target=t, part=None) for t in (reference.whole, target))
+        return list(dict.fromkeys(k for r in (whole, part) for k in keys_of(r, filesystem, path)))
     if handle := HANDLE.fullmatch(target):
         return [handle_key(int(handle["ordinal"]))]
     keys = []

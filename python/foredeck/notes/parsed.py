@@ -23,7 +23,9 @@ class Reference:
     a path. A link with a version (`[[@12 v3]]`) is static: it means that version for good; any
     other is dynamic and means the newest. `relation` is the property that holds the link
     (`parent: "[[a]]"`), for one in the text `mentions`, for an embedded one `embeds`. `heading`
-    is also a block (`^id`). `field` is where it stands: `content`, or `frontmatter.parent`.
+    is also a block (`^id`). `field` is where it stands: `content`, or `frontmatter.parent`. `part`:
+    the field of the target that it means (`[[Tides::frontmatter.parent]]`), unless something is
+    called so as a whole.
     """
 
     target: str
@@ -36,6 +38,12 @@ class Reference:
     start: int = 0
     end: int = 0
     style: Style = "wiki"
+    part: str | None = None
+
+    @property
+    def whole(self) -> str:
+        """What is referred to with its field, as it is written."""
+        return self.target if self.part is None else f"{self.target}::{self.part}"
 
     @property
     def static(self) -> bool:

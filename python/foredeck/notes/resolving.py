@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from foredeck.model.documents import chat_id
@@ -16,7 +16,7 @@ from foredeck.notes.rows import loaded, stored
 
 _REFERENCES = """
 SELECT number, owner, position, target, relation, embed, heading, label, version, field, start,
-    "end", style, pin
+    "end", style, part, pin
 FROM reference """
 _KEYS = "SELECT reference, key FROM lookup WHERE reference IN (SELECT value FROM json_each(?))"
 _NAMES = """
@@ -104,16 +104,17 @@ def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Reso
     names = _names(db, {key for asked in keys.values() for key in asked})
     ends = _Ends(db, {entry.target for entries in names.values() for entry in entries})
     sessions = _sessions(db, rows)
-    known: dict[object, tuple[int, ...]] = {}
+    known: dict[object, tuple[bool, tuple[int, ...]]] = {}
     found = []
     for row in rows:
         met = sessions.get(row.owner, frozenset())
-        spelling = (row.reference.target, row.reference.style, row.reference.static)
+        spelling = (row.reference.whole, row.reference.style, row.reference.static)
         alike = (*spelling, met, *keys[row.number])
         if alike not in known:
             entries = (entry for key in keys[row.number] for entry in names.get(key, ()))
-            known[alike] = _choose(row.reference, entries, ends, met)
-        found.append(Resolution(row, known[alike]))
+            known[alike] = _chosen(row.reference, list(entries), ends, met)
+        is_whole, targets = known[alike]
+        found.append(Resolution(_as_a_whole(row) if is_whole else row, targets))
     return found
 
 
@@ -148,6 +149,23 @@ def _names(db: sqlite3.Connection, keys: Iterable[str | bytes]) -> dict[str | by
     for key, rank, text, owner, target in rows:
         found[key].append(_Named(Name(loaded(key), Rank(rank), loaded(text)), owner, target))
     return found
+
+
+def _chosen(
+    reference: Reference, entries: Sequence[_Named], ends: _Ends, sessions: frozenset[str]
+) -> tuple[bool, tuple[int, ...]]:
+    """The targets of a reference, and whether what looks like a field belongs to their name."""
+    if reference.part is not None:
+        whole = replace(reference, target=reference.whole, part=None)
+        named = [each for each in entries if each.name.rank not in (Rank.EXACT, Rank.HANDLE)]
+        if found := _choose(whole, named, ends, sessions):
+            return True, found
+    return False, _choose(reference, entries, ends, sessions)
+
+
+def _as_a_whole(row: ReferenceRow) -> ReferenceRow:
+    reference = row.reference
+    return replace(row, reference=replace(reference, target=reference.whole, part=None))
 
 
 def _choose(

@@ -36,7 +36,7 @@ _DESCRIBE = (
     "UPDATE object SET type = ?, title = ?, path = ?, gone = ?, moved_to = ?, markdown = ?, "
     "kind = ?, problems = ? WHERE number = ?"
 )
-_REFER = "INSERT INTO reference VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_REFER = "INSERT INTO reference VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def stored(value: Any) -> Any:
@@ -173,7 +173,7 @@ class _GraphRows:
         row = (
             *(owner, position, reference.target, reference.relation, reference.embed),
             *(reference.heading, reference.label, reference.version, reference.field),
-            *(reference.start, reference.end, reference.style),
+            *(reference.start, reference.end, reference.style, reference.part),
             None if pin is None else json.dumps(pin),
         )
         self.references.append((row, keys))

@@ -11,6 +11,7 @@ WIKILINK = re.compile(r"(?P<embed>!?)\[\[(?P<inner>[^\[\]\r\n]+)\]\]")
 
 _VERSIONED = re.compile(r"(?P<target>.*\S)\s+v(?P<version>[1-9]\d{0,8})")
 _HANDLE = re.compile(r"@\d+")
+_FIELD = re.compile(r"(?P<name>.*\S)\s*::(?P<field>\s*\w[\w.\[\] -]*)")
 
 
 def read_wikilink(match: re.Match[str]) -> Reference | None:
@@ -18,6 +19,9 @@ def read_wikilink(match: re.Match[str]) -> Reference | None:
     inner, _, label = match["inner"].replace("\\|", "|").partition("|")
     name, _, heading = inner.partition("#")
     target, version = _version(name.strip())
+    part = None
+    if named := _FIELD.fullmatch(target):
+        target, part = named["name"].strip(), named["field"].strip()
     if not target:
         return None
     embed = bool(match["embed"])
@@ -28,6 +32,7 @@ def read_wikilink(match: re.Match[str]) -> Reference | None:
         heading=heading.strip() or None,
         label=label.strip() or None,
         version=version,
+        part=part,
     )
 
 
@@ -44,4 +49,4 @@ def write_wikilink(reference: Reference) -> str:
     version = f" v{reference.version}" if reference.static else ""
     heading = f"#{reference.heading}" if reference.heading else ""
     label = f"|{reference.label}" if reference.label else ""
-    return f"{'!' if reference.embed else ''}[[{reference.target}{version}{heading}{label}]]"
+    return f"{'!' if reference.embed else ''}[[{reference.whole}{version}{heading}{label}]]"

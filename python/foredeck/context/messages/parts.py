@@ -26,9 +26,6 @@ GONE = frozenset({"dropped", "observed"})
 FOLDABLE_ARGUMENT_CHARS = 200
 """Only a longer argument of a tool call ever folds: a marker is almost as long as this."""
 
-PASTE_CHARS = 8000
-"""From this many characters on a text of the user's is an object, and folds."""
-
 SEALED = -1
 """In place of a piece's number: all reasoning of an assistant message."""
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, PASTE_CHARS, SEALED
+from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, SEALED
 from foredeck.context.messages.seals import RESPONSES_APIS
 from foredeck.context.wording import folded_argument
+from foredeck.model.user_objects import PASTE_CHARS
 
 PieceKind = Literal["old", "argument", "thinking", "message", "answer"]
 """`old`: the half of an edit that says what to replace. `message`, `answer`: what is said in one of

@@ -33,11 +33,9 @@ def give_nickname(store: Store, object: Head, name: str) -> bool:
     """Make `name` the object's nickname; the one it had is free again.
 
     Returns whether anything had to be done. Raises `ToolError` where the name cannot be one, or
-    belongs to another object, or the object is locked or its names change all the time.
+    belongs to another object, or the object's names change all the time.
     """
     _check(name)
-    if object.fields.get("locked"):
-        raise ToolError(f"{object.type} {object.id} is locked: it keeps its own name.")
     for _ in range(ATTEMPTS):
         try:
             return _give(store, object.id, name)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import PASTE_CHARS
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.model.canonical import hash_text
 from foredeck.model.messages import texts_in
-from foredeck.model.user_objects import UserDocument, user_object_id
+from foredeck.model.user_objects import PASTE_CHARS, UserDocument, user_object_id
 
 
 def paste_of(item: Item) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -84,6 +84,8 @@ class Session:
     """`chat_text(session, turns, asked, handles)`: the first `turns` turns of a stored session's
     chat, as the host's adapter writes them; `asked`: only these user turns, or messages; `handles`:
     those to write for objects, all others go by their ids."""
+    inherited_turns: Callable[[str], Sequence[Head]] = lambda _session: ()
+    """The turns that the chat of a session begins with, where it is a fork, oldest first."""
     open_graph: Callable[[], AbstractContextManager[Graph]] | None = None
     """The graph of the store, up to date, for one question; None where nobody keeps one."""
     notify: Callable[[str], None] = lambda _text: None

@@ -11,12 +11,12 @@ from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.context.tools import link_lines
-from foredeck.context.tools.named_parts import field_text, section_place
 from foredeck.model.documents import Document
 from foredeck.model.quoting import name, one_line
 from foredeck.notes.expanding import as_markdown, expand, links_in_field
 from foredeck.notes.fields import is_reference_field
 from foredeck.notes.graph import Edge, Graph, Node, Unresolved
+from foredeck.notes.named_parts import field_text, section_place
 from foredeck.notes.parsed import CONTENT
 
 SHOWS = ("content", "metadata", "links")
@@ -55,6 +55,7 @@ def described(session: Session, wanted: Wanted, show: str, limit: int) -> str:
                 budget=limit,
                 content=show == "content",
                 field=wanted.field,
+                inherited=session.inherited_turns,
             )
         return as_markdown(found).rstrip("\n") or link_lines.refers_to_nothing(_name(wanted))
     if wanted.field is not None:
@@ -142,6 +143,7 @@ def _relation(edge: Edge) -> str:
     reference = edge.reference
     version = f" v{reference.version}" if reference.static else ""
     heading = f" #{one_line(reference.heading)[:NAME_CHARS]}" if reference.heading else ""
+    heading += f" ::{one_line(reference.part)[:NAME_CHARS]}" if reference.part else ""
     return f"{one_line(reference.relation)[:NAME_CHARS]}{version}{heading}"
 
 
@@ -164,7 +166,7 @@ def _title(node: Node) -> str:
 
 def _loose(session: Session, item: Unresolved) -> str:
     named = [name(name_of_node(session, node)) for node in item.candidates[:LISTED]]
-    return link_lines.unresolved(item.reference.target[:NAME_CHARS], named)
+    return link_lines.unresolved(item.reference.whole[:NAME_CHARS], named)
 
 
 def _section_place(session: Session, wanted: Wanted) -> tuple[int, int]:

@@ -10,7 +10,6 @@ from foredeck.context.intake.renames import renamed
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
-from foredeck.context.tools.named_parts import field_text, section_place
 from foredeck.context.tools.version_refs import (
     load_version,
     version_at_call,
@@ -25,6 +24,7 @@ from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import Document, chat_id
 from foredeck.model.places import Slice
 from foredeck.model.records import SAME_TRANSACTION
+from foredeck.notes.named_parts import field_text, section_place
 
 WHY_NO_CONTENT = {
     "binary": "it is not text",

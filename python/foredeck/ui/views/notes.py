@@ -68,6 +68,6 @@ def _broken(each: Any) -> dict[str, Any]:
     return {
         "object": each.source.id,
         "title": each.source.title,
-        "target": each.reference.target,
+        "target": each.reference.whole,
         "candidates": [node.as_json() for node in each.candidates],
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import ENVELOPE, HASHES, Document
+from foredeck.model.kinds import kind_of
 from foredeck.model.messages import unpack
 from foredeck.model.quoting import one_line
 
@@ -41,9 +42,17 @@ def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
 
 
 def field_text(
-    document: Document | None, path: str, name: str, blob: Callable[[str], bytes]
+    document: Document | None,
+    path: str,
+    name: str,
+    blob: Callable[[str], bytes],
+    *,
+    may_be_empty: bool = False,
 ) -> str:
     """A field, or what lies in it (`args.path`, `file_refs[0]`): text as it is, the rest as JSON.
+
+    `may_be_empty`: a field that objects of its type have gives an empty text where it holds
+    nothing.
 
     Raises `ToolError` that lists the fields where there is none of that name.
     """
@@ -53,6 +62,10 @@ def field_text(
         value = _within(value, step)
         if isinstance(value, dict) and len(value) == 1:  # a long text, kept apart
             value = unpack(value, blob)
+    first = path.partition(".")[0].partition("[")[0]
+    has_field = document is not None and first == path and _may_have(document, first)
+    if value is None and may_be_empty and has_field:
+        return ""
     if value is None or value is fields:
         known = ", ".join(map(one_line, fields))
         raise ToolError(f"{name} has no field {path!r}: it has {known}.")
@@ -74,6 +87,11 @@ def fields_of(document: Document) -> dict[str, Any]:
         found = zip(_DERIVED, (parsed.properties, tags, headings), strict=True)
         fields |= {key: value for key, value in found if value}
     return fields
+
+
+def _may_have(document: Document, field: str) -> bool:
+    """Whether objects of a type have a field, though this one may hold nothing in it."""
+    return field in kind_of(document.type).model_fields or field in _DERIVED
 
 
 def _is_markdown(body: Mapping[str, Any]) -> bool:
