@@ -7,7 +7,7 @@ import sys
 
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from harness import Pi, one_version
-from observed import answered, assert_stable, handle, messages, results
+from observed import answered, assert_stable, handle, messages, notified, results
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
 
@@ -64,3 +64,40 @@ def history(pi: Pi, name: str) -> str:
         [*command, "--home", str(pi.workspace.foredeck_home)], capture_output=True, check=True
     )
     return done.stdout.decode()
+
+
+@one_version
+def test_a_rename_while_pi_is_closed_is_one_when_it_is_opened_again(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    (pi.repo / "notes").mkdir()
+    (pi.repo / "notes" / "n.md").write_text("[[a.txt]] is the plan.\n")
+
+    def pinned(_: ModelRequest) -> ToolCall:
+        return call("pin", id=handle(pi, "/a.txt"))
+
+    model = pi.serve(
+        [
+            [call("read", path="a.txt"), call("read", path="notes/n.md")],
+            pinned,
+            "pinned",
+            call("activate", id="spec"),
+            "done",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("read it")
+    rpc.command(f"/foredeck name {handle(pi, '/a.txt')} spec")
+    assert rpc.shutdown() == 0
+    (pi.repo / "lib").mkdir()
+    (pi.repo / "a.txt").rename(pi.repo / "lib" / "b.txt")
+    again = pi.rpc(foredeck=True, arguments=["--continue"])
+    again.prompt("go on")
+    assert model.violations == []
+    assert announced(pi, "a.txt", "lib/b.txt") in model.requests[-1].request.text
+    new = handle(pi, "/lib/b.txt")
+    assert results(model.requests[-1])[-1] == f"{new} is above."
+    again.command("/foredeck list pinned")
+    assert "lib/b.txt" in notified(again)[-1]
+    assert "a.txt" in history(pi, "lib/b.txt")
+    assert "lib/b.txt" in history(pi, "a.txt")
+    assert_stable(answered(model))

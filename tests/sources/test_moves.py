@@ -162,3 +162,59 @@ def test_an_inode_that_another_file_has_now_ties_nothing(work: Work) -> None:
     work.write("b", "other words")
     work.reconcile([old])
     assert work.stored(old).moved_to is None
+
+
+def anew(work: Work) -> Work:
+    """The same folder and store in another process: nothing of the disk is remembered."""
+    return Work(work.folder, work.store)
+
+
+@pytest.mark.parametrize("target", ["b", "deep/er/b"])
+def test_a_rename_while_nobody_ran_is_found_by_its_bytes(work: Work, target: str) -> None:
+    path = Path(work.write("sub/a", "content"))
+    work.write("as-long", "kontent")
+    old = work.read("sub/a").object_id
+    (work.folder / target).parent.mkdir(parents=True, exist_ok=True)
+    path.rename(work.folder / target)
+    again = anew(work)
+    again.reconcile([old])
+    assert_moved(again, old, again.disk.identify(target)[0])
+
+
+def test_a_new_name_that_was_stored_first_is_found(work: Work) -> None:
+    path = Path(work.write("a", "content"))
+    old = work.read("a").object_id
+    path.rename(work.folder / "b")
+    new = anew(work).read("b").object_id
+    anew(work).reconcile([old])
+    assert_moved(work, old, new)
+    assert work.stored(new).content == "content"
+
+
+def test_what_was_there_before_or_was_made_by_an_agent_is_a_copy(work: Work) -> None:
+    for name in ("earlier", "a"):
+        work.write(name, "content")
+        work.read(name)
+    old = work.disk.identify("a")[0]
+    work.write("later", "content")
+    event = ToolEvent("write", {"path": "later", "content": "content"}, "", cwd=str(work.folder))
+    work.commit(*work.disk.after_tool(event))
+    Path(work.folder / "a").unlink()
+    (sighting,) = anew(work).reconcile([old])
+    assert (work.stored(old).state, work.stored(old).moved_to) == ("deleted", None)
+    assert sighting.candidates == ()
+
+
+def test_of_several_places_none_is_guessed(work: Work) -> None:
+    for name in ("x/notes.md", "a"):
+        work.write(name, "content")
+        work.read(name)
+    olds = [work.disk.identify(name)[0] for name in ("x/notes.md", "a")]
+    (work.folder / "x/notes.md").rename(work.folder / "notes.md")
+    (work.folder / "a").rename(work.folder / "b")
+    work.write("c", "content")
+    again = anew(work)
+    named, unclear, *_ = again.reconcile(olds)
+    assert_moved(again, named.object_id, again.disk.identify("notes.md")[0])
+    assert again.stored(unclear.object_id).moved_to is None
+    assert unclear.candidates == tuple(str(work.folder / name) for name in ("b", "c"))

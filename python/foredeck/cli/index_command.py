@@ -46,6 +46,8 @@ def _run(args: Namespace) -> int:
         [f"{counted(done.outside, 'link')} left out that lead elsewhere"] if done.outside else []
     )
     print(f"{counted(done.files, 'file')}: {', '.join(parts)}.")
+    for said in done.unclear:
+        print(said)
     return 0
 
 

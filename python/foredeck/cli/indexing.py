@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
@@ -22,6 +22,7 @@ from foredeck.sources.git_process import GitUnusable, opened_git
 from foredeck.sources.indexing import Limits, Sighting
 from foredeck.sources.opening import open_filesystems, open_source
 from foredeck.sources.pointing import pointer_label
+from foredeck.sources.tying import unclear_rename
 from foredeck.store.protocol import Batch, Store
 
 BATCH = 200
@@ -59,11 +60,15 @@ class Indexed:
     moved: int = 0
     unreadable: int = 0
     outside: int = 0
+    unclear: list[str] = field(default_factory=list)
+    """Of files that are gone: that they may have been renamed to several others."""
 
     def count(self, sighting: Sighting) -> None:
         """Count one look at a file."""
         self.files += 1
         document = sighting.document
+        if sighting.candidates:
+            self.unclear.append(unclear_rename(sighting.path, sighting.candidates))
         if document is None:
             self.unreadable += sighting.state in ("missing", "unreadable", "unreachable")
         elif document.state == "deleted":
@@ -97,9 +102,9 @@ def index_paths(
     gone = [path for path in _known(store, paths) if not os.path.lexists(path)]
     if gone:
         fresh = [path for path in files if store.head(source.identify(path)[0]) is None]
-        _commit(store, lambda: source.reconcile([*gone, *fresh]), done, note)
+        commit_sightings(store, lambda: source.reconcile([*gone, *fresh]), done, note)
     for part in portions(files, BATCH):
-        _commit(store, partial(_sight, source, part), done, note)
+        commit_sightings(store, partial(_sight, source, part), done, note)
     return done
 
 
@@ -134,7 +139,9 @@ def _sight(source: DiskSource, paths: Sequence[str]) -> list[Sighting]:
     return [source.sight(path, "read") for path in paths]
 
 
-def _commit(store: Store, look: Callable[[], list[Sighting]], done: Indexed, note: Note) -> None:
+def commit_sightings(
+    store: Store, look: Callable[[], list[Sighting]], done: Indexed, note: Note
+) -> None:
     """Look at files and store what is new; again where somebody else stored some in between."""
     for attempt in range(1, ATTEMPTS + 1):
         sightings = look()

@@ -38,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "describe": "show or set what stands for an object while its content is not in view",
     "tasks": "list, make, claim, close and connect the tasks of a project",
     "index": "take files and folders into the store without an agent",
+    "renames": "list and repair renames that nobody saw",
     "notes": "list the notes, and what is wrong with their links",
     "note": "make a note from a template",
     "memory": "show, add, accept, change and delete what is remembered, and say where it is from",

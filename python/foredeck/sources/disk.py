@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Generator
@@ -36,9 +35,10 @@ from foredeck.sources.recorded import (
     location_of,
     whole_text,
 )
-from foredeck.sources.renames import FileNumber, search_renamed
+from foredeck.sources.renames import FileNumber, search_renamed, search_sizes
 from foredeck.sources.settling import SettlingFiles
 from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
+from foredeck.sources.tying import came_later, same_again
 from foredeck.sources.versions import EMPTY_HASH, differs, file_version, is_emptied
 from foredeck.store.protocol import Store
 
@@ -353,35 +353,68 @@ class DiskSource:
             return
         hashes = {str(m.known.fields["source_hash"]) for m in gone}
         arrived = self._arrivals(met, untracked, hashes, by)
-        left = tie_renames(met, gone, arrived)
-        if left:
-            found = self._search(left, met, pending)
-            tie_renames(
-                met, left, [m for m in map(partial(self._arrive, by=by), found) if m is not None]
-            )
+        for old in tie_renames(met, gone, arrived):
+            last = self._last.get(old.location.local or "")
+            if last is None or last.number is None:
+                tie_renames(met, [old], self._search_bytes(old, met, pending, by))
+            else:
+                tie_renames(met, [old], self._search(last.number, old, met, pending, by))
 
     def _search(
-        self, gone: Sequence[Inspected], met: Mapping[str, Inspected], pending: Pending
+        self,
+        number: FileNumber,
+        old: Inspected,
+        met: Mapping[str, Inspected],
+        pending: Pending,
+        by: _Origin,
     ) -> list[Inspected]:
-        """Files that no event or tool call has named, but that have the inodes of these."""
-        numbers: dict[FileNumber, str] = {}
-        for old in gone:
-            last = self._last.get(old.location.local or "")
-            if last is not None and last.number is not None:
-                numbers[last.number] = os.path.dirname(old.location.local or "")
-        if not numbers:
-            return []
-        cwd = self._filesystems.real(self._filesystems.cwd)
-        paths = search_renamed(numbers.keys(), numbers.values(), cwd)
+        """The file that no event or tool call has named, but that has the inode of this one."""
+        near, within = os.path.dirname(old.location.local or ""), self._filesystems.cwd
+        paths = search_renamed({number}, [near], self._filesystems.real(within))
+        return self._arrived_at(paths.values(), met, pending, by)
+
+    def _search_bytes(
+        self, old: Inspected, met: Mapping[str, Inspected], pending: Pending, by: _Origin
+    ) -> list[Inspected]:
+        """Files with the bytes of one that went while nobody looked, so that its inode is not
+        known: those that the store does not know, and those that it got to know since."""
+        size, hash = old.known.fields.get("size"), str(old.known.fields["source_hash"])
+        near, within = os.path.dirname(old.location.local or ""), self._filesystems.cwd
+        paths = search_sizes({size}, [near], self._filesystems.real(within)) if size else []
+        paths = paths[: self._limits.discovered_paths]
+        found = [m for m in self._arrived_at(paths, met, pending, by) if new_hash(m) == hash]
+        for head in self._store.query("file", {"source_hash": hash}):
+            known = Known(head, head.fields)
+            if head.id in met or not came_later(self._store, head, old.known.head):
+                continue
+            place = location_of(head.id, known, self._filesystems)
+            if place.local is not None and os.path.exists(place.local):
+                document = same_again(self._store, head, by)
+                state = known.state
+                sighting = Sighting(place.path, head.id, "mentioned", document, head, state)
+                found.append(Inspected(place, known, sighting))
+        return found
+
+    def _arrived_at(
+        self,
+        paths: Iterable[str],
+        met: Mapping[str, Inspected],
+        pending: Pending,
+        by: _Origin,
+    ) -> list[Inspected]:
+        """The files at some paths that are new, or have changed."""
         places = [self._filesystems.locate_local(path) for path in paths]
         known = lookup(self._store, (place.object_id for place in places), pending)
-        return [
-            Inspected(
-                place, before, unchanged(place, "mentioned", before, before.state or "missing")
-            )
-            for place in places
-            if place.object_id not in met and (before := known[place.object_id])
-        ]
+        found = []
+        for place in places:
+            if place.object_id in met:
+                continue
+            before = known[place.object_id]
+            as_known = unchanged(place, "mentioned", before, before.state or "missing")
+            arrived = self._arrive(Inspected(place, before, as_known), by)
+            if arrived is not None:
+                found.append(arrived)
+        return found
 
     def _arrive(self, met: Inspected, by: _Origin) -> Inspected | None:
         """A file with its new version; None where it has none."""

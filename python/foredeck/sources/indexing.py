@@ -76,6 +76,9 @@ class Sighting:
     document: FileDocument | None
     head: Head | None
     state: str
+    candidates: tuple[str, ...] = ()
+    """Of a file that is gone: where the same bytes are now, if it cannot be told which of these
+    places it was renamed to."""
 
 
 class FileSource(Protocol):

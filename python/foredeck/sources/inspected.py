@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foredeck.sources.filesystem import Location
 from foredeck.sources.indexing import CHANGING, Known, Role, Sighting
@@ -41,20 +40,45 @@ def new_hash(met: Inspected) -> str | None:
 def tie_renames(
     met: dict[str, Inspected], gone: Sequence[Inspected], arrived: list[Inspected]
 ) -> list[Inspected]:
-    """Link each file that is gone to one that has its bytes; returns those without a match.
+    """Link each file that is gone to the one that has its bytes; returns those without a match.
 
-    Of several matches one with the same name is preferred. Each is used once, and joins `met`.
+    Of several the one whose path ends most alike is meant. Where that, too, fits several, none is
+    guessed: the sighting of what is gone names them. A match is used once, and joins `met`.
     """
-    left: list[Inspected] = []
-    for old in gone:
-        same = [m for m in arrived if new_hash(m) == old.known.fields["source_hash"]]
-        if not same or old.sighting.document is None:
-            left.append(old)
-            continue
-        name = os.path.basename(old.location.path)  # noqa: PTH119
-        new = next((m for m in same if m.location.path.endswith("/" + name)), same[0])
-        arrived.remove(new)
-        met[new.location.object_id] = new
-        if new.sighting.document is not None:
-            link_move(old.sighting.document, new.sighting.document)
+    left = list(gone)
+    while pairs := [(old, new) for old in left if (new := _match(old, left, arrived)) is not None]:
+        for old, new in pairs:
+            left.remove(old)
+            arrived.remove(new)
+            met[new.location.object_id] = new
+            if old.sighting.document is not None and new.sighting.document is not None:
+                link_move(old.sighting.document, new.sighting.document)
+    for old in left:
+        places = tuple(sorted(new.location.path for new in arrived if _has_bytes_of(new, old)))
+        if places:
+            old.sighting = replace(old.sighting, candidates=places)
     return left
+
+
+def _match(
+    old: Inspected, gone: Sequence[Inspected], arrived: Sequence[Inspected]
+) -> Inspected | None:
+    """The file that this one has become, if no other pair of these files fits as well."""
+    same = [new for new in arrived if _has_bytes_of(new, old)]
+    best = max((_alike(old, new) for new in same), default=0)
+    fitting = [new for new in same if _alike(old, new) == best]
+    if len(fitting) != 1:
+        return None
+    new = fitting[0]
+    rivals = [o for o in gone if o is not old and _has_bytes_of(new, o) and _alike(o, new) >= best]
+    return None if rivals else new
+
+
+def _has_bytes_of(new: Inspected, old: Inspected) -> bool:
+    return new_hash(new) == str(old.known.fields["source_hash"])
+
+
+def _alike(one: Inspected, other: Inspected) -> int:
+    """With how many equal names two paths end."""
+    ends = (each.location.path.split("/")[::-1] for each in (one, other))
+    return next((n for n, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), 0)

@@ -16,6 +16,7 @@ from foredeck.context.wording import outside_project
 from foredeck.errors import Conflict, ToolError
 from foredeck.sources import CHANGING, OUTSIDE, Sighting
 from foredeck.sources.recorded import is_object_id
+from foredeck.sources.tying import unclear_rename
 from foredeck.store.protocol import Batch, Head, Token
 
 PATIENCE_S = 0.25
@@ -148,6 +149,8 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
         ordinal = session.index.by_object.get(sighting.object_id)
         if ordinal is None:
             continue
+        if sighting.candidates:
+            session.notify(unclear_rename(sighting.path, sighting.candidates))
         if sighting.document is not None:
             session.pending.behind.keep(ordinal, session.index.entries[ordinal].newest.text_hash)
             entry = session.see(SeenVersion.of(sighting.document, sighting.path, token))

@@ -1,0 +1,97 @@
+"""`foredeck renames`: files that were renamed while nobody looked, and count as deleted."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.output import print_json
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import opened_store
+from foredeck.errors import ToolError
+from foredeck.lookup.contents import name_of
+from foredeck.model.quoting import name
+
+if TYPE_CHECKING:
+    from foredeck.store.protocol import Head, LocalStore
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.lookup.finding import find_object
+    from foredeck.sources.tying import lost_renames
+
+    with opened_store(args) as store:
+        if args.old is not None:
+            if args.new is None:
+                raise ToolError("Say both names: foredeck renames OLD NEW.")
+            old, new = (find_object(store, text, None).head for text in (args.old, args.new))
+            _tie(store, old, new)
+            found = [(old, [new], True)]
+        else:
+            found = []
+            for lost in list(lost_renames(store)):
+                is_clear = len(lost.found) == 1
+                if args.repair and is_clear:
+                    _tie(store, lost.gone, lost.found[0])
+                found.append((lost.gone, list(lost.found), args.repair and is_clear))
+    if args.json:
+        print_json(
+            {
+                "renames": [
+                    {"from": name_of(old), "to": [name_of(new) for new in to], "tied": tied}
+                    for old, to, tied in found
+                ]
+            }
+        )
+        return 0
+    for old, to, tied in found:
+        print(_line(old, to, tied=tied))
+    if not found:
+        print("No file that is gone has its bytes in another one that came later.")
+    elif not all(tied for _, _, tied in found):
+        print("--repair ties those with one new name; `foredeck renames OLD NEW` any two.")
+    return 0
+
+
+def _tie(store: LocalStore, old: Head, new: Head) -> None:
+    """Store that a file has become another one. Raises `ToolError` where it has not."""
+    from foredeck.cli.indexing import Indexed, commit_sightings
+    from foredeck.sources.tying import tied
+
+    if old.fields.get("state") != "deleted":
+        raise ToolError(f"{name(name_of(old))} is there: only a file that is gone was renamed.")
+    if new.type != "file" or new.id == old.id or new.fields.get("state") == "deleted":
+        raise ToolError(f"{name(name_of(new))} is no file that is there.")
+    commit_sightings(store, lambda: tied(store, old, new), Indexed(), lambda _path: None)
+
+
+def _line(old: Head, to: list[Head], *, tied: bool) -> str:
+    names = ", ".join(name(name_of(new)) for new in to)
+    if tied:
+        return f"{name(name_of(old))} was renamed to {names}."
+    may = "may have been renamed to" if len(to) == 1 else "may have been renamed to one of"
+    return f"{name(name_of(old))} {may} {names}"
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", nargs="?", help="a file that is gone")
+    parser.add_argument("new", metavar="NEW", nargs="?", help="what it is called now")
+    parser.add_argument(
+        "--repair", action="store_true", help="store the renames that are clear, instead of a list"
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "List the files that count as deleted, though their bytes came up under another name\n"
+        "later: they were renamed while neither an engine nor `foredeck index` looked, or before\n"
+        "foredeck could tell. With --repair the rename is stored where there is one such name;\n"
+        "with OLD and NEW you say it yourself. History, links, nickname and pin follow."
+    ),
+    example="foredeck renames --repair",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,93 @@
+"""`foredeck renames`: renames that nobody saw, listed and repaired."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two files that were taken in, and that are gone; what has their bytes is elsewhere."""
+    folder = tmp_path / "repo"
+    (folder / "old").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
+    for name in ("a", "b"):
+        (folder / "old" / f"{name}.txt").write_text(f"content of {name}\n")
+    (folder / "refers.md").write_text("[[old/a.txt]]")
+    return folder
+
+
+def asked(capsys: Out, *arguments: str) -> Any:
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def said(capsys: Out, *arguments: str, code: int = 0) -> str:
+    assert main([*arguments]) == code
+    out = capsys.readouterr()
+    return out.err if code else out.out
+
+
+def lost(capsys: Out, folder: Path) -> None:
+    """Have the old names taken for deleted before the new ones are met, as stores of before have
+    it."""
+    asked(capsys, "index", ".")
+    moved = folder.parent / "elsewhere"
+    (folder / "old").rename(moved)
+    asked(capsys, "index", ".")
+    moved.rename(folder / "new")
+    asked(capsys, "index", ".")
+
+
+def test_what_was_lost_is_listed_and_repaired(folder: Path, capsys: Out) -> None:
+    asked(capsys, "index", ".")
+    said(capsys, "name", "old/a.txt", "spec")
+    lost(capsys, folder)
+    pairs = [(f"{folder}/old/{n}.txt", [f"{folder}/new/{n}.txt"], False) for n in "ab"]
+    found = asked(capsys, "renames")["renames"]
+    assert sorted((r["from"], r["to"], r["tied"]) for r in found) == pairs
+    listed = said(capsys, "renames")
+    assert f"{folder}/old/a.txt may have been renamed to {folder}/new/a.txt\n" in listed
+    assert "--repair ties those with one new name" in listed
+    assert "was renamed to" in said(capsys, "renames", "--repair")
+    assert asked(capsys, "renames")["renames"] == []
+    assert "old/a.txt" in said(capsys, "history", "new/a.txt")
+    assert said(capsys, "cat", "spec") == "content of a\n"
+    assert f"{folder}/new/a.txt" in said(capsys, "history", "spec")
+    back = asked(capsys, "backlinks", "new/a.txt")["nodes"]
+    assert [node["path"] for node in back] == [f"{folder}/refers.md"]
+
+
+def test_of_several_the_user_says_which(folder: Path, capsys: Out) -> None:
+    (folder / "old" / "b.txt").write_text("content of a\n")
+    asked(capsys, "index", ".")
+    (folder / "old" / "a.txt").rename(folder / "c.txt")
+    (folder / "old" / "b.txt").rename(folder / "d.txt")
+    unclear = asked(capsys, "index", ".")["unclear"]
+    assert len(unclear) == 2
+    assert f"{folder}/old/a.txt is gone, and its bytes are in {folder}/c.txt, " in unclear[0]
+    assert "may have been renamed to one of" in said(capsys, "renames", "--repair")
+    assert "is there: only a file that is gone" in said(capsys, "renames", "c.txt", "d.txt", code=1)
+    assert "Say both names" in said(capsys, "renames", "old/a.txt", code=1)
+    said(capsys, "renames", "old/a.txt", "d.txt")
+    rest = asked(capsys, "renames")["renames"]
+    assert [(r["from"], r["to"]) for r in rest] == [(f"{folder}/old/b.txt", [f"{folder}/c.txt"])]
+
+
+def test_index_finds_a_rename_to_a_name_that_it_took_in_first(folder: Path, capsys: Out) -> None:
+    asked(capsys, "index", "old")
+    (folder / "new").mkdir()
+    (folder / "old" / "a.txt").rename(folder / "new" / "a.txt")
+    asked(capsys, "index", "new")
+    assert asked(capsys, "index", "old")["deleted"] == 1
+    assert "old/a.txt" in said(capsys, "history", "new/a.txt")
+    assert asked(capsys, "renames")["renames"] == []
