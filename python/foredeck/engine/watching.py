@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from foredeck.context.intake.notices import parts_in_view
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.model.sources import filesystem_source
@@ -99,6 +100,7 @@ class SessionWatch:
         entries = self._session.index.entries
         holders = self._session.branch.conversation.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
+        files += sorted(parts_in_view(self._session))
         if self._all_told:
             return files
         # The tracker first: what it has reported meanwhile is among what is told.

@@ -49,14 +49,32 @@ def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
     if change == "overwritten" and entry is not None and (entry.newest.version or 0) > 1:
         before = (entry.newest.version or 0) - 1
         return overwritten_on_disk(ordinal, session.name_of(entry), before)
-    shown = conversation.newest_holder(ordinal)
-    if shown is None or entry is None:
+    if entry is None:
         return None
-    if conversation.parts[shown].version == entry.newest.version:
+    shown = conversation.newest_holder(ordinal)
+    if shown is not None:
+        version = conversation.parts[shown].version
+    else:
+        version = parts_in_view(session).get(entry.object)
+    if version in (None, entry.newest.version):
         return None
     if change == "deleted":
         return deleted_on_disk(ordinal, session.name_of(entry))
     return changed_on_disk(ordinal, session.name_of(entry))
+
+
+def parts_in_view(session: Session) -> dict[str, int | None]:
+    """The files without content of which a read is in view, and the version that it has read:
+    what it shows stands under its own handle."""
+    conversation, entries = session.branch.conversation, session.index.entries
+    found: dict[str, int | None] = {}
+    for ordinal, holders in conversation.holders.items():
+        if entries[ordinal].type != "toolcall" or conversation.items[holders[-1]].tool != "read":
+            continue
+        head = session.workspace.head(entries[ordinal].object)
+        if head is not None and (pin := head.fields.get("file_pin")) is not None:
+            found[pin["object"]] = max(pin.get("version") or 0, found.get(pin["object"]) or 0)
+    return found
 
 
 def _moved_line(session: Session, old: Entry) -> str | None:
