@@ -248,7 +248,7 @@ def test_objects_of_other_sessions_can_be_activated(pi: Pi) -> None:
     names = [f"chat:{other}", object_id(pi, "/a.txt")[:12], output_of]
     model = run(pi, [*([call("activate", id=name)] for name in names), "done"], "and now here")
     chat, file, output = results(model.requests[-1])
-    assert "--- user\nlook here\n--- toolcall @" in chat
+    assert "--- user\nlook here\n--- toolcall toolu_000001 tool=read" in chat
     assert chat.endswith("--- assistant\nfound it\n")
     assert file.endswith(lines("a"))
     assert output.endswith("\n299\n300\n")
