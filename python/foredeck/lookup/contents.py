@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from foredeck.context.tools.named_parts import field_text
 from foredeck.context.tools.versions import WHY_NO_CONTENT
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import AskedPart, Found
 from foredeck.model.documents import Document, session_of
 from foredeck.model.sources import path_of
+from foredeck.notes.named_parts import field_text
 from foredeck.sources.pointing import pointer_label
 from foredeck.store.protocol import Head, Store
 
