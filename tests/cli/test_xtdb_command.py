@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -259,6 +260,14 @@ def test_commands_wait_for_a_node_that_is_being_started(
     assert main(words) == 0
     other.join()
     assert capsys.readouterr().err == WAITS
+
+
+def test_status_does_not_wait(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with own_node_folder(home).lock(fcntl.LOCK_EX):
+        assert main(["xtdb", "status"]) == 3
+    assert "answers here; one is being started or stopped." in capsys.readouterr().out
+    assert main(["xtdb", "status"]) == 3
+    assert "answers here; `foredeck xtdb up` starts one" in capsys.readouterr().out
 
 
 def test_a_backup_waits_for_a_node_that_is_being_stopped(

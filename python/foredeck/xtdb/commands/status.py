@@ -52,7 +52,8 @@ def run_status(args: Namespace, config: Config) -> int:
             found["error"] = str(error)
         finally:
             client.close()
-    print_json(found) if args.json else _print_status(found, how_to_start(config.home))
+    hint = how_to_start(config.home) if folder.is_free() else "one is being started or stopped"
+    print_json(found) if args.json else _print_status(found, hint)
     return 0 if found["healthy"] else 3
 
 
@@ -93,10 +94,10 @@ def _size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _print_status(found: dict[str, Any], how_to_start: str) -> None:
+def _print_status(found: dict[str, Any], hint: str) -> None:
     journal = found.pop("journal")
     if not found["running"]:
-        print(f"No XTDB node runs here; {how_to_start}.")
+        print(f"No XTDB node answers here; {hint}.")
     else:
         rows = [(_label(name), _shown(name, value)) for name, value in found.items()]
         print(table(rows))
