@@ -7,6 +7,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ import pytest
 from context.driver import Host
 from context.scenes import ask
 from foredeck.cli.person import OF_AN_AGENT
+from foredeck.config import Config
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.opening import open_store
+from foredeck.tasks.claiming import Actor
+from foredeck.tasks.work import NewTask, TaskWork
 
 HOST = """
 import subprocess, sys
@@ -118,3 +125,34 @@ def test_a_script_of_the_users_is_not_while_nobody_is_at_work(home: Path) -> Non
     said = subprocess.run(FORGET.split(), capture_output=True, start_new_session=True)
     assert said.returncode == 0
     assert not is_stored(home)
+
+
+def said_in_a_session(home: Path, folder: Path, command: str) -> str:
+    """What a command says that the shell of the session "the-agents" runs in this project."""
+    code = HOST.replace("capture_output=True, text=True).returncode", "cwd=sys.argv[3]).returncode")
+    arguments = [sys.executable, "-c", code, str(home), command, str(folder)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "drop", ["", f"env -u {OF_AN_AGENT} ", f"env {OF_AN_AGENT}=another ", "setsid -w "]
+)
+def test_an_agents_shell_neither_takes_anothers_task_nor_passes_for_a_person(
+    home: Path, tmp_path: Path, drop: str
+) -> None:
+    project = project_of(str(tmp_path), open_filesystems(Config(home=home), str(tmp_path)))
+    with closing(open_store(Config(home=home))) as store:
+        work = TaskWork(store, project.id, Actor("another"))
+        task = work.claim(work.create(NewTask("Held")).id).task
+        name = work.name(task)
+    tasks = f"{drop}{FOREDECK} tasks"
+    for action in (f"close {name} done", f"open {name}"):
+        assert "Already claimed" in said_in_a_session(home, tmp_path, f"{tasks} {action}")
+    assert "no --as" in said_in_a_session(home, tmp_path, f"{tasks} claim {name} --as ann")
+    own = said_in_a_session(home, tmp_path, f"{tasks} new Mine --json")
+    assert '"generator": "agent"' in own
+    with closing(open_store(Config(home=home))) as store:
+        head = store.head(task.id)
+    assert head is not None
+    assert head.fields["session"] == "another"

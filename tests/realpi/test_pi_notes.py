@@ -62,7 +62,7 @@ def test_a_model_walks_its_notes_by_their_links_and_they_survive_a_rename(pi: Pi
     assert pi.print("what do I know?", foredeck=True).code == 0
     assert later.violations == []
     head = later.requests[0].request.text
-    assert "\nnotes/ebb-and-flow.md: Tides\nnotes/sea.md: Sea #sea\n" in head
+    assert "\n notes/ebb-and-flow.md: Tides\n notes/sea.md: Sea #sea\n" in head
     assert "harbour" not in head
 
 
@@ -101,7 +101,7 @@ def test_notes_of_any_editor_are_known_when_a_session_opens(pi: Pi) -> None:
     (pi.repo / "notes" / "no.txt").write_text("no note")
     model = pi.serve([call("activate", id="[[Sea]]", show="links"), "done"])
     assert pi.print("what do I know?", foredeck=True).code == 0
-    assert "\nnotes/tides.md: Tides\n" in model.requests[0].request.text
+    assert "\n notes/tides.md: Tides\n" in model.requests[0].request.text
     assert '- notes/tides.md "Tides"' in results(model.requests[-1])[-1]
 
     # In between the user renames one, deletes nothing, and writes another.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.errors import ToolError
@@ -11,6 +15,8 @@ from foredeck.model.tasks import TaskLink
 from foredeck.tasks.claiming import LEASE_MS
 from foredeck.tasks.tools import session_tasks
 from tasks.desk import DAY_MS, HOUR_MS, SECOND, Desk, said
+
+TOOLS = Path(__file__).resolve().parents[2] / "ts-shim" / "tools.json"
 
 
 class Talk:
@@ -109,6 +115,15 @@ def test_refusals_say_what_to_do(desk: Desk, snapshot: SnapshotAssertion) -> Non
     talk.say(mutate, action="link", taskId=one, messageId="@4")
     talk.say(mutate, action="update_context", content="x")
     assert talk.text() == snapshot
+
+
+@pytest.mark.parametrize("action", ["create", "claim", "close", "dep", "link", "update"])
+def test_what_an_error_asks_for_is_declared(desk: Desk, action: str) -> None:
+    told = said(desk.first.mutate.run, action=action)
+    (example,) = re.findall(r"{.*}", told)
+    tools = json.loads(TOOLS.read_text(encoding="utf-8"))
+    (declared,) = (t["parameters"]["properties"] for t in tools if t["name"] == "task-mutate")
+    assert {*json.loads(example), *re.findall(r"needs (\w+)", told)} <= declared.keys()
 
 
 def test_claims_end(desk: Desk, snapshot: SnapshotAssertion) -> None:

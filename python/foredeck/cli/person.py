@@ -35,16 +35,15 @@ class NotConfirmed(ForedeckError):
 def agent_above(home: Path) -> str | None:
     """The session whose agent has started this process, empty where it cannot be named; None where
     no agent has, as far as its ancestors tell."""
-    if session := os.environ.get(OF_AN_AGENT):
-        return session
-    # A command drops a variable with ease, but has Pi among its ancestors all the same.
+    # A command drops a variable with ease, or names another session in it, but has Pi among its
+    # ancestors all the same.
     hosts = {engine.host: engine.session for engine in engines_at_work(home) if engine.host}
-    for pid in _ancestors():
+    above = list(_ancestors())
+    for pid in above:
         if pid in hosts:
             return hosts[pid] or ""
-        if (session := _given(pid, OF_AN_AGENT)) is not None:
-            return session
-    return None
+    given = (os.environ.get(OF_AN_AGENT) or None, *(_given(pid, OF_AN_AGENT) for pid in above))
+    return next((session for session in given if session is not None), None)
 
 
 def check_person(home: Path, what: str) -> None:

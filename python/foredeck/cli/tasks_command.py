@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from foredeck.cli import task_arguments as arguments
 from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_content, print_json
+from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError, ToolError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foredeck.sources.projects import Project
+    from foredeck.tasks.claiming import Actor
     from foredeck.tasks.task import Task
     from foredeck.tasks.work import TaskWork
 
@@ -49,15 +51,28 @@ def _work(args: Namespace, *, writes: bool = False) -> Iterator[tuple[TaskWork, 
     """The tasks of the project in the current folder, or in that of `--project`."""
     from foredeck.sources.opening import open_filesystems
     from foredeck.sources.projects import project_of
-    from foredeck.tasks.claiming import Actor
     from foredeck.tasks.work import TaskWork
 
+    config = resolve_config(args).config
     folder = str((args.project or Path.cwd()).absolute())
-    project = project_of(folder, open_filesystems(resolve_config(args).config, folder))
+    project = project_of(folder, open_filesystems(config, folder))
+    actor = _actor(config.home, getattr(args, "who", None))
     with (made_store if writes else opened_store)(args) as store:
-        work = TaskWork(store, project.id, Actor(None, getattr(args, "who", None) or _user()))
+        work = TaskWork(store, project.id, actor)
         work.board.refresh()
         yield work, project
+
+
+def _actor(home: Path, who: str | None) -> Actor:
+    """Who asks: a person, by the name `who` or their own, or the session whose agent runs this."""
+    from foredeck.tasks.claiming import Actor
+
+    session = agent_above(home)
+    if session is None:
+        return Actor(None, who or _user())
+    if who is not None:
+        raise TaskRefused("This runs inside an agent's session, which acts as itself: no --as.")
+    return Actor(session or None)
 
 
 def _user() -> str:
@@ -165,12 +180,21 @@ def _claim(args: Namespace) -> None:
 
 def _close(args: Namespace) -> None:
     with _work(args) as (work, _):
-        _changed(work, work.close(work.find(args.task).id, args.reason, args.summary), args)
+        task = _released(work, args)
+        _changed(work, work.close(task.id, args.reason, args.summary), args)
 
 
 def _open(args: Namespace) -> None:
     with _work(args) as (work, _):
-        _changed(work, work.update(work.find(args.task).id, {"status": "open"}), args)
+        _changed(work, work.update(_released(work, args).id, {"status": "open"}), args)
+
+
+def _released(work: TaskWork, args: Namespace) -> Task:
+    """The task asked for, which a person may take from a session that holds it."""
+    task = work.find(args.task)
+    if work.actor.name is not None and task.session is not None and task.is_held(work.now_ms()):
+        check_person(resolve_config(args).config.home, "Taking a task from a session")
+    return task
 
 
 def _edit(args: Namespace) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.editor import NotEdited, edited
 from foredeck.cli.output import print_content, print_json
+from foredeck.cli.person import agent_above
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
 from foredeck.errors import Conflict
@@ -39,7 +40,9 @@ def _page(args: Namespace, store: Store) -> WorkingMemory:
     from foredeck.sources.opening import open_filesystems
     from foredeck.sources.projects import project_of
 
-    config, by = resolve_config(args).config, Provenance(origin="foredeck", generator="human")
+    config = resolve_config(args).config
+    generator = "human" if agent_above(config.home) is None else "agent"
+    by = Provenance(origin="foredeck", generator=generator)
     if args.session is None:
         here = str(Path.cwd())
         project = project_of(here, open_filesystems(config, here))

@@ -100,9 +100,7 @@ def _add_writing(answers: Answers, tool: Callable[..., None]) -> None:
         action: Literal["create", "claim", "close", "dep", "update"],
         fields: Annotated[
             dict[str, Any],
-            Field(
-                description='{"title": ...}; {"id", "reason", "summary"}; {"taskId", "dependsOn"}'
-            ),
+            Field(description='{"title": ...}; {"id", "reason", "summary"}; {"id", "dependsOn"}'),
         ],
     ) -> str:
         return _said(lambda: answers.change_tasks({**fields, "action": action}))

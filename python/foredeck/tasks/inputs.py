@@ -38,7 +38,6 @@ _OTHER_WORDS = {
 """Words that models use for those of a choice."""
 _ALSO = {
     "id": ("taskId", "task_id", "task"),
-    "taskId": ("id", "task_id", "task"),
     "dependsOn": ("depends_on", "dependsOnId", "blockedBy"),
     "type": ("relation", "depType"),
     "messageId": ("message_id", "message", "handle", "target"),

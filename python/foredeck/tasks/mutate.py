@@ -19,8 +19,8 @@ ACTIONS = ("create", "claim", "close", "dep", "link", "update", "update_context"
 SCOPES = ("resource", "thread")
 _CREATE = '{"action": "create", "title": "Fix the login redirect"}'
 _CLOSE = '{"action": "close", "id": "t-k3f9", "reason": "completed", "summary": "..."}'
-_DEP = '{"action": "dep", "taskId": "t-k3f9", "dependsOn": "t-m2xd"}'
-_LINK = '{"action": "link", "taskId": "t-k3f9", "messageId": "@41 turn 7"}'
+_DEP = '{"action": "dep", "id": "t-k3f9", "dependsOn": "t-m2xd"}'
+_LINK = '{"action": "link", "id": "t-k3f9", "messageId": "@41 turn 7"}'
 _CONTEXT = '{"action": "update_context", "content": "...", "section": "Decisions"}'
 _MOST_READY = 3
 _RELATIONS = {
@@ -114,7 +114,7 @@ class TaskMutate:
         return "\n".join(lines)
 
     def _dep(self, given: ToolInput) -> str:
-        task = self._find(given, "taskId", _DEP)
+        task = self._find(given, "id", _DEP)
         on = self._work.find(given.needed("dependsOn", _DEP))
         relation = given.choice("type", RELATIONS, "blocks")
         add = given.flag("add", default=True)
@@ -125,7 +125,7 @@ class TaskMutate:
         return names.format(f"no longer {_RELATIONS[relation]}")
 
     def _link(self, given: ToolInput) -> str:
-        task = self._find(given, "taskId", _LINK)
+        task = self._find(given, "id", _LINK)
         named = given.needed("messageId", _LINK)
         if self._resolve_link is None:
             raise ToolError("Messages cannot be linked here.")
