@@ -6,8 +6,8 @@
 import type { ExtensionAPI, ToolCallEvent } from "@earendil-works/pi-coding-agent";
 import { replacedTools } from "./context/foreign.ts";
 import { isRecord } from "./context/messages.ts";
-import { within } from "./engine/wait.ts";
 import type { Shim } from "./shim.ts";
+import { AWAY, askEngine } from "./tools.ts";
 
 /** The tools that show a file. */
 const SHOWING: ReadonlySet<string> = new Set(["activate", "pin"]);
@@ -35,7 +35,14 @@ export function registerGates(
   const runners = runnerClass === null ? null : remembered(runnerClass);
   pi.on("tool_call", async (event) => {
     if (!SHOWING.has(event?.toolName) || shim.isOff()) return undefined;
-    const path = await shownFile(event, shim);
+    let path: string | undefined;
+    try {
+      path = await shownFile(event, shim);
+    } catch (error) {
+      // The call itself could be luckier: then it would show what nobody was asked about.
+      shim.log(`tool/prepare: ${error instanceof Error ? error.message : String(error)}`);
+      return { block: true, reason: AWAY };
+    }
     if (path === undefined) return undefined;
     const reason = await refused(path, event, pi, runners?.get(event));
     return reason === undefined ? undefined : { block: true, reason };
@@ -57,26 +64,14 @@ function remembered(runnerClass: RunnerClass): WeakMap<object, Runner> {
   return runners;
 }
 
-/**
- * The file that the call would show and no read has shown; undefined for none. Without an answer
- * too: then the call itself gets none either.
- */
+/** The file that the call would show and no read has shown; undefined for none. */
 async function shownFile(
   event: ToolCallEvent,
-  shim: Pick<Shim, "engine" | "log" | "sessionId">,
+  shim: Pick<Shim, "engine" | "sessionId">,
 ): Promise<string | undefined> {
-  try {
-    const { engine } = shim;
-    const limits = { deadlineMs: engine.deadlineMs };
-    await within(engine.whenReady(), limits);
-    const { toolCallId: id, toolName: tool, input } = event;
-    const params = { session: shim.sessionId(), id, tool, input };
-    const answer = await engine.request("tool/prepare", params, limits);
-    return isRecord(answer) && typeof answer.reads === "string" ? answer.reads : undefined;
-  } catch (error) {
-    shim.log(`tool/prepare: ${error instanceof Error ? error.message : String(error)}`);
-    return undefined;
-  }
+  const { toolCallId: id, toolName: tool, input } = event;
+  const answer = await askEngine(shim, "tool/prepare", { id, tool, input });
+  return isRecord(answer) && typeof answer.reads === "string" ? answer.reads : undefined;
 }
 
 /** Why a read of the file would not run, for the model; undefined where it would. */

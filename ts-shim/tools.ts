@@ -30,7 +30,7 @@ export interface ToolSpec {
 }
 
 /** What a tool answers, for the model to read, where the engine cannot. */
-const AWAY =
+export const AWAY =
   "The context manager is not available right now. Go on without it: " +
   "use read or bash to see content again.";
 const OFF = "The user has switched the context manager off: everything is in view as it is.";
@@ -68,7 +68,7 @@ async function callTool(
 ): Promise<{ text: string; images: ImageContent[]; details: unknown; questions: unknown }> {
   if (shim.isOff()) throw new Error(OFF);
   try {
-    const result = await askEngine(shim, call, signal);
+    const result = await askEngine(shim, "tool/call", call, signal);
     if (!isRecord(result) || typeof result.text !== "string") throw new Error("no text");
     shim.tasks.take(result.tasks);
     // `details` holds the engine's decision. It reads it back from the message list, so that the
@@ -88,16 +88,17 @@ async function callTool(
  * The engine's answer. An engine that dies over the call leaves nothing half done, so its successor
  * is asked once more in the time that is left.
  */
-async function askEngine(
-  shim: Shim,
+export async function askEngine(
+  shim: Pick<Shim, "engine" | "sessionId">,
+  method: "tool/call" | "tool/prepare",
   call: object,
-  signal: AbortSignal | undefined,
+  signal?: AbortSignal,
 ): Promise<unknown> {
   const { engine } = shim;
   // Not longer than a model call waits: an engine that hangs would hold up the agent at each tool.
   const until = Date.now() + engine.deadlineMs;
   const limits = () => ({ deadlineMs: Math.max(1, until - Date.now()), signal });
-  const ask = () => engine.request("tool/call", { session: shim.sessionId(), ...call }, limits());
+  const ask = () => engine.request(method, { session: shim.sessionId(), ...call }, limits());
   await within(engine.whenReady(), limits());
   const { generation } = engine;
   try {

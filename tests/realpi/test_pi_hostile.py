@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from contextlib import closing
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from foredeck.model.documents import FileDocument
 from foredeck.store.opening import open_store
 from foredeck_bench.scripted import call
-from harness import Pi
+from harness import Pi, one_version
 from hostile.ground import SECRET, make
 from observed import errors, results
 
@@ -146,3 +148,25 @@ def test_the_real_pi_at_work_in_the_hostile_repository(pi: Pi, tmp_path: Path) -
         assert ground.ran() == []
         ground.write("src/app.py", "print('hEllo')\n")
     assert_not_stored(pi, SECRET)
+
+
+PIPES = ("logs/engine.log", "user.key", "filesystem-id", "switches", "at-work", "layers")
+
+
+@one_version
+def test_pipes_where_files_are_expected_hold_nobody_up(pi: Pi) -> None:
+    """In the state folder, in the project's `.git`, and as the `.git` of a folder above it."""
+    home, above, git = pi.workspace.foredeck_home, pi.repo.parent, pi.repo / ".git"
+    (home / "logs").mkdir(mode=0o700)
+    for name in PIPES:
+        os.mkfifo(home / name)
+    os.mkfifo(above / ".git")
+    git.mkdir()
+    for name in ("HEAD", "config", "commondir", "index"):
+        os.mkfifo(git / name)
+    (pi.repo / "a.txt").write_text("plain\n")
+    model = pi.serve([call("read", path="a.txt"), call("bash", command="echo done"), "done"])
+    assert pi.print("look around", foredeck=True).code == 0
+    assert model.violations == []
+    assert "plain\n" in results(model.requests[-1])[0]
+    assert all(stat.S_ISFIFO((home / name).stat().st_mode) for name in PIPES)

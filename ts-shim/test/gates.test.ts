@@ -24,10 +24,10 @@ async function start({ lent = true, source = "builtin" } = {}) {
   }
   const runnerClass = ExtensionRunner as unknown as RunnerClass;
   registerGates(Object.assign(pi, tools), harness.shim, lent ? runnerClass : null);
-  const call = (toolName: string, verdict: object) =>
+  const call = (toolName: string, verdict: object, more: object = {}) =>
     new ExtensionRunner().emitToolCall({
       toolName,
-      ...{ toolCallId: "c1", input: { path: "a", verdict } },
+      ...{ toolCallId: "c1", input: { path: "a", verdict, ...more } },
     });
   return { call, asked, runnerClass, harness };
 }
@@ -39,6 +39,13 @@ test("an extension that guards read decides of activate and pin, too", async () 
   assert.deepEqual(await call("pin", { reads: "keys" }), refused);
   assert.equal(await call("activate", { reads: "plain" }), undefined);
   assert.deepEqual(asked, [{ path: "keys" }, { path: "keys" }, { path: "plain" }]);
+});
+
+test("without the engine's answer nothing is shown", async () => {
+  const { call, asked } = await start();
+  const refused = (await call("activate", {}, { fail: true })) as { reason?: string } | undefined;
+  assert.match(refused?.reason ?? "", /use read or bash/);
+  assert.deepEqual(asked, []);
 });
 
 test("nobody is asked of what a read has shown, or what shows no file", async () => {
