@@ -81,6 +81,18 @@ def test_what_cannot_be_brought_back_is_said(
 
 
 @pytest.mark.usefixtures("hurried")
+def test_a_folder_that_nobody_could_look_through_is_no_success(
+    agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(agent.cwd, MANY)
+    commit(agent.cwd)
+    agent.answer()
+    agent.run("bash", command=ALL)
+    assert restored(agent) == 1
+    assert "could not be looked through in time" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("hurried")
 def test_in_pi_it_is_said_as_well(agent: Agent) -> None:
     from timeline.test_rewind_commands import typed
 

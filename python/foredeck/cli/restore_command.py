@@ -183,8 +183,8 @@ COMMAND = Command(
         "folder. What somebody else has changed since is named, and left as it is without\n"
         "--overwrite. What is there before is kept: --undo takes it back. Where a restore was\n"
         "interrupted, the next one finishes it first. Exit code 1, and their names, where files\n"
-        "were left as they are or cannot be brought back. /foredeck rewind does the same inside\n"
-        "Pi."
+        "were left as they are or cannot be brought back, or where a command ran in a folder that\n"
+        "could not be looked through. /foredeck rewind does the same inside Pi."
     ),
     example="foredeck restore ~/foredeck-monday.db",
     configure=_configure,

@@ -68,8 +68,8 @@ class Rewound:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that is known to have been changed is brought back."""
-        return not (self.skipped or self.failed or self.uncovered)
+        """Whether everything that was changed is brought back, for all that is known."""
+        return not (self.skipped or self.failed or self.uncovered or self.blind)
 
 
 @dataclass(frozen=True, slots=True)
