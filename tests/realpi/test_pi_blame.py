@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 from foredeck_bench.scripted import call
 from harness import Asked, Pi, one_version
+from observed import results, session_of, stored
 
 PLAN = "# Plan\n\nfirst\nsecond\nthird\n" + "".join(f"step {n} of many\n" for n in range(20))
 """Long enough for git to know it again under another name."""
@@ -70,3 +72,50 @@ def test_lines_are_put_down_to_their_prompts(pi: Pi, asked: Asked) -> None:
     assert "write the plan" in prompt
     printed = asked("blame", f"{road}:3-5")
     assert [line.split(" ")[-1] for line in printed.splitlines()[1:]] == ["first", "hand", "3rd"]
+
+
+@one_version
+def test_what_commands_do_has_a_history_and_an_author(pi: Pi, asked: Asked) -> None:
+    """A file that no tool has read, one that a heredoc makes, and one that is moved."""
+    git(pi, "init", "-q")
+    file, made = pi.repo / "app.py", pi.repo / "made.py"
+    file.write_text("retries = 3\ntimeout = 30\n")
+    (pi.repo / "old.py").write_text("old = True\n")
+    (pi.repo / ".gitignore").write_text("build/\n")
+    (pi.repo / ".env").write_text("KEY=1\n")
+    commands = [
+        "sed -i 's/retries = 3/retries = 5/' app.py",
+        "cat > made.py <<'END'\nmade = 1\nEND",
+        "mv old.py new.py && mkdir build && cp app.py build/ && sed -i s/1/2/ .env",
+        "sed -i 's/retries = 5/retries = 7/' app.py && echo 'more = 2' >> made.py",
+    ]
+    model = pi.serve([*(call("bash", command=each) for each in commands), "done"])
+    with pi.rpc(foredeck=True) as rpc:
+        rpc.prompt("set it up")
+    assert model.violations == []
+    assert all("retries" not in text for text in results(model.requests[-1]))
+
+    def lines(path: Path) -> list[tuple[str, str, int | None]]:
+        found = json.loads(asked("blame", str(path), "--json"))["lines"]
+        return [(line["text"], line["by"], line["call"]) for line in found]
+
+    assert lines(file) == [("retries = 7", "agent", 4), ("timeout = 30", "person", None)]
+    assert lines(made) == [("made = 1", "agent", 2), ("more = 2", "agent", 4)]
+    assert lines(pi.repo / "new.py") == [("old = True", "person", None)]
+    history = json.loads(asked("history", str(file), "--json"))["versions"]
+    assert [version["note"] for version in history if version["note"] != "listed"] == [
+        "25 characters"
+    ] * 3
+    with stored(pi) as store:
+        session = session_of(store)
+    report = json.loads(asked("report", session, "--json", "--full"))
+    changed = {Path(each["path"]).name: each for each in report["files"]}
+    assert (changed["app.py"]["added"], changed["app.py"]["removed"]) == (1, 1)
+    assert changed["made.py"]["added"] == 2
+    assert report["unversioned"] == {"ignored by git": 1, "that may hold keys": 1}
+    asked("restore", session, "--call", "1")
+    assert file.read_text() == "retries = 3\ntimeout = 30\n"
+    assert not made.exists()
+    assert lines(file) == [("retries = 3", "person", None), ("timeout = 30", "person", None)]
+    asked("restore", session, "--undo")
+    assert lines(file) == [("retries = 7", "agent", 4), ("timeout = 30", "person", None)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.timeline.origins import line_origins, lines_of
+from foredeck.timeline.origins import line_origins, lines_of, returns_of
 
 TEXTS = st.lists(
     st.lists(st.sampled_from(["a", "b", "c", "", "same"]), max_size=8).map("\n".join),
@@ -75,3 +75,11 @@ def test_git_blames_the_same_versions(tmp_path: Path) -> None:
     said = git(tmp_path, "blame", "--porcelain", "f")
     named = re.findall(r"^([0-9a-f]{40}) \d+ \d+", said, re.MULTILINE)
     assert line_origins(texts) == [commits[commit] for commit in named]
+
+
+def test_a_text_that_is_an_earlier_one_again_has_its_lines() -> None:
+    texts = ["a\n", "a\nb\n", "", "a\nb\n", "a\nc\n", "a\n"]
+    assert returns_of(texts) == {3: 1, 5: 0}
+    assert line_origins(texts[:4], returns_of(texts[:4])) == [0, 1]
+    assert line_origins(texts[:5], returns_of(texts[:5])) == [0, 4]
+    assert line_origins(texts, returns_of(texts)) == [0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,14 +12,14 @@ from foredeck.accounting.bookkeeping import stored_account
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import path_of
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Store
 from foredeck.timeline.branches import records_of
 from foredeck.timeline.callers import (
     ModelCalls,
     by_transaction,
     is_written_by_agent,
+    maker_of,
     text_of_version,
-    tool_call_of,
 )
 from foredeck.timeline.differences import hunks
 from foredeck.timeline.origins import lines_of
@@ -75,6 +75,8 @@ class SessionReport:
     account: Account | None
     """None where nobody asked for it: it looks at every prompt as a whole."""
     files: list[ChangedFile] = field(default_factory=list)
+    unversioned: dict[str, int] = field(default_factory=dict)
+    """How many other files its commands have changed, by the reason why no versions were kept."""
     failed: list[FailedCommand] = field(default_factory=list)
     folded: int = 0
     """How many objects were folded at some call."""
@@ -91,6 +93,7 @@ class SessionReport:
             "calls": self.calls,
             **({} if self.account is None else _costs(self.account)),
             "files": [asdict(changed) for changed in self.files],
+            "unversioned": self.unversioned,
             "failed": [asdict(failed) for failed in self.failed],
             "folded": self.folded,
             "asked_back": [asdict(asked) for asked in self.asked_back],
@@ -118,6 +121,7 @@ def report_of(
     records = records_of(store, session)
     head = store.head(session_object_id(session))
     tool_calls = store.query("toolcall", {"chat_ref": chat_id(session)})
+    changes = store.query("change", {"session": session})
     handles = _handles(store, session)
     asking = ModelCalls(store, session)
     return SessionReport(
@@ -128,7 +132,8 @@ def report_of(
         records[-1].time_ms,
         len(records),
         stored_account(store, session, AccountingMethod(), advance) if accounted else None,
-        list(_changed_files(store, session, tool_calls, handles)),
+        list(_changed_files(store, session, tool_calls, changes, handles)),
+        _unversioned(changes),
         list(_failed(tool_calls, asking, handles)),
         len({row.subject for record in records for row in record.parts if row.form == "reference"}),
         list(_asked_back(tool_calls, asking)),
@@ -141,11 +146,17 @@ def _handles(store: Store, session: str) -> dict[str, str]:
 
 
 def _changed_files(
-    store: Store, session: str, tool_calls: Collection[Head], handles: dict[str, str]
+    store: Store,
+    session: str,
+    tool_calls: Collection[Head],
+    changes: Iterable[Head],
+    handles: dict[str, str],
 ) -> Iterator[ChangedFile]:
     calls = {head.id for head in tool_calls}
     made = by_transaction(store, tool_calls)
-    files = [m.fields["object"] for m in store.query("member", {"session": session})]
+    members = (m.fields["object"] for m in store.query("member", {"session": session}))
+    by_commands = (id for each in changes for id in each.fields.get("files") or ())
+    files = dict.fromkeys([*members, *by_commands])
     for id, head in store.heads(files).items():
         if head.type != "file":
             continue
@@ -153,7 +164,8 @@ def _changed_files(
         own = [
             number
             for number, version in enumerate(history)
-            if _is_made(version, calls, made, first=number == 0)
+            if maker_of(version, first=number == 0) in calls
+            or (is_written_by_agent(version) and version.token in made)
         ]
         if own:
             before = text_of_version(store, history[own[0] - 1]) if own[0] else ""
@@ -162,14 +174,11 @@ def _changed_files(
             yield _compared(path, handles.get(id, ""), len(own), before, after)
 
 
-def _is_made(
-    version: Head, calls: Container[str | None], made: Container[Token], *, first: bool
-) -> bool:
-    """Whether one of these tool calls has made a version. What a command has only shown was there
-    before."""
-    if is_written_by_agent(version):
-        return tool_call_of(version) in calls or version.token in made
-    return tool_call_of(version) in calls and not first
+def _unversioned(changes: Iterable[Head]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for each in changes:
+        found.update(each.fields.get("unversioned") or {})
+    return dict(sorted(found.items()))
 
 
 def _compared(path: str, handle: str, versions: int, before: str, after: str) -> ChangedFile:

@@ -67,7 +67,7 @@ def _asked(text: str) -> tuple[str, int, int | None]:
 
 def _versions(store: Store, found: Found) -> list[Head]:
     """All of a file's versions up to now, under its former names too."""
-    from foredeck.cli.renames import stretches
+    from foredeck.lookup.renames import versions_until_now
 
     if found.head.type != "file":
         raise NoContent(f"{found.name} is a {found.head.type}: only files have lines to blame.")
@@ -77,12 +77,7 @@ def _versions(store: Store, found: Found) -> list[Head]:
     if fields.get("text_hash") is None:
         state = fields.get("state")
         raise NoContent(f"{found.name} has no text now ({state}); `foredeck history` lists it.")
-    versions: list[Head] = []
-    for stretch in stretches(store, found):
-        versions += [version.head for version in stretch.versions]
-        if stretch.found.id == found.id:
-            break
-    return versions
+    return versions_until_now(store, found)
 
 
 def _path(store: Store, object: str) -> str:
@@ -158,10 +153,8 @@ def _rows(lines: Sequence[BlamedLine], commits: dict[int, str]) -> Iterator[tupl
 
 
 def _who(author: Author) -> str:
-    if author.by != "agent":
-        return "there before" if author.first else "a person"
-    if author.session is None:
-        return "an agent"
+    if author.name is not None or author.session is None:
+        return author.name or ""
     call = "a call" if author.call is None else f"call {author.call}"
     by = f" ({author.model})" if author.model else ""
     return f"{author.session[:SHOWN_ID]} {call} {author.tool}{by}"

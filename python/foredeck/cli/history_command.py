@@ -17,11 +17,10 @@ from foredeck.lookup.texts import counted, when
 from foredeck.model.quoting import name
 
 if TYPE_CHECKING:
-    from foredeck.cli.renames import Stretch
     from foredeck.cli.session_sets import SetsAtCall
-    from foredeck.cli.versions import Version
     from foredeck.lookup.branches import Branches
     from foredeck.lookup.finding import AskedPart, Found
+    from foredeck.lookup.renames import Stretch, Version
     from foredeck.store.protocol import Head, Store
 
 _VERSION = (
@@ -31,9 +30,9 @@ _VERSION = (
 
 
 def _history(args: Namespace) -> int:
-    from foredeck.cli.renames import stretches
     from foredeck.context.state.nicknames import nicknames
     from foredeck.lookup.branches import branches_of
+    from foredeck.lookup.renames import stretches
 
     with opened_store(args) as store:
         found = find_asked(store, args)

@@ -89,6 +89,9 @@ def _parts(report: SessionReport, *, full: bool) -> Iterator[str]:
     yield _cost(report)
     if report.files:
         yield "\n\n".join(["Files changed", *(_file(each, full=full) for each in report.files)])
+    if report.unversioned:
+        left = [(f"{count:,}", why) for why, count in report.unversioned.items()]
+        yield "Files that commands changed, of which no versions were kept\n" + table(left)
     if report.failed:
         rows = [
             (f"call {f.call or '?'}", f.handle, f"{f.tool} {f.arguments}") for f in report.failed
@@ -123,8 +126,9 @@ def _file(changed: ChangedFile, *, full: bool) -> str:
     lines = changed.diff.split("\n")
     shown = lines if full else lines[:DIFF_LINES]
     more = len(lines) - len(shown)
+    name = f"{changed.path} ({changed.handle})" if changed.handle else changed.path
     head = (
-        f"{changed.path} ({changed.handle}): +{changed.added} -{changed.removed} lines in "
+        f"{name}: +{changed.added} -{changed.removed} lines in "
         f"{counted(changed.versions, 'version')}"
     )
     return "\n".join([head, *shown, *([f"({more} more lines: --full)"] if more > 0 else [])])
@@ -163,10 +167,11 @@ COMMAND = Command(
         "again. To be shown around: keys and tokens of the usual shapes are masked, the home\n"
         "folder is shortened, and long differences are cut; --full leaves all as it is. What a\n"
         "person changed between two changes of the session is in the difference, too.\n"
+        "How many files commands changed without versions being kept is said with the reason.\n"
         "--html FILE writes the page that `foredeck ui` has of the session, with all its prompts\n"
         "as charts and tables, into one file that any browser opens and that fetches nothing.\n"
         'JSON: {"session", "calls", "cost", "plain_cost", "files": [{"path", "added", "removed",\n'
-        '"diff"}], "failed", "folded", "asked_back"}.'
+        '"diff"}], "unversioned", "failed", "folded", "asked_back"}.'
     ),
     example="foredeck report 0199",
     configure=_configure,

@@ -8,26 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.context.tools.version_refs import verify, versions_seen
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import Found
+from foredeck.lookup.renames import Version
 from foredeck.lookup.texts import when
 from foredeck.store.protocol import Head, Store, Token
 
 SHOWN = 6
 _HASHES = ("content_hash", "text_hash", "source_hash")
 _HASH = re.compile(r"[0-9a-f]{8,64}")
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One version of an object: `number` counts its own history from 1."""
-
-    number: int
-    head: Head
 
 
 def find_version(store: Store, found: Found, text: str | None) -> Version:

@@ -347,6 +347,10 @@ class Engine:
                 opened.session, event, params.id, blocks, output, to_nesting(params)
             )
             opened.guard.observed(params.id, event, found)
+            if opened.keeper is not None:
+                # After the result: what a command names of files that only now are stored must not
+                # join the session.
+                opened.keeper.store_versions()
         opened.watch.release(params.id)
         if not params.is_error:
             propose_found(self._config, opened, params.tool, params.id, params.details)

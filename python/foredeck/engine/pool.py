@@ -23,6 +23,7 @@ from foredeck.notes.kinds import NoteRule
 from foredeck.notes.live import live_graph
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import checkout_of
+from foredeck.sources.versions import is_unread
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class PoolSection:
         """Files that a listing found and that nobody has read."""
         for entry in self._session.index.entries.values():
             head = self._session.workspace.head(entry.object) if entry.type == "file" else None
-            if head is not None and head.fields.get("state") == "listed":
+            if head is not None and is_unread(head.fields):
                 yield from self._file(head)
 
     def _of_earlier_sessions(self) -> Iterator[PoolObject]:
@@ -170,7 +171,8 @@ class PoolSection:
             members = store.query("member", {"session": session.fields["session_id"]})
             heads = store.heads(member.fields["object"] for member in members)
             for head in heads.values():
-                if head.type == "file" and head.fields.get("state") == "text":
+                is_text = head.type == "file" and head.fields.get("state") == "text"
+                if is_text and not is_unread(head.fields):
                     yield from self._file(head)
 
     def _neighbours(self) -> Iterator[PoolObject]:

@@ -15,6 +15,7 @@ from foredeck.model.sources import filesystem_source
 from foredeck.sources import FilesystemMap, ToolEvent
 from foredeck.sources.toolpaths import touched_paths
 from foredeck.sources.tracking import FileTracker
+from foredeck.sources.versions import is_unread
 
 CallSoon = Callable[[Callable[[], None]], object]
 """Runs a function on the engine's thread, from any thread."""
@@ -167,7 +168,7 @@ class SessionWatch:
         head = self._session.store.head(entry.object)
         if head is None:
             return
-        if head.fields.get("state") == "listed":
+        if is_unread(head.fields):
             self._listed[entry.ordinal] = entry.newest.content_hash
             return
         source = filesystem_source(head.fields)

@@ -69,6 +69,10 @@ class FileChangeDocument(Document):
     paths: list[PathChange] = Field(default_factory=list)
     uncovered: list[str] = Field(default_factory=list)
     """What a command has changed without its state before being known, as far as that is found."""
+    files: list[str] | None = None
+    """Ids of the file objects that have got versions for what a command did to them."""
+    unversioned: dict[str, int] | None = None
+    """How many other files a command has changed in the project, by why they got none."""
     blind: bool = False
     """Whether a command ran in a folder too large to be looked through, of which git did not say
     what had changed."""

@@ -39,7 +39,13 @@ from foredeck.sources.renames import FileNumber, search_renamed, search_sizes
 from foredeck.sources.settling import SettlingFiles
 from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
 from foredeck.sources.tying import came_later, same_again
-from foredeck.sources.versions import EMPTY_HASH, differs, file_version, is_emptied
+from foredeck.sources.versions import (
+    EMPTY_HASH,
+    differs,
+    file_version,
+    is_captured,
+    is_emptied,
+)
 from foredeck.store.protocol import Store
 
 REMEMBERED = 50_000
@@ -292,7 +298,9 @@ class DiskSource:
             return unchanged(place, role, known, seen.kind)
         else:
             state = seen.kind
-        if not differs(known, seen, state):
+        is_met = role in ("read", "written")
+        captured = is_captured(known.fields) and not is_met
+        if not differs(known, seen, state) and captured == is_captured(known.fields):
             self._settling.forget(local)
             return unchanged(place, role, known, known.state)
         if cautious and not self._settling.is_settled(local, seen, emptied=is_emptied(known, seen)):
@@ -308,6 +316,7 @@ class DiskSource:
             size=None if state in ("deleted", "unreadable", "special") else seen.size,
             file_type=seen.detail if state == "special" else None,
             by=by,
+            captured=captured,
         )
         return Sighting(place.path, document.id, role, document, known.head, state)
 

@@ -80,6 +80,10 @@ class GitUnusable(ForedeckError):
     """Git is not run in a folder; the text says why."""
 
 
+class NoRepository(GitUnusable):
+    """A folder is in no git repository."""
+
+
 class GitTimeout(GitUnusable):
     """Git has taken too long."""
 
@@ -161,6 +165,8 @@ class Git:
         # Before 2.32 git knows nothing of GIT_CONFIG_GLOBAL.
         homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME"), self._git_dir)
         place = {"GIT_DIR": self._git_dir, "GIT_WORK_TREE": self.top, **_NO_USER, **homes}
+        if arguments[0] == "check-ignore":  # takes paths, and refuses to have this said
+            place["GIT_LITERAL_PATHSPECS"] = "0"
         return _start(self.folder, arguments, place, given)
 
     def run(
@@ -175,7 +181,7 @@ def opened_git(folder: str) -> Iterator[Git]:
     """Git in a folder, for the repository that this is in. Raises `GitUnusable`."""
     found = find_git(os.path.abspath(folder), FilesystemMap("", cwd=folder))
     if found is None:
-        raise GitUnusable(f"{folder} is in no git repository.")
+        raise NoRepository(f"{folder} is in no git repository.")
     if found.own is None or found.common is None:
         raise GitUnusable(f"{found.top}/.git leads to a repository that is not this folder's.")
     own, common = Path(found.own), Path(found.common)

@@ -36,6 +36,8 @@ _UNICODE_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _AM_PM = re.compile(r" (AM|PM)\.", re.IGNORECASE)
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
 _LEADING_CD = re.compile(r"\s*cd\s+(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s;&|\"']+))\s*(?:&&|;|\n)")
+_LISTED = re.compile(r"\s*ls(?:\s+-\w+)*\s+([^\s;&|<>\"'$*?~-][^\s;&|<>\"'$*?]*)\s*\Z")
+"""A command that lists one folder: its output has the names in that folder."""
 _QUOTED = re.compile(r"\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'")
 _WORD = re.compile(r"[^\s\"'`;|&<>(){}$=,:*?\[\]!#^\\]+")
 _PATH_LIKE = re.compile(r"(?=.*[\w])(?!-)(?!\d+(?:\.\d+)*\Z).{2,300}\Z")
@@ -149,13 +151,14 @@ def _bash(event: ToolEvent, limit: int) -> Iterator[Touch]:
         return
     command = _HEREDOC.sub(r"\3", command[: 16 * _SCANNED_CHARS])[:_SCANNED_CHARS]
     folder, rest = split_cd(command)
-    texts = [rest]
+    here = tool_path(folder or ".")
+    texts = [(here, rest)]
     if len(event.text) <= _SCANNED_CHARS:
-        texts.append(event.text)
-    for text in texts:
+        listed = _LISTED.match(rest)
+        texts.append((here if listed is None else _join(here, tool_path(listed[1])), event.text))
+    for place, text in texts:
         for word in _guesses(text, min(GUESSES, limit)):
-            found = _join(tool_path(folder or "."), tool_path(word))
-            yield Touch(found, "mentioned", certain=False)
+            yield Touch(_join(place, tool_path(word)), "mentioned", certain=False)
 
 
 def _other(event: ToolEvent, limit: int) -> Iterator[Touch]:

@@ -18,6 +18,28 @@ MOVED_FROM = "moved_from:"
 """Prefix of the parent reference that leads from a renamed file to the object it was before."""
 
 
+CAPTURED = "captured"
+"""In the provenance of a version of a file that is known only because commands have changed it: no
+tool has shown it to an agent."""
+
+
+def is_captured(fields: Mapping[str, Any]) -> bool:
+    """Whether only commands have brought a file into the store, by the fields of a version."""
+    return CAPTURED in (fields.get("provenance") or {})
+
+
+def is_unmet(sighting: Sighting) -> bool:
+    """Whether only commands have brought a sighted file into the store."""
+    if sighting.document is not None:
+        return CAPTURED in (sighting.document.provenance.model_extra or {})
+    return sighting.head is not None and is_captured(sighting.head.fields)
+
+
+def is_unread(fields: Mapping[str, Any]) -> bool:
+    """Whether no tool has shown what is in a file: it was only named, or changed by commands."""
+    return fields.get("state") == "listed" or is_captured(fields)
+
+
 def file_version(
     location: Location,
     known: Mapping[str, Any],
@@ -29,12 +51,14 @@ def file_version(
     size: int | None = None,
     file_type: str | None = None,
     by: tuple[str, Generator] = ("disk", "system"),
+    captured: bool = False,
 ) -> FileDocument:
     """A sealed version of the file at `location`.
 
     What users and other parts of the program gave the object (nickname, view, lock, unknown
     fields, parent references) is carried over from `known`, the fields of the version before.
-    `by`: what brought the change about, and which kind of author that is.
+    `by`: what brought the change about, and which kind of author that is. `captured`: see
+    `CAPTURED`.
     """
     body = {k: v for k, v in known.items() if k not in HASHES and k not in ("content", "moved_to")}
     before = known.get("provenance") or {}
@@ -50,7 +74,12 @@ def file_version(
         revision=revision,
         size=size,
         file_type=file_type if file_type is not None else file_type_of(location.path),
-        provenance=Provenance(origin=by[0], generator=by[1], parent_refs=parents),
+        provenance=Provenance(
+            origin=by[0],
+            generator=by[1],
+            parent_refs=parents,
+            **({CAPTURED: True} if captured else {}),
+        ),
     )
     return FileDocument.model_validate(body).seal()
 

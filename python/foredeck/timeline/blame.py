@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
+from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.timeline.callers import (
     ModelCalls,
     by_transaction,
     is_written_by_agent,
+    maker_of,
     text_of_version,
-    tool_call_of,
 )
-from foredeck.timeline.origins import line_origins, lines_of
+from foredeck.timeline.origins import line_origins, lines_of, returns_of
 
 AGENT = "agent"
 PERSON = "person"
@@ -48,6 +50,13 @@ class Author:
     first: bool = False
     """The oldest version known: its lines may be older than what was seen of the file."""
 
+    @property
+    def name(self) -> str | None:
+        """Who it was where no session is named; None where one is."""
+        if self.by != AGENT:
+            return "there before" if self.first else "a person"
+        return "an agent" if self.session is None else None
+
 
 class BlamedLine(NamedTuple):
     """A line, its number from 1, and who wrote it."""
@@ -64,11 +73,13 @@ def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> 
     """
     shown = [head for head in versions if head.fields.get("text_hash")]
     authors = _Authors(store, {head.id for head in shown})
-    texts = _texts(store, shown)
+    texts: Iterable[str] = _texts(store, shown)
+    hashes = [str(head.fields["text_hash"]) for head in shown]
     if newest is not None:
-        texts = _and(texts, newest)
+        texts = chain(texts, [newest])
+        hashes.append(hash_text(newest))
     last = newest if newest is not None else text_of_version(store, shown[-1]) if shown else ""
-    origins = line_origins(texts)
+    origins = line_origins(texts, returns_of(hashes))
     known: dict[int, Author] = {}
     for number in sorted(set(origins)):
         if number < len(shown):
@@ -78,11 +89,6 @@ def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> 
     lines = lines_of(last)
     authors_of_lines = [known[origin] for origin in origins]
     return list(map(BlamedLine, range(1, len(lines) + 1), lines, authors_of_lines))
-
-
-def _and(texts: Iterable[str], newest: str) -> Iterable[str]:
-    yield from texts
-    yield newest
 
 
 def _texts(store: Store, versions: Sequence[Head]) -> Iterable[str]:
@@ -119,9 +125,8 @@ class _Authors:
         )
 
     def _tool_call(self, head: Head, *, first: bool) -> Head | None:
-        """The call that made a version. What a command has only shown was there before."""
-        named = tool_call_of(head)
-        if named is not None and (is_written_by_agent(head) or not first):
+        """The call that made a version."""
+        if (named := maker_of(head, first=first)) is not None:
             return self._store.head(named)
         return self._by_transaction.get(head.token) if is_written_by_agent(head) else None
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import FileDocument
+from foredeck.sources.versions import is_captured
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.timeline.branches import records_of
 
@@ -31,6 +32,13 @@ def tool_call_of(version: Head) -> str | None:
     """The id of the tool call that a file's version names; None where it names none."""
     named = (version.fields.get("provenance") or {}).get("tool_call")
     return named if isinstance(named, str) else None
+
+
+def maker_of(version: Head, *, first: bool) -> str | None:
+    """The id of the tool call that made a file's version, as far as it names it. `first`: it is the
+    oldest one: what a command has only shown was there before."""
+    is_made = is_written_by_agent(version) or is_captured(version.fields) or not first
+    return tool_call_of(version) if is_made else None
 
 
 def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head]:

@@ -127,6 +127,7 @@ class ToolGuard:
             return Verdict()
         if not self._locks.acquire(place.object_id, call_id):
             return Verdict(block=wording.busy(path, tool))
+        self._knowledge.recall(place.object_id)
         sighting = look_now(self._session, path)
         self._windows.looked(place.local)
         now = state_of(sighting)

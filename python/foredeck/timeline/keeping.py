@@ -26,6 +26,7 @@ from foredeck.sources import FilesystemMap, ToolEvent, path_argument, touched_pa
 from foredeck.sources.classify import Fingerprint
 from foredeck.sources.toolpaths import GUESSES, WRITERS
 from foredeck.store.protocol import Batch, Store
+from foredeck.timeline.command_versions import CommandVersions
 from foredeck.timeline.repositories import RepositoryLook, changed_since, look_at
 from foredeck.timeline.states import Captured, capture, own_path
 from foredeck.timeline.windows import is_fresh, stamp
@@ -88,6 +89,7 @@ class ChangeKeeper:
         self._filesystems = filesystems
         self._held_s = held_s
         self._ending_s = ENDING_S if idle else math.inf
+        self._versions = CommandVersions(session, filesystems)
         self._writes: dict[str, FileChangeDocument] = {}
         self._commands: dict[str, _Running] = {}
         self._next: int | None = None
@@ -104,11 +106,13 @@ class ChangeKeeper:
         self._unfinished: _Unfinished | None = None
 
     def go_on(self, seconds: float) -> bool:
-        """While nobody waits, read what the last command has left, and what the first would have to
-        wait for; whether some is left to read."""
+        """While nobody waits, read what the last command has left, store versions of its files, and
+        read what the first would have to wait for; whether some is left to do."""
         end = time.monotonic() + seconds
-        if self._unfinished is not None:
-            return self._finish(end)
+        if self._unfinished is not None and self._finish(end):
+            return True
+        if self._versions.is_behind:
+            return self._versions.store(end)
         if self._to_warm is None:
             self._to_warm = iter(self._look_around(_Running(), end + WARMING_S))
         for local in self._to_warm:
@@ -140,6 +144,9 @@ class ChangeKeeper:
             if after != change.before:  # or it only looked as if it had been touched
                 changes.append(change.model_copy(update={"after": after}))
         unfinished.document.paths = changes
+        found = [change for change in changes if change.path in unfinished.found]
+        chosen = self._versions.choose(unfinished.document.tool_call, found, unfinished.blobs)
+        chosen.note(unfinished.document)
         self._session.store.commit(Batch([unfinished.document.seal()], unfinished.blobs))
 
     def begin(
@@ -293,13 +300,22 @@ class ChangeKeeper:
         """No tool runs. What one that was stopped has done to its files is stored."""
         for call_id in [*self._writes, *self._commands]:
             self.end(call_id)
+        self.store_versions()
+
+    def store_versions(self) -> None:
+        """A command's result is stored: its files get their versions, the last of many of them
+        while nobody waits."""
+        self._versions.store(time.monotonic() + self._ending_s)
 
     def settle(self, seconds: float = math.inf) -> None:
         """Read what the last command has left, for so long, and store it: somebody asks, the next
         tool is about to run, or the session ends."""
+        until = time.monotonic() + seconds
         if self._unfinished is not None:
-            self._finish(time.monotonic() + seconds)
+            self._finish(until)
             self._store_finished()
+        if self._versions.is_behind:
+            self._versions.store(until)
 
     def _store_new(
         self,
@@ -313,6 +329,7 @@ class ChangeKeeper:
     ) -> FileChangeDocument:
         """Store a change under the next ordinal, which a rewinding may take at the same time."""
         session = self._session
+        chosen = self._versions.choose(call_id, changes if tool == "bash" else [], blobs)
         while True:
             self._next = self._next or next_ordinal(session.store, session.id)
             document = FileChangeDocument(
@@ -326,6 +343,7 @@ class ChangeKeeper:
                 uncovered=uncovered,
                 blind=blind,
             )
+            chosen.note(document)
             try:
                 session.store.commit(Batch([document.seal()], blobs, {document.id: None}))
             except Conflict:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import FileDocument
+from foredeck.model.documents import FileDocument, chat_id
 from foredeck.sources import Sighting
+from foredeck.sources.versions import is_captured
+from foredeck.timeline.callers import tool_call_of
 
 UNKNOWN_HASH = "unknown"
 """In place of a hash: the file was saved while it was being read, so what the agent read cannot be
@@ -55,6 +57,17 @@ class Knowledge:
         entry = self._session.index.entries[ordinal]
         text_hash = self._session.pending.behind.get(ordinal) or entry.newest.text_hash
         return None if text_hash is None else KnownState(text_hash)
+
+    def recall(self, object_id: str) -> None:
+        """Of a file that no tool has shown, the agent knows what its own commands have last made.
+        To be called before the file is looked at."""
+        store = self._session.store
+        for version in reversed(store.history(object_id) if self.of(object_id) is None else ()):
+            call = tool_call_of(version) if is_captured(version.fields) else None
+            head = None if call is None else store.head(call)
+            if head is not None and head.fields.get("chat_ref") == chat_id(self._session.id):
+                self.learn(object_id, KnownState(version.fields.get("source_hash")))
+                break
 
     def is_current(self, object_id: str) -> bool:
         """Whether the newest stored version is what the agent knows, if it knows the file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
 NEAR = 200
@@ -15,20 +15,40 @@ EXACT_LINES = 2000
 """In stretches of more lines than that, frequent lines are not compared: it would take too long."""
 
 
-def line_origins(texts: Iterable[str]) -> list[int]:
+def line_origins(texts: Iterable[str], returns: Mapping[int, int] | None = None) -> list[int]:
     """Of each line of the last text, the number of the text, from 0, that brought it.
 
-    The texts are consumed one after the other; two of them are held at a time.
+    The texts are consumed one after the other; two of them are held at a time. `returns`: of texts
+    that are an earlier one again, the number of that one (`returns_of`).
     """
+    returns = returns or {}
+    kept: dict[int, list[int]] = {earlier: [] for earlier in returns.values()}
     before: str | None = None
     origins: list[int] = []
     for number, text in enumerate(texts):
-        if before is None:
+        if number in returns:
+            origins = list(kept[returns[number]])
+        elif before is None:
             origins = [number] * len(lines_of(text))
         elif text != before:
             _carry(before, text, origins, number)
+        if number in kept:
+            kept[number] = list(origins)
         before = text
     return origins
+
+
+def returns_of(hashes: Sequence[str]) -> dict[int, int]:
+    """Which texts, by their hashes, are an earlier one again, with others in between: a file was
+    brought back to what it was, and nobody has written its lines anew."""
+    first: dict[str, int] = {}
+    for number, digest in enumerate(hashes):
+        first.setdefault(digest, number)
+    return {
+        number: first[digest]
+        for number, digest in enumerate(hashes)
+        if first[digest] != number and hashes[number - 1] != digest
+    }
 
 
 def lines_of(text: str) -> list[str]:

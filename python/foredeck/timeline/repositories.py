@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from foredeck.model.file_changes import MISSING, PathState
 from foredeck.model.messages import put_blob
-from foredeck.sources.git_process import Git, GitUnusable, RunningGit, opened_git
+from foredeck.sources.git_process import Git, GitUnusable, NoRepository, RunningGit, opened_git
 from foredeck.timeline.states import Captured, capture
 
 AFTER_S = 3.0
@@ -109,6 +109,20 @@ def _changed_since(before: RepositoryLook, git: Git, until: float) -> dict[str, 
     }
     found |= _as_committed(git, tracked, until)
     return found | {each.path: None for each in differing if each.status == "U"}
+
+
+def ignored(folder: str, paths: Iterable[str], until: float) -> list[str] | None:
+    """Those of these paths that git ignores here; none outside git, None where git does not say."""
+    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    try:
+        with opened_git(folder) as git:
+            answer = git.run("check-ignore", "-z", "--stdin", until=until, given=given)
+    except NoRepository:
+        return []
+    except GitUnusable:
+        return None
+    # 1: none of them is ignored.
+    return None if answer.code > 1 else [os.fsdecode(p) for p in answer.out.split(b"\0") if p]
 
 
 def _is_older(path: str, began_ns: int) -> bool:

@@ -23,7 +23,7 @@ from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import turn_id
 from foredeck.sources import Sighting, ToolEvent
-from foredeck.sources.versions import put_down_to
+from foredeck.sources.versions import is_unmet, put_down_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _note_change(session: Session, sighting: Sighting, run: _ToolRun) -> None:
     nested = run.place.parent_ref is not None
     if sighting.role == "written" or (sighting.role == "read" and not nested):
         session.pending.notices.withdraw(ordinal)
-    elif sighting.document is not None:
+    elif sighting.document is not None and not is_unmet(sighting):
         session.pending.notices.add(ordinal, change_of(sighting))
 
 

@@ -17,6 +17,7 @@ from foredeck.errors import Conflict, ToolError
 from foredeck.sources import CHANGING, OUTSIDE, Sighting
 from foredeck.sources.recorded import is_object_id
 from foredeck.sources.tying import unclear_rename
+from foredeck.sources.versions import is_unmet
 from foredeck.store.protocol import Batch, Head, Token
 
 PATIENCE_S = 0.25
@@ -147,7 +148,7 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
     notices, seen = session.pending.notices, False
     for sighting in sightings:
         ordinal = session.index.by_object.get(sighting.object_id)
-        if ordinal is None:
+        if ordinal is None or is_unmet(sighting):
             continue
         if sighting.candidates:
             session.notify(unclear_rename(sighting.path, sighting.candidates))

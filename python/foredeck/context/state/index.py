@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from foredeck.context.state.members import Member
 from foredeck.model.documents import Document
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, member_id
+from foredeck.sources.versions import CAPTURED
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,9 @@ class SeenVersion:
     text_hash: str | None
     metadata_view_hash: str
     token: str = SAME_TRANSACTION
+    unread: bool = False
+    """Whether it is a file's that no tool has shown: then the session has met no more than a
+    name, and the content that commands have made is no news to it."""
 
     @classmethod
     def of(cls, document: Document, label: str = "", token: str = SAME_TRANSACTION) -> SeenVersion:
@@ -37,6 +41,7 @@ class SeenVersion:
             document.text_hash,
             document.metadata_view_hash,
             token,
+            CAPTURED in (document.provenance.model_extra or {}),
         )
 
 
@@ -94,14 +99,14 @@ class SessionIndex:
         """
         ordinal = self.by_object.get(seen.object)
         known = None if ordinal is None else self.entries[ordinal]
-        if known is not None and known.newest.content_hash == seen.content_hash:
+        if known is not None and (seen.unread or known.newest.content_hash == seen.content_hash):
             return known, None
         ref = VersionRef(
             object=seen.object,
             version=1 if known is None else known.newest.version + 1,
             token=seen.token,
             content_hash=seen.content_hash,
-            text_hash=seen.text_hash,
+            text_hash=None if seen.unread else seen.text_hash,
             metadata_view_hash=seen.metadata_view_hash,
         )
         if known is None:

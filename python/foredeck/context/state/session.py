@@ -21,6 +21,7 @@ from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 from foredeck.model.sources import filesystem_source
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
 from foredeck.sources.projects import Project
+from foredeck.sources.versions import is_captured
 from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:  # what a session may never use is imported where it is made
@@ -190,6 +191,7 @@ class Session:
                 fields.get("text_hash"),
                 fields["metadata_view_hash"],
                 SAME_TRANSACTION if head.token == PENDING else head.token,
+                is_captured(fields),
             )
         )
 

@@ -33,6 +33,7 @@ from foredeck.errors import ToolError
 from foredeck.model.documents import chat_id, system_prompt_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import checkout_of
+from foredeck.sources.versions import is_unread
 
 SHOWING = ("activate", "pin")
 """The tools that show the content of what they are given."""
@@ -186,7 +187,7 @@ class ContextTools:
     def _read_if_listed(self, entry: Entry) -> None:
         """A file that is known by its name alone is read, as the model's `read` would do."""
         head = self._session.workspace.head(entry.object)
-        if head is not None and head.fields.get("state") == "listed":
+        if head is not None and is_unread(head.fields):
             read_listed(self._session, self._session.name_of(entry))
 
     def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:

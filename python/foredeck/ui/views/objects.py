@@ -8,6 +8,7 @@ from typing import Any
 from foredeck.lookup.contents import content_of, name_of, version_of
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import Found, find_object, find_part
+from foredeck.lookup.renames import versions_until_now
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.notes.graph import Edge, Graph
 from foredeck.store.protocol import Head, Store
@@ -92,7 +93,7 @@ def blame_page(store: Store, name: str) -> WebPage:
     found = find_object(store, name)
     if found.head.type != "file":
         raise NotFound(f"{found.name} is no file: only lines of files are traced to calls.")
-    lines = blame(store, store.history(found.id))
+    lines = blame(store, versions_until_now(store, found))
     data = {**_identity(store, found), "lines": list(_blamed(lines))}
     return WebPage("blame.html", f"{name_of(found.head)}, by line", data, "objects")
 
@@ -165,6 +166,7 @@ def _blamed(lines: list[Any]) -> Iterator[dict[str, Any]]:
             "number": line.number,
             "text": line.text,
             "by": author.by,
+            "name": author.name,
             "session": author.session,
             "call": author.call,
             "tool": author.tool,

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.cli.versions import Version
 from foredeck.lookup.finding import Found, find_object
 from foredeck.sources.versions import MOVED_FROM
 from foredeck.store.protocol import Head, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of an object: `number` counts its own history from 1."""
+
+    number: int
+    head: Head
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,16 @@ def stretches(store: Store, found: Found) -> list[Stretch]:
     seen = {found.id}
     before = list(_before(store, own, seen))
     return [*reversed(before), own, *_after(store, own, seen)]
+
+
+def versions_until_now(store: Store, found: Found) -> list[Head]:
+    """All versions of a file in the order of time, those under its former names too."""
+    versions: list[Head] = []
+    for stretch in stretches(store, found):
+        versions += [version.head for version in stretch.versions]
+        if stretch.found.id == found.id:
+            break
+    return versions
 
 
 def _before(store: Store, stretch: Stretch, seen: set[str]) -> Iterator[Stretch]:
