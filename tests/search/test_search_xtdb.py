@@ -132,7 +132,7 @@ def test_memory_search_finds_what_another_machine_has_done(
     with closing(Host(tmp_path / "two", session="second", **settings)) as host:
         ask(host, "Find the animal.")
         told = host.tool("c1", "memory-search", query="walrus")["content"][0]["text"]
-        assert "On the ice, says walrus.py." in told
+        assert "On the ice, says «walrus».py." in told
 
 
 @pytest.mark.usefixtures("talked")
