@@ -387,8 +387,8 @@ def test_search_leaves_out_the_notes_that_stand_in_the_prompt(worked: tuple[Host
         )
         return host.engine.tool_call(params)["text"]
 
-    assert "parts 1 and 2" in found()
+    assert "«parts» 1 and 2" in found()
     after_pause(host)
     # What they cover can be found again, and they need not be.
-    assert "parts 1 and 2" not in found()
-    assert "I look at part" in found()
+    assert "«parts» 1 and 2" not in found()
+    assert "I «look» at «part»" in found()
