@@ -84,6 +84,6 @@ def test_its_name_is_enough_for_every_command(
         id = store.query("task", {"title": "Done"})[0].id
     name = MARK + key_of(id)[:SHORTEST]
     assert main(["cat", name, "--home", str(home)]) == 0
-    assert capsys.readouterr().out.strip() == "About Done."
+    assert capsys.readouterr().out.strip() == "Done (closed)\n\nIt is done.\n\nAbout Done."
     assert main(["history", name, "--home", str(home), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["versions"]) == 3

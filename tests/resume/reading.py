@@ -63,6 +63,7 @@ READING = {
     "vacuum": "vacuum",
     "migrate": "migrate sqlite sqlite:{out}/copy.db",
     "name": f"name {FILE} spoken-of",
+    "renames": "renames",
 }
 """Command lines by command, in an order in which each finds what it needs; `{out}` is a folder."""
 

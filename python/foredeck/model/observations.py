@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from foredeck.model.canonical import hash_value
 from foredeck.model.documents import Document
@@ -51,6 +57,14 @@ class Remark(BaseModel):
     line_numbers: list[int] = Field(default_factory=list)
     mode_specific: dict[str, list[str]] = Field(default_factory=dict)
     unfounded: list[str] = Field(default_factory=list)
+
+    @model_serializer(mode="wrap")
+    def _dumped(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without an unknown zone: older remarks were hashed before there was that field."""
+        fields: dict[str, Any] = dump(self)
+        if self.utc_offset is None:
+            del fields["utc_offset"]
+        return fields
 
 
 class MessagePart(BaseModel):
@@ -107,8 +121,8 @@ class ObservationDocument(Document):
     observed_by: ObservedBy = "model"
     model: str = ""
     """`provider/id`."""
-    left_out: int = 0
-    """Lines of the model's answer that were no notes."""
+    left_out: int | None = None
+    """Lines of the model's answer that were no notes; None in documents of earlier versions."""
     operation: str = ""
     """Id of the operation that committed it."""
     is_edited: bool = False
@@ -149,7 +163,7 @@ class ReflectionDocument(Document):
     tokens: int = 0
     observed_by: ObservedBy = "model"
     model: str = ""
-    left_out: int = 0
+    left_out: int | None = None
     operation: str = ""
     is_edited: bool = False
     time_ms: int = 0

@@ -21,8 +21,9 @@ from foredeck.model.working import working_id
 SOURCED = frozenset({"file", "pointer"})
 """Types whose objects are bound to something outside, by which they have their ids."""
 
-PREFIXES = tuple(type for type in KINDS if type not in SOURCED | {"toolcall"})
-"""First parts of assigned ids; they belong to one type each. Tool calls have their provider's."""
+PREFIXES = tuple(type for type in KINDS if type not in SOURCED | {"toolcall", "task"})
+"""First parts of assigned ids; they belong to one type each. A tool call has its provider's id, a
+task a UUID."""
 
 
 @dataclass(slots=True)
