@@ -1,4 +1,4 @@
-"""Tasks as folders, and the ten that ship."""
+"""Tasks as folders, and those that ship."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.evaluation.running import run_command
 from foredeck.evaluation.scratch import ScratchRun
-from foredeck.evaluation.task_folders import SHIPPED, EvalTask, TaskUnusable, load_tasks
+from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, TaskUnusable, load_tasks
 from foredeck_bench.evaluating.solver import COMMANDS, SOLUTIONS
 
 TASK = 'prompts = ["Do it."]\ncheck = "test -f done"\n'
@@ -57,7 +57,8 @@ def test_where_no_task_is(tmp_path: Path) -> None:
         load_tasks(tmp_path / "none")
 
 
-def _checked(task: EvalTask, root: Path, *, solved: bool) -> int | None:
+def _checked(task: EvalTask, root: Path, *, solved: bool, spoiled: str = "") -> int | None:
+    """What the check ends with; `spoiled` is a command line after the solution."""
     scratch = ScratchRun(root)
     scratch.prepare(task, root / "nobody")
     lines = [task.setup] if task.setup else []
@@ -67,6 +68,8 @@ def _checked(task: EvalTask, root: Path, *, solved: bool) -> int | None:
         shutil.copytree(
             step, scratch.work, dirs_exist_ok=True, ignore=shutil.ignore_patterns(COMMANDS)
         )
+    if spoiled:
+        lines.append(spoiled)
     for line in lines:
         assert run_command(("sh", "-c", line), scratch.work, scratch.environment({}), 60).code == 0
     scratch.lay_check(task)
@@ -74,11 +77,27 @@ def _checked(task: EvalTask, root: Path, *, solved: bool) -> int | None:
     return run_command(("sh", "-c", task.check), scratch.work, environment, 60).code
 
 
-def test_ten_tasks_ship() -> None:
-    assert len(load_tasks(SHIPPED)) == 10
+ALL = [*load_tasks(SHIPPED), *load_tasks(LONG)]
 
 
-@pytest.mark.parametrize("task", load_tasks(SHIPPED), ids=lambda task: task.name)
+def test_ten_short_and_four_long_tasks_ship() -> None:
+    assert (len(load_tasks(SHIPPED)), len(load_tasks(LONG))) == (10, 4)
+
+
+@pytest.mark.parametrize("task", ALL, ids=lambda task: task.name)
 def test_a_shipped_task_can_be_done_and_is_not_done_yet(task: EvalTask, tmp_path: Path) -> None:
     assert _checked(task, tmp_path / "untouched", solved=False) not in (0, None)
     assert _checked(task, tmp_path / "solved", solved=True) == 0
+
+
+SPOILED = {
+    "broken-modules": "sed -i 's/ if part//' tools/parsed_b.py",
+    "five-orders": "sed -i 's/E648/E649/' answer.json",
+    "fleet-limits": "sed -i 's/count >= /count > /' fleet/tug.py",
+    "thirty-files": "sed -i 's/^keys.py: ./keys.py: 9/' CHANGES.md",
+}
+
+
+@pytest.mark.parametrize("task", load_tasks(LONG), ids=lambda task: task.name)
+def test_a_long_task_with_one_mistake_left_fails(task: EvalTask, tmp_path: Path) -> None:
+    assert _checked(task, tmp_path, solved=True, spoiled=SPOILED[task.name]) not in (0, None)

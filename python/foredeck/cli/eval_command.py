@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,11 +36,11 @@ class EvalNotReady(ForedeckError):
 def _run(args: Namespace) -> int:
     from foredeck.evaluation.evaluating import EvalPlan
     from foredeck.evaluation.scratch import users_agent_dir
-    from foredeck.evaluation.task_folders import SHIPPED, load_tasks
+    from foredeck.evaluation.task_folders import LONG, SHIPPED, load_tasks
 
     home = resolve_config(args).config.home
     plan = EvalPlan(
-        load_tasks(Path(args.tasks) if args.tasks else SHIPPED),
+        load_tasks(Path(args.tasks) if args.tasks else LONG if args.long else SHIPPED),
         args.model,
         args.rounds,
         (_program(args.pi),),
@@ -48,6 +48,7 @@ def _run(args: Namespace) -> int:
         users_agent_dir(),
         tuple(args.set),
         args.keep,
+        args.budget,
     )
     file = Path(args.results) if args.results else home / RESULTS
     return run_evaluation(plan, file, as_json=args.json)
@@ -58,7 +59,7 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
 
     `said` is printed with it, and is `note` in the JSON.
     """
-    from foredeck.evaluation.comparison import comparison_json
+    from foredeck.evaluation.comparison import comparison_json, paired
     from foredeck.evaluation.evaluating import evaluate
     from foredeck.evaluation.results import ResultsFile
 
@@ -66,7 +67,7 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
     done = _RunCounter(runs)
     try:
         with _ends_as_interrupted():
-            found = evaluate(plan, results, done.told)
+            found = paired(evaluate(plan, results, done.told))
     except (KeyboardInterrupt, ForedeckError):
         print(
             f"foredeck: {done.count} of {counted(runs, 'run')} are in {file}; the same command "
@@ -74,6 +75,12 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
             file=sys.stderr,
         )
         raise
+    if done.count < runs:
+        print(
+            f"foredeck: stopped at the budget of ${plan.budget:.2f}, with {done.count} of "
+            f"{counted(runs, 'run')} in {file}; the same command goes on from there.",
+            file=sys.stderr,
+        )
     if as_json:
         head = {"model": plan.model, "rounds": plan.rounds, "results": str(file), "note": said}
         print_json({**head, **comparison_json(found)})
@@ -107,7 +114,7 @@ class _RunCounter:
 def _text(results: Sequence[RunResult]) -> str:
     from foredeck.evaluation.comparison import compared, summed
 
-    rows = [("task", "", "passed", "calls", "input", "output", "cost", "seconds")]
+    rows = [("task", "", "passed", "calls", "input", "output", "cost", "per pass", "seconds")]
     for task, sides in [*compared(results).items(), ("all", summed(results))]:
         for at, (side, each) in enumerate(sides.items()):
             rows.append(("" if at else task, side, *_figures(each)))
@@ -129,7 +136,7 @@ def _notes(plan: EvalPlan, results: Sequence[RunResult], said: str) -> Iterator[
         yield f"Its cost holds {counted(ours.asked, 'question')} that foredeck itself has asked."
 
 
-def _figures(each: SideSum) -> tuple[str, str, str, str, str, str]:
+def _figures(each: SideSum) -> tuple[str, str, str, str, str, str, str]:
     late = f" ({each.timeouts} late)" if each.timeouts else ""
     return (
         f"{each.passed}/{each.runs}{late}",
@@ -137,6 +144,7 @@ def _figures(each: SideSum) -> tuple[str, str, str, str, str, str]:
         short_count(each.tokens),
         short_count(each.output),
         f"${each.cost:.4f}",
+        "-" if each.cost_per_pass is None else f"${each.cost_per_pass:.4f}",
         f"{each.seconds:.0f}",
     )
 
@@ -183,6 +191,16 @@ def checkout() -> Path:
     return Path(foredeck.__file__).resolve().parents[2]
 
 
+def _dollars(text: str) -> float:
+    try:
+        amount = float(text.removeprefix("$"))
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < float("inf"):
+        raise ArgumentTypeError(f"must be an amount in dollars above 0, not {text!r}")
+    return amount
+
+
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "tasks",
@@ -199,6 +217,18 @@ def _configure(parser: ArgumentParser) -> None:
         type=positive,
         default=1,
         help="how often each task is done by each side (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="the four long tasks that come with foredeck, of 80 calls and more, in place of the "
+        "ten short ones",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="DOLLARS",
+        type=_dollars,
+        help="begin no further run once those made now have cost that much",
     )
     parser.add_argument(
         "--results",
@@ -230,11 +260,12 @@ COMMAND = Command(
         "itself; of the user's it has Pi's keys and models, and the environment. THE MODEL IS\n"
         "PAID FOR as in Pi, and what it decides to run is run on this machine. Interrupted, the\n"
         "same command goes on with the runs that are missing. --set gives foredeck's side\n"
-        "settings to try. How a task is written: docs/evaluation.md.\n"
+        "settings to try. --budget ends it at an amount; rounds of a task that only one side has\n"
+        "done by then are kept and not compared. How a task is written: docs/evaluation.md.\n"
         'JSON: {"model", "rounds", "tasks": {NAME: {"pi": {"runs", "passed", "calls", "tokens",\n'
-        '"cost", ...}, "foredeck": ...}}, "all"}.'
+        '"cost", "cost_per_pass", ...}, "foredeck": ...}}, "all"}.'
     ),
-    example="foredeck eval --model anthropic/claude-haiku-4-5 --rounds 3",
+    example="foredeck eval --long --model anthropic/claude-haiku-4-5 --budget 5",
     configure=_configure,
     run=_run,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -37,9 +38,20 @@ class SideSum:
         self.asked += result.asked
         self.seconds = round(self.seconds + result.seconds, 1)
 
+    @property
+    def cost_per_pass(self) -> float | None:
+        """Dollars for each run that passed; None where none has."""
+        return round(self.cost / self.passed, 6) if self.passed else None
+
 
 Comparison = dict[str, dict[str, SideSum]]
 """Sums by task and side."""
+
+
+def paired(results: Sequence[RunResult]) -> list[RunResult]:
+    """Those of rounds of a task that both sides have done."""
+    done = Counter((result.key.task, result.key.round) for result in results)
+    return [r for r in results if done[r.key.task, r.key.round] == len(SIDES)]
 
 
 def compared(results: Iterable[RunResult]) -> Comparison:
@@ -63,8 +75,12 @@ def comparison_json(results: Sequence[RunResult]) -> dict[str, Any]:
     """For programs: sums by task and side, and over all tasks."""
     return {
         "tasks": {
-            task: {side: asdict(each) for side, each in sides.items()}
+            task: {side: _json(each) for side, each in sides.items()}
             for task, sides in compared(results).items()
         },
-        "all": {side: asdict(each) for side, each in summed(results).items()},
+        "all": {side: _json(each) for side, each in summed(results).items()},
     }
+
+
+def _json(sums: SideSum) -> dict[str, Any]:
+    return {**asdict(sums), "cost_per_pass": sums.cost_per_pass}

@@ -43,6 +43,8 @@ class EvalPlan:
     """`KEY=VALUE` of foredeck's configuration."""
     keeps: bool = False
     """Whether the folders of runs stay."""
+    budget: float | None = None
+    """In dollars: no run begins once the runs made before it have cost this much."""
 
     def runs(self) -> Iterator[tuple[EvalTask, RunKey]]:
         """All runs in their order. Who begins changes from task to task and round to round: what
@@ -60,16 +62,21 @@ Told = Callable[[RunResult, bool], None]
 
 
 def evaluate(plan: EvalPlan, results: ResultsFile, told: Told) -> list[RunResult]:
-    """Make the runs whose results are not there yet; all results of the plan, in their order.
+    """Make the runs whose results are not there yet; all results of the plan, in their order,
+    without those for which the budget was too small.
 
     Raises `RunImpossible`, `ResultsUnusable`. What was done until then is kept.
     """
     found = []
+    spent = 0.0
     for task, key in plan.runs():
         known = results.get(key)
+        if known is None and plan.budget is not None and spent >= plan.budget:
+            continue
         result = known or _run(plan, task, key)
         if known is None:
             results.add(result)
+            spent += result.cost
         told(result, known is not None)
         found.append(result)
     return found

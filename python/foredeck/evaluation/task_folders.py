@@ -17,7 +17,9 @@ from foredeck.errors import ForedeckError
 
 MANIFEST = "task.toml"
 SHIPPED = Path(__file__).parent / "shipped"
-"""The tasks that come with foredeck."""
+"""The short tasks that come with foredeck."""
+LONG = SHIPPED / "long"
+"""The long ones."""
 TIMEOUT_S = 600.0
 _KEYS = {"about", "prompts", "check", "setup", "timeout_s"}
 

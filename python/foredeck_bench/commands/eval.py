@@ -31,7 +31,7 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="TASK",
         action="append",
         default=[],
-        help="only this task of the shipped ones; may be repeated",
+        help="only this task of the shipped ones, which may be a long one; may be repeated",
     )
     parser.add_argument(
         "--results",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from foredeck.cli.eval_command import EvalNotReady, checkout, run_evaluation
 from foredeck.evaluation.evaluating import EvalPlan
-from foredeck.evaluation.task_folders import SHIPPED, EvalTask, load_tasks
+from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, load_tasks
 from foredeck_bench.evaluating.solver import solver
 from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
@@ -47,9 +47,9 @@ def evaluate_scripted(
 
 
 def _chosen(names: list[str]) -> list[EvalTask]:
-    tasks = load_tasks(SHIPPED)
-    known = {task.name for task in tasks}
+    short, long = load_tasks(SHIPPED), load_tasks(LONG)
+    known = {task.name for task in [*short, *long]}
     unknown = sorted(set(names) - known)
     if unknown:
         raise EvalNotReady(f"no task {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
-    return [task for task in tasks if not names or task.name in names]
+    return [task for task in [*short, *long] if task.name in names] if names else short

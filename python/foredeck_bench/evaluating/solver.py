@@ -6,13 +6,16 @@ solution has, reads that again and runs the tests a last time: what agents do, w
 
 from __future__ import annotations
 
-import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from foredeck.evaluation.task_folders import EvalTask
+from foredeck.model.portions import portions
 from foredeck_bench.scripted import ModelRequest, Text, ToolCall
 from foredeck_bench.scripted.request import message_text
 from foredeck_bench.scripted.steps import StepResult
@@ -21,6 +24,8 @@ SOLUTIONS = Path(__file__).parent / "solutions"
 """A folder for each task, in it one for each message of the user's: files as they shall be, and in
 `!` a command line that makes others."""
 COMMANDS = "!"
+MANY = 15
+"""From how many files on each is read by a call of its own."""
 _LOOK, _TESTS = "ls -R", "python3 -m unittest"
 
 
@@ -70,7 +75,9 @@ def _replies(task: EvalTask, number: int) -> Iterator[StepResult]:
 def _calls(task: EvalTask, number: int) -> Iterator[list[ToolCall]]:
     folder = SOLUTIONS / task.name / str(number)
     yield [_bash(_LOOK)]
-    yield [_read(name) for name in _shown(task)]
+    shown = _shown(task)
+    at_once = 1 if len(shown) >= MANY else MANY
+    yield from ([_read(name) for name in group] for group in portions(shown, at_once))
     yield [_bash(_TESTS)]
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         text = file.read_text(encoding="utf-8")
@@ -84,13 +91,13 @@ def _calls(task: EvalTask, number: int) -> Iterator[list[ToolCall]]:
 
 
 def _shown(task: EvalTask) -> list[str]:
-    """The files that the agent finds: what sets a task up is gone by then, and has made the table
-    or log that the prompt names."""
-    root = task.folder / "files"
-    there = [path for path in sorted(root.rglob("*")) if path.is_file()]
-    names = [path.relative_to(root).as_posix() for path in there]
-    made = re.findall(r"\b\w+\.(?:csv|log)\b", task.prompts[0])
-    return [*(name for name in names if name not in task.setup), *made]
+    """The files that the agent finds, those that setting the task up makes included."""
+    with tempfile.TemporaryDirectory(prefix="foredeck-eval-files-") as folder:
+        root = Path(folder) / "work"
+        shutil.copytree(task.folder / "files", root, ignore=shutil.ignore_patterns("__pycache__"))
+        subprocess.run(["sh", "-c", task.setup or "true"], cwd=root, check=True)
+        there = [path for path in sorted(root.rglob("*")) if path.is_file()]
+        return [path.relative_to(root).as_posix() for path in there]
 
 
 def _read(path: str) -> ToolCall:
