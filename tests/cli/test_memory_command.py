@@ -45,13 +45,13 @@ def told(project: Path, capsys: pytest.CaptureFixture[str]) -> Told:
     return run
 
 
-def learned(tmp_path: Path, *, proposed: bool = False) -> str:
+def learned(tmp_path: Path, *, proposed: bool = False, tags: tuple[str, ...] = ()) -> str:
     """Something that a session has learned; its name."""
     with closing(open_sqlite(tmp_path / "home" / "foredeck.db")) as store:
         Table(store)
         memory = Memory(store, load_user(tmp_path / "home"))
         act = memory.propose if proposed else memory.add
-        kept = act(literal() if proposed else new("one is 1")).entry
+        kept = act(literal() if proposed else new("one is 1", tags=tags)).entry
         return memory.name(kept.id)
 
 
@@ -98,11 +98,14 @@ def test_proposals_are_accepted_or_refused(told: Told, tmp_path: Path) -> None:
 def test_an_entry_of_a_session_is_pinned_and_deleted_with_what_came_of_it(
     told: Told, tmp_path: Path
 ) -> None:
-    name = learned(tmp_path)
+    name = learned(tmp_path, tags=("sales",))
     assert [e["name"] for e in told("list", "--session", OWN)["entries"]] == [name]
 
     pinned = told("pin", name, "--category", "decision")
     assert (pinned["trust"], pinned["scope"]) == ("user-stated", "project")
+    assert pinned["promoted_from"] == f"session entry {name}"
+    assert [e["name"] for e in told("list", "--tag", "sales")["entries"]] == [pinned["name"]]
+    assert told("list", "--tag", "other")["entries"] == []
     gone = told("delete", name, "--yes")["entries"]
     assert {entry["name"] for entry in gone} == {name, pinned["name"]}
     assert told("list")["entries"] == []

@@ -9,6 +9,7 @@ import pytest
 from foredeck.config import Config
 from foredeck.memory.describing import Describer
 from foredeck.memory.ground import GroundReader
+from foredeck.memory.rendering import day
 from foredeck.sources.opening import open_filesystems
 from memory.desk import Table, literal, new
 
@@ -27,6 +28,23 @@ def test_a_project_is_named_by_the_beginning_of_its_id(table: Table, ground: Gro
 
     told = Describer(table.user, ground, table.clock()).details(entry)
     assert "in the project 0123456789ab\n" in f"{told}\n"
+
+
+def test_an_entry_says_when_it_was_learned_and_what_it_was_promoted_from(
+    table: Table, ground: GroundReader
+) -> None:
+    found = table.model.add(new("Osaka sold most", category="finding", tags=("sales",))).entry
+    said = table.model.add(new("Tables are loaded nightly")).entry
+    pinned = [table.user.pin(each.id, "decision", PROJECT).entry for each in (found, said)]
+
+    describe = Describer(table.user, ground, table.clock())
+    names = [table.user.name(each.id) for each in (found, said)]
+    learned = f"learned {day(found.document.learned_ms)}"
+    lines = [describe.line(each) for each in pinned]
+    assert f"Osaka sold most #sales  (promoted from finding {names[0]}; {learned};" in lines[0]
+    assert f"(promoted from session entry {names[1]}; {learned};" in lines[1]
+    assert describe.json(pinned[0])["promoted_from"] == f"finding {names[0]}"
+    assert "promoted" not in describe.line(said)
 
 
 def test_only_the_users_own_word_is_to_be_looked_at_again(

@@ -49,9 +49,14 @@ def test_moved_ground_is_named_until_it_is_confirmed(
 ) -> None:
     assert "left out" not in said(engine, "list")
     (repo / "a.py").write_text("one = 2\n")
-    assert f"(left out: {repo / 'a.py'} changed)" in said(engine, "list")
+    assert f"left out: {repo / 'a.py'} changed)" in said(engine, "list")
     assert "holds as the code is now" in said(engine, f"confirm {entry}")
     assert "left out" not in said(engine, "list")
+
+
+def test_entries_are_listed_by_tag(engine: Engine, entry: str) -> None:
+    assert entry in said(engine, "list")
+    assert said(engine, "list #sales") == "Nothing with the tag #sales is remembered."
 
 
 def test_a_decision_is_widened_and_narrowed(engine: Engine, entry: str) -> None:

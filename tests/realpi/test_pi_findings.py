@@ -74,7 +74,7 @@ def test_the_model_proposes_and_the_user_confirms(pi: Pi, data: list[Path]) -> N
     ]
     assert "2 findings wait for your word: /memory" in notified(rpc)
     rpc.command("/memory findings critical")
-    assert notified(rpc)[-1].endswith(f"{PROMOTED} #critical #q1 #returns")
+    assert f"{PROMOTED} #critical #q1 #returns  (learned " in notified(rpc)[-1]
     with stored(pi) as store:
         [finding] = Memory(store, load_user(pi.config().home)).all("findings", "kept")
         assert finding.trust == "derived", "the user has confirmed it, and not said it"

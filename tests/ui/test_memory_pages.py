@@ -142,3 +142,18 @@ def test_an_agent_may_not_open_it_to_change_memory(
     )
     assert ended.returncode != 0
     assert ended.stdout == ""
+
+
+def test_entries_are_chosen_by_tag_and_say_what_they_were_promoted_from(editable: Served) -> None:
+    new = NewMemory("finding", "Osaka sold most", session="0199", tags=("sales",))
+    with _memory(editable) as memory:
+        finding = memory.add(new).entry
+        memory.add(NewMemory("preference", "Tabs"))
+        memory.pin(finding.id, "preference")
+        promoted = f"promoted from finding {memory.name(finding.id)}"
+    value: Any = editable.value("/memory.json?tag=sales")
+    assert [entry["fact"] for entry in value["entries"]] == ["Osaka sold most"] * 2
+    html = editable.page("/memory?tag=sales")
+    assert promoted in html
+    assert "<option selected>sales</option>" in html
+    assert "Tabs" not in html

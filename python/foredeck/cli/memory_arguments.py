@@ -13,6 +13,7 @@ def _list(parser: ArgumentParser) -> None:
     which.add_argument(
         "--all", action="store_true", help="all of yours, also what has left memory, and why"
     )
+    parser.add_argument("--tag", metavar="T", help="only entries with this tag")
 
 
 def _entry(parser: ArgumentParser) -> None:

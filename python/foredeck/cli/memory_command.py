@@ -83,7 +83,8 @@ def _run(args: Namespace) -> int:
 
 def _list(args: Namespace) -> None:
     with _desk(args) as desk:
-        entries = _wanted(args, desk)
+        tag = getattr(args, "tag", None)
+        entries = [e for e in _wanted(args, desk) if tag in (None, *e.document.tags)]
         if args.json:
             print_json({"entries": [desk.describe.json(entry) for entry in entries]})
             return
@@ -91,7 +92,7 @@ def _list(args: Namespace) -> None:
             print(desk.describe.line(entry))
         waiting = len(desk.memory.proposals())
         if not entries:
-            print("Nothing is remembered here.")
+            print("Nothing is remembered here" + (f" with the tag {tag}." if tag else "."))
         if waiting:
             print(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
 

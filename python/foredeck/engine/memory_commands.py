@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast, get_args
 
 from foredeck.config import Config
@@ -13,8 +13,8 @@ from foredeck.engine.switches import Switches
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
 from foredeck.memory.deciding import Deciding
+from foredeck.memory.describing import Describer
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.ground import names_of
 from foredeck.memory.inbox import Proposal, inbox_text, proposal_lines, proposals_of
 from foredeck.memory.junk import junk_line
 from foredeck.memory.keeping import NewMemory
@@ -83,7 +83,8 @@ class MemoryCommands:
         waiting = proposals_of(self._memory)
         return [_question(each) for each in waiting if only in (None, each.entry.id)]
 
-    def _list(self, _rest: str) -> str:
+    def _list(self, rest: str) -> str:
+        """`rest`: only those with this tag."""
         memory, session = self._memory, self._session.id
         parts = [
             ("About you and your projects", memory.of_user(self._project())),
@@ -91,10 +92,12 @@ class MemoryCommands:
             ("Findings", memory.of_session(session, "findings")),
         ]
         lines: list[str] = []
-        for title, entries in parts:
-            if entries:
+        for title, found in parts:
+            if entries := _tagged(found, rest):
                 lines += [f"{title}:", *(self._line(entry) for entry in entries[:_LISTED])]
                 lines += [f"  and {len(entries) - _LISTED} more"] * (len(entries) > _LISTED)
+        if rest:
+            return "\n".join(lines) or f"Nothing with the tag {rest} is remembered."
         if waiting := len(memory.proposals()):
             lines.append(f"{waiting} waiting for your word: /memory inbox")
         lines += [junk_line(memory)] * bool(lines)
@@ -105,12 +108,7 @@ class MemoryCommands:
         if rest in ("on", "off"):
             return self._choose_findings(wanted=rest == "on")
         found = self._memory.of_session(self._session.id, "findings")
-        shown = [entry for entry in found if not rest or rest in entry.document.tags]
-        lines = [
-            f"  {self._memory.name(e.id)}  {e.document.fact}"
-            + "".join(f" #{tag}" for tag in e.document.tags)
-            for e in shown
-        ]
+        lines = [self._line(entry) for entry in _tagged(found, rest)]
         tagged = f" tagged {rest}" if rest else ""
         return "\n".join(lines) or f"This session has no findings{tagged}."
 
@@ -125,17 +123,17 @@ class MemoryCommands:
         return f"From the next session on, the model {has} promote-finding in this project."
 
     def _line(self, entry: MemoryEntry) -> str:
-        name, document = self._memory.name(entry.id), entry.document
-        said = f"  {name}  [{entry.trust}] [{document.category}] {document.fact}"
+        return f"  {self._describer().line(entry)}"
+
+    def _describer(self) -> Describer:
         known = memory_of(self._config, self._session)
-        if known is None or not (moved := known.ground.moved(document.grounds)):
-            return said
-        return f"{said} (left out: {', '.join(names_of(moved))} changed)"
+        ground = None if known is None else known.ground
+        return Describer(self._memory, ground, self._memory.now_ms())
 
     def _show(self, rest: str) -> str:
         entry = self._memory.find(rest)
         waiting = [each for each in proposals_of(self._memory) if each.entry.id == entry.id]
-        return "\n".join(proposal_lines(waiting[0])) if waiting else self._line(entry).strip()
+        return "\n".join(proposal_lines(waiting[0])) if waiting else self._describer().details(entry)
 
     def _add(self, rest: str) -> str:
         category, text = _category_first(rest)
@@ -229,6 +227,11 @@ def memory_questions(
 ) -> list[MemoryQuestion]:
     """What waits for the user's word, or only the entry with this id."""
     return memory_commands(config, session).questions(only)
+
+
+def _tagged(entries: Iterable[MemoryEntry], tag: str) -> list[MemoryEntry]:
+    wanted = tag.removeprefix("#")
+    return [entry for entry in entries if not wanted or wanted in entry.document.tags]
 
 
 def _category_first(text: str) -> tuple[Category, str]:

@@ -10,7 +10,7 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader, names_of
 from foredeck.memory.reading import MemoryReader
 from foredeck.memory.rendering import day
-from foredeck.model.memory import MemoryDocument
+from foredeck.model.memory import Ground, MemoryDocument
 from foredeck.model.messages import load_message, text_in
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Head, Store
@@ -34,7 +34,7 @@ _FROM = {
 class Describer:
     """Says what there is to say of entries, in one project."""
 
-    def __init__(self, memory: MemoryReader, ground: GroundReader, now_ms: int) -> None:
+    def __init__(self, memory: MemoryReader, ground: GroundReader | None, now_ms: int) -> None:
         self._memory = memory
         self._ground = ground
         self._now_ms = now_ms
@@ -53,19 +53,20 @@ class Describer:
             "trust": entry.trust,
             **fields,
             "parents": list(entry.parents),
+            "promoted_from": self._promoted_from(entry),
             "grounds": [ground.model_dump() for ground in document.grounds],
-            "moved": names_of(self._ground.moved(document.grounds)),
+            "moved": names_of(self._moved(document)),
             "review": self._is_idle(entry),
         }
 
     def line(self, entry: MemoryEntry) -> str:
-        """One line: name, trust, category, text, and what is to be known of it."""
+        """One line: name, trust, category, text, tags, and what is to be known of it."""
         document = entry.document
         native = f" ({document.native})" if document.native else ""
-        marks = "; ".join(self._marks(entry))
+        tags = "".join(f" #{tag}" for tag in document.tags)
         return (
             f"{self._memory.name(entry.id)}  [{entry.trust}] [{document.category}] "
-            f"{document.fact}{native}" + (f"  ({marks})" if marks else "")
+            f"{document.fact}{native}{tags}  ({'; '.join(self._marks(entry))})"
         )
 
     def details(self, entry: MemoryEntry) -> str:
@@ -80,7 +81,7 @@ class Describer:
         if document.place == "global":
             here = f"in the project {(document.project or '')[:_PROJECT_CHARS]}"
             rows.append(f"  holds     {here if document.scope == 'project' else 'everywhere'}")
-        moved = self._ground.moved(document.grounds)
+        moved = self._moved(document)
         for ground in document.grounds:
             state = "has changed" if ground in moved else "as it was"
             rows.append(f"  ground    {names_of([ground])[0]}: {state}")
@@ -92,14 +93,30 @@ class Describer:
         document = entry.document
         if document.state != "kept":
             yield document.state
+        if promoted := self._promoted_from(entry):
+            yield f"promoted from {promoted}"
+        yield f"learned {day(document.learned_ms)}"
         if document.place == "global" and document.scope == "project":
             yield "in one project"
         if document.tool_originated:
             yield "a tool said so"
-        if moved := self._ground.moved(document.grounds):
+        if moved := self._moved(document):
             yield f"left out: {', '.join(names_of(moved))} changed"
         if self._is_idle(entry):
             yield "unused for long: does it still hold?"
+
+    def _moved(self, document: MemoryDocument) -> list[Ground]:
+        return [] if self._ground is None else self._ground.moved(document.grounds)
+
+    def _promoted_from(self, entry: MemoryEntry) -> str | None:
+        """What an entry was made from by being pinned: `finding m-k3f9`, `session entry m-k3f9`."""
+        if entry.document.learned_from != "pinned":
+            return None
+        old = next(filter(None, map(self._memory.get, entry.parents)), None)
+        if old is None:
+            return "an entry that is gone"
+        kind = "finding" if old.document.place == "findings" else "session entry"
+        return f"{kind} {self._memory.name(old.id)}"
 
     def _is_idle(self, entry: MemoryEntry) -> bool:
         """Whether an entry of the user's own, which never expires, should be looked at again."""

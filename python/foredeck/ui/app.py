@@ -240,7 +240,8 @@ def _observations(request: Request, _: Reader, store: LocalStore) -> WebPage:
 
 def _memory(request: Request, reader: Reader, store: LocalStore) -> WebPage:
     asked, desk = request.query_params, memory_desk(store, reader.config)
-    page = memory_page(desk, asked.get("place"), asked.get("contains", ""), edits=reader.edits)
+    place, contains, tag = asked.get("place"), asked.get("contains", ""), asked.get("tag")
+    page = memory_page(desk, place, contains, tag, edits=reader.edits)
     return replace(page, data={**page.data, "said": asked.get("said", "")[:MOST_SAID]})
 
 

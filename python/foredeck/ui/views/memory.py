@@ -38,11 +38,13 @@ def memory_desk(store: Store, config: Config) -> MemoryDesk:
     return MemoryDesk(acts, Describer(acts, ground, acts.now_ms()))
 
 
-def memory_page(desk: MemoryDesk, place: str | None, contains: str, *, edits: bool) -> WebPage:
-    """What is kept or proposed; `place` and `contains` choose among it. `edits`: whether it can be
-    changed here."""
+def memory_page(
+    desk: MemoryDesk, place: str | None, contains: str, tag: str | None, *, edits: bool
+) -> WebPage:
+    """What is kept or proposed; `place`, `contains` and `tag` choose among it. `edits`: whether it
+    can be changed here."""
     entries = [entry for entry in desk.acts.all() if entry.document.state in ("kept", "proposed")]
-    shown = [entry for entry in entries if _is_asked(entry, place, contains)]
+    shown = [entry for entry in entries if _is_asked(entry, place, contains, tag)]
     described = [desk.describe.json(entry) for entry in shown]
     waiting = [entry for entry in described if entry["state"] == "proposed"]
     counts = {name: sum(e.document.place == name for e in entries) for name in PLACES}
@@ -50,6 +52,8 @@ def memory_page(desk: MemoryDesk, place: str | None, contains: str, *, edits: bo
         "place": place,
         "places": [{"place": name, "count": counts[name]} for name in PLACES],
         "contains": contains,
+        "tag": tag,
+        "tags": sorted({each for entry in entries for each in entry.document.tags}),
         "total": len(entries),
         "inbox": waiting,
         "entries": [entry for entry in described if entry["state"] != "proposed"],
@@ -104,9 +108,9 @@ def _pin_decision(desk: MemoryDesk, id: str) -> None:
     desk.acts.pin(id, "decision", project)
 
 
-def _is_asked(entry: MemoryEntry, place: str | None, contains: str) -> bool:
+def _is_asked(entry: MemoryEntry, place: str | None, contains: str, tag: str | None) -> bool:
     document = entry.document
-    if place and document.place != place:
+    if (place and document.place != place) or (tag and tag not in document.tags):
         return False
     words = f"{document.fact} {document.native} {document.category}".casefold()
     return contains.casefold() in words
