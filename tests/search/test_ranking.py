@@ -14,6 +14,7 @@ from foredeck.search.ranking import (
     FoundWord,
     Ranked,
     by_session,
+    highest_scores,
     own_scores,
     rank,
     rarity,
@@ -34,7 +35,9 @@ def ranked(
     def describe(ids: Collection[int]) -> dict[int, Candidate]:
         return {id: known[id] for id in ids if id in known}
 
-    return rank(found, own_scores(found), list(periods), describe, 10).best
+    scores = own_scores(found)
+    bounds = highest_scores(found, scores, 10)
+    return rank(found, scores, list(periods), describe, bounds, 10).best
 
 
 def text(id: int, kind: str = "bash", session: int | None = 1, time_ms: int = 0) -> Candidate:

@@ -29,6 +29,11 @@ _FEW = 100_000
 """Up to which number the entries of some sessions are counted."""
 
 _SCORE = f"-bm25(content, {', '.join(map(str, COLUMN_WEIGHTS))})"
+_HIGHEST_SCORE = f"-bm25(content, {', '.join('1e15' for _ in COLUMN_WEIGHTS)})"
+"""Where a word counts without end BM25 is its rarity times `_HIGHEST`. To count the entries that
+hold it would be to pass over all of them once more: FTS5 has done so for the first score."""
+_HIGHEST = 2.2
+
 _LEAST_RARITY = 1e-6
 """What FTS5 takes for the rarity of a word that half of all entries hold."""
 
@@ -134,20 +139,24 @@ class SearchIndex:
         where = _where(filters)
         join = "JOIN entry e ON e.id = content.rowid" if where.clauses else ""
         statement = (
-            f"SELECT content.rowid, {_SCORE} FROM content {join} WHERE content MATCH ?"
-            f" AND content.rowid BETWEEN ? AND ?{where.sql}"
+            f"SELECT content.rowid, {_SCORE}, {_HIGHEST_SCORE} FROM content {join}"
+            f" WHERE content MATCH ? AND content.rowid BETWEEN ? AND ?{where.sql}"
         )
-        size, everywhere = self._content_size(), 0
+        size, everywhere = self._content_size(), 0.0
+        part = max(1, extent.last - extent.first + 1) / max(1, self.size())
         strengths: dict[int, float] = {}
         for match in term.matches:
-            holders = self._number("SELECT count(*) FROM content WHERE content MATCH ?", match)
-            least = max(_LEAST_RARITY, _fts5_rarity(holders, size))
             values = (match, extent.first, extent.last, *where.values)
-            found = {id: score / least for id, score in self._db.execute(statement, values)}
+            rows = self._db.execute(statement, values).fetchall()
+            fts5_rarity = rows[0][2] / _HIGHEST if rows else 0.0
+            found = {id: score / fts5_rarity for id, score, _ in rows}
             if strengths:
                 found = {id: max(new, strengths.get(id, 0.0)) for id, new in found.items()}
             strengths |= found
-            everywhere += holders
+            if fts5_rarity > 2 * _LEAST_RARITY:
+                everywhere += _holders(fts5_rarity, size)
+            else:  # none was found, or more than half hold it: those of the extent tell
+                everywhere += self._count(match, extent) / part
         for id in self._hidden(filters.memories):
             strengths.pop(id, None)
         if filters.sessions is None:
@@ -155,6 +164,12 @@ class SearchIndex:
         share = min(1.0, everywhere / max(1, size))
         within = max(extent.count, len(strengths))
         return FoundWord(term.text, strengths, rarity_within(len(strengths), within, share))
+
+    def _count(self, match: str, extent: Extent) -> int:
+        return self._number(
+            "SELECT count(*) FROM content WHERE content MATCH ? AND rowid BETWEEN ? AND ?",
+            *(match, extent.first, extent.last),
+        )
 
     def _hidden(self, memories: tuple[tuple[str, str], ...]) -> list[int]:
         """The entries of memory that are none of these versions."""
@@ -308,9 +323,10 @@ class SearchIndex:
         return int(number)
 
 
-def _fts5_rarity(holders: int, size: int) -> float:
-    """The rarity that is in FTS5's BM25."""
-    return math.log((size - holders + 0.5) / (holders + 0.5))
+def _holders(fts5_rarity: float, size: int) -> float:
+    """How many entries hold what FTS5 gives this rarity."""
+    odds = math.exp(fts5_rarity)
+    return (size + 0.5 - 0.5 * odds) / (1 + odds)
 
 
 def _where(filters: Filters) -> _Where:

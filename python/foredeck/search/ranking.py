@@ -124,17 +124,18 @@ def rarity_within(holders: int, texts: int, everywhere: float) -> float:
 
 def rank(
     words: Sequence[FoundWord],
-    scores: dict[int, float],
+    scores: Mapping[int, float],
     periods: Sequence[Period],
     describe: Callable[[Collection[int]], Mapping[int, Candidate]],
+    bounds: Sequence[tuple[float, int]],
     most: int,
 ) -> Ranking:
     """The best of the `most` texts that can score best by their words.
 
-    `scores`: `own_scores` of the words. `describe` gives those of some entries that may be hits.
+    `scores`: `own_scores` of the words; `bounds`: their `highest_scores`. `describe` gives those of
+    some entries that may be hits.
     """
-    bounds = _bounds(words, scores, most)
-    best = nlargest(most, bounds, key=lambda id: (bounds[id], id))
+    best = [id for _, id in bounds[:most]]
     near = {id + place for id in best for place in _SHARES if id + place in scores}
     latest = max(scores, default=0)
     known = describe({latest, *near, *best})
@@ -157,7 +158,7 @@ def rank(
             )
         )
     ranked = _behind_complete(ranked, len(words))
-    beyond = bounds[best[-1]] if len(bounds) > most else 0.0
+    beyond = bounds[most][0] if len(bounds) > most else 0.0
     return Ranking(ranked, beyond * max(WEIGHTS.values()) * (1 + RECENCY))
 
 
@@ -174,8 +175,9 @@ def _behind_complete(ranked: Sequence[Ranked], words: int) -> list[Ranked]:
         above = bisect_right(own, -one.own) if len(one.words) < words else 0
         score = min(one.score, least[above - 1]) if above else one.score
         if one.words:
-            held = replace(one, score=score, held_back=score / one.score)
-            behind.append((-score, above, held))
+            if score < one.score:
+                one = replace(one, score=score, held_back=score / one.score)
+            behind.append((-score, above, one))
     behind.sort(
         key=lambda pair: (pair[0], pair[1] > 0, -pair[2].score / pair[2].held_back, -pair[2].id)
     )
@@ -206,10 +208,13 @@ def own_scores(words: Sequence[FoundWord]) -> dict[int, float]:
     return scores
 
 
-def _bounds(words: Sequence[FoundWord], scores: dict[int, float], most: int) -> dict[int, float]:
-    """The most that entries can score by their words: as if all that is near were of the same
-    session. Of entries that hold none only those near the best are considered."""
-    lending = nlargest(most, scores, key=scores.__getitem__)
+def highest_scores(
+    words: Sequence[FoundWord], scores: dict[int, float], most: int
+) -> list[tuple[float, int]]:
+    """The most that each entry can score by its words, and the entry, in order: as if all that is
+    near were of the same session. Of entries that hold none only those near the `most` best are
+    considered."""
+    lending = sorted(scores, key=scores.__getitem__, reverse=True)[:most]
     bounds = dict.fromkeys((id + place for id in lending for place in _SHARES), 0.0) | scores
     for word in words:
         own = word.strengths.get
@@ -221,7 +226,7 @@ def _bounds(words: Sequence[FoundWord], scores: dict[int, float], most: int) -> 
                     lent[other] = share * strength
         for id, strength in lent.items():
             bounds[id] += word.rarity * (strength - own(id, 0.0))
-    return bounds
+    return sorted(((bound, id) for id, bound in bounds.items()), reverse=True)
 
 
 def _lenders(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os.path import normpath
 from pathlib import PurePath
 
@@ -18,7 +19,7 @@ from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage, passage
 from foredeck.search.planning import SearchPlan, plan_query
 from foredeck.search.query import Term, is_name, parse_query
-from foredeck.search.ranking import Ranked, by_session, own_scores, rank
+from foredeck.search.ranking import Ranked, by_session, highest_scores, own_scores, rank
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import VERSIONED, SearchedText, said_by, texts_of
 from foredeck.search.words import periods_in
@@ -27,7 +28,7 @@ from foredeck.store.protocol import Head, Store, Token
 BEST_PASSAGE, PASSAGE = 1200, 200
 """Characters of the best hit's passage, and of those of the others."""
 
-RANKED, MOST_RANKED = 200, 2_000
+RANKED, MORE_RANKED, MOST_RANKED = 200, 600, 2_000
 """Entries that are ranked: more of them where so many are alike that others might be better, or
 where many are left out."""
 
@@ -183,8 +184,10 @@ def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int
         plan = plan_query(index, tier, filters)
         words = [index.find(term, plan.extent, filters) for term in plan.terms]
         scores = own_scores(words)
-        for most in (max(RANKED, enough), MOST_RANKED):
-            found = rank(words, scores, periods, lambda ids: index.candidates(ids, filters), most)
+        bounds = highest_scores(words, scores, MOST_RANKED)
+        for most in (max(RANKED, enough), max(MORE_RANKED, enough), MOST_RANKED):
+            describe = partial(index.candidates, filters=filters)
+            found = rank(words, scores, periods, describe, bounds, most)
             if found.is_certain(enough):
                 break
         for one in found.best:
