@@ -133,7 +133,9 @@ class MemoryCommands:
     def _show(self, rest: str) -> str:
         entry = self._memory.find(rest)
         waiting = [each for each in proposals_of(self._memory) if each.entry.id == entry.id]
-        return "\n".join(proposal_lines(waiting[0])) if waiting else self._describer().details(entry)
+        return (
+            "\n".join(proposal_lines(waiting[0])) if waiting else self._describer().details(entry)
+        )
 
     def _add(self, rest: str) -> str:
         category, text = _category_first(rest)
