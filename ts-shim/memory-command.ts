@@ -7,7 +7,7 @@ import type { Shim } from "./shim.ts";
 import { visible } from "./visible.ts";
 
 const VERBS: Record<string, string> = {
-  list: "what is remembered of you, your projects and this session",
+  list: "[TAG]: what is remembered of you, your projects and this session",
   inbox: "what waits for your word, as a list",
   findings: "[TAG]: what was found in this session's data; on, off: the model's tool for it",
   show: "NAME: one entry, with the prompt that it came from",

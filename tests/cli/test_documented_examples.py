@@ -2,11 +2,13 @@
 
 An example exits with 0 and prints what the page says that it prints: JSON where it asks for JSON,
 the answer that the page shows below a `$`. What needs more than a store is named below, with what
-tests it instead.
+tests it instead. What the text names in passing is there: commands with their options, what is
+typed in Pi, settings.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import io
 import json
@@ -25,11 +27,15 @@ from typing import Any
 import pytest
 
 from cli.stored_session import call, result, text
-from foredeck.cli.main import main
+from foredeck.cli.main import build_parser, main
+from foredeck.cli.registry import COMMANDS
 from foredeck.config import Config
+from foredeck.config.keys import all_keys, sections
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 from foredeck.store.opening import open_store
+from foredeck.xtdb.node.process import private_node
+from foredeck.xtdb.node.runtime import Runtime
 from observations.desk import noted
 from search.sessions import Talk
 
@@ -51,7 +57,7 @@ ELSEWHERE = {
     "curl": "the inspector's server (tests/ui)",
     "foredeck xtdb": "a node (tests/cli/test_xtdb_command.py)",
     "foredeck migrate": "a node (tests/cli/test_migrate_command.py)",
-    "foredeck query": "a node (tests/cli/test_query_command.py)",
+    "foredeck query": "a node (below)",
     "FOREDECK_STORE=xtdb": "a node",
     "export FOREDECK_XTDB": "a node",
     "foredeck restore SESSION --call": "a session of the real Pi (tests/realpi)",
@@ -223,6 +229,28 @@ def test_an_example_does_what_the_page_says(line: str, capsys: pytest.CaptureFix
         json.loads(out)
 
 
+def test_documented_queries_find_something(
+    app: Path, runtime: Runtime, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = [line for _, line, _ in documented() if line.startswith("foredeck query")]
+    values = {"0199aaaa-...": SESSION, "/home/me/vault/notes/sea.md": f"{app}/docs/plan.md"}
+    with private_node(tmp_path / "node", runtime) as node:
+        running = node.running()
+        assert running is not None
+        token = f"xtdb.token_file={node.token_file}"
+        copying = ["migrate", "sqlite", f"xtdb:{running.url}", "--set", token]
+        assert main(copying) == 0, capsys.readouterr().err
+        for line in queries:
+            for shown, meant in values.items():
+                line = line.replace(shown, meant)
+            place = f" --url {running.url} --token-file {node.token_file} --json"
+            capsys.readouterr()
+            code, out, err = run(line + place, capsys)
+            assert code == 0, err
+            assert json.loads(out)["rows"], line
+    assert len(queries) >= 6
+
+
 @pytest.mark.usefixtures("app")
 def test_the_answers_that_a_page_shows_are_those_of_the_command(
     capsys: pytest.CaptureFixture[str],
@@ -243,3 +271,52 @@ def test_the_answers_that_a_page_shows_are_those_of_the_command(
             out = out.replace(made, name)
         assert out.splitlines() == shown
     assert names
+
+
+def named_in_text(pattern: str) -> set[str]:
+    """What stands in backticks on a page, outside of its examples."""
+    pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")]
+    texts = (re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S) for page in pages)
+    return {one for text in texts for one in re.findall(f"`({pattern})`", text)}
+
+
+def options_of(parser: argparse.ArgumentParser, words: list[str]) -> set[str]:
+    """Those of a command, and of its action where the next word is one."""
+    found = {option for action in parser._actions for option in action.option_strings}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and words and words[0] in action.choices:
+            found |= options_of(action.choices[words[0]], words[1:])
+    return found
+
+
+def test_commands_named_in_the_text_have_these_options() -> None:
+    named = named_in_text(r"foredeck [a-z][^`]*")
+    for line in named:
+        first, *rest = line.removeprefix("foredeck ").split()
+        pair = f"{first} {rest[0]}" if rest else first
+        command, words = (pair, rest[1:]) if pair in COMMANDS else (first, rest)
+        assert command in COMMANDS, line
+        options = options_of(build_parser(command), [command, *words])
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", line)) <= options, line
+    assert len(named) > 100
+
+
+def test_what_the_text_says_is_typed_in_pi_can_be() -> None:
+    verbs = {
+        "foredeck": "command.ts",
+        "memory": "memory-command.ts",
+        "tasks": "task-commands.ts",
+    }
+    named = named_in_text(r"/(?:foredeck|memory|tasks) [a-z][^`]*")
+    for line in named:
+        command, verb, *_ = line.removeprefix("/").split()
+        shim = (REPOSITORY / "ts-shim" / verbs[command]).read_text()
+        listed = shim.partition("VERBS: Record<string, string> = {")[2].partition("};")[0]
+        assert verb in re.findall(r"^  (\w+): ", listed, re.M), line
+    assert len(named) > 20
+
+
+def test_settings_named_in_the_text_are_there() -> None:
+    for line in named_in_text(r"[a-z_]+\.[a-z_]+(?: = [^`]+)?"):
+        key = line.partition(" ")[0]
+        assert key in all_keys() or key.partition(".")[0] not in sections(), line

@@ -16,6 +16,7 @@ from context.messages import assistant
 from context.scenes import ask, finish
 from context.sent import Sent, message_text
 from context.working import Work
+from foredeck.engine.facilities import SECTIONS
 
 Start = Callable[..., Work]
 
@@ -110,3 +111,8 @@ def test_of_a_project_in_use(start: Start, snapshot: SnapshotAssertion, tokens: 
     assert len(text) <= tokens * 4
     assert text == snapshot
     assert text in PAGE_OF_DOCS.read_text()
+
+
+def test_the_page_counts_the_sections_that_there_are() -> None:
+    number = ("seven", "eight", "nine", "ten")[len(SECTIONS) - 7]
+    assert f"a section for each of these {number} that" in PAGE_OF_DOCS.read_text()

@@ -54,7 +54,8 @@ def _counted(args: Namespace, count: int, others: int) -> str:
     with_tag = f" with #{args.tag.lstrip('#')}" if args.tag else ""
     more = f"; {counted(others, 'other Markdown file')}, with --all" if others else ""
     gap = "\n" if count else ""
-    return f"{gap}{counted(count, 'note')}{with_tag}{what}{more}."
+    listed = "Markdown file" if args.all else "note"
+    return f"{gap}{counted(count, listed)}{with_tag}{what}{more}."
 
 
 def _tags(tags: list[str]) -> str:
