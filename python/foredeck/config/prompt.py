@@ -155,6 +155,12 @@ class AdaptiveSection(Section):
         description="After how many more calls what the model said in a turn, but for its last "
         "words, goes with the turn's folded calls, where `fold_answers` allows it; 0 for never.",
     )
+    fold_prepared: bool = Field(
+        False,
+        description="Fold what a turn has read like any other result. Otherwise its reads stay "
+        "while it goes on reading, and then while it edits what it has read, until it has edited "
+        "them or ends, or the provider's cache is cold.",
+    )
     fold_thinking: bool = Field(
         True, description="Leave out thinking of earlier turns, on wires that allow it."
     )

@@ -40,6 +40,7 @@ class Adaptive:
             constants.fold_runs_after,
             math.ceil(constants.patience_edited),
             constants.fold_turns_after if constants.fold_answers else 0,
+            not constants.fold_prepared,
         )
 
     def decide(self, history: History) -> PolicyDecision:

@@ -102,6 +102,8 @@ class UseRule:
     """The same for an edit that is so short that it never folds."""
     turns_after: int = 0
     """The same for what was said in a turn; 0: it stands."""
+    prepared: bool = False
+    """Whether what a turn has read stays until it edits it, while the cache is warm."""
 
 
 @dataclass(frozen=True, slots=True)

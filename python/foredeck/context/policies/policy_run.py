@@ -50,7 +50,7 @@ def run_policy(
     if policy.use_rule:
         uses.follow(conversation)
     flight = conversation.last_assistant()
-    contents = list(_active_contents(session, uses, flight))
+    contents = list(_active_contents(session, uses, flight, cold=cold))
     pieces = list(_pieces(session, uses, wire, flight)) if policy.use_rule else []
     state = session.branch.policy_state
     history = History(
@@ -70,7 +70,9 @@ def run_policy(
     return PolicyRun(policy, history, decision.collapsible)
 
 
-def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[ActiveContent]:
+def _active_contents(
+    session: Session, uses: Uses, flight: int, *, cold: bool
+) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
     conversation, pinned = session.branch.conversation, session.branch.sets.pins
     items, parts, counted = conversation.items, conversation.parts, conversation.results_in_turn
@@ -80,9 +82,9 @@ def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[Acti
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
         use = last_use(index, index)
-        ref, age, idle, of_edited = uses.state(index)
+        ref, age, idle, of_edited = uses.state(index, cold=cold)
         if use != index:
-            _, again, unused, _ = uses.state(use)
+            _, again, unused, _ = uses.state(use, cold=cold)
             age, idle = min(age, again), idle and unused
         item = items[use]
         since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank

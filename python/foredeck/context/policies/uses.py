@@ -2,8 +2,11 @@
 
 A use is an edit of text that the piece holds, a mention of identifiers that hardly anything else
 holds, or, of a result, a tool call that names its path: the next edit of a file goes by what shows
-the file, not by the arguments of the edits before. Everything here follows from the message list
-alone, so a restarted engine comes to the same.
+the file, not by the arguments of the edits before. What a turn has read it is about to edit: until
+it edits, each further read is a use of all its reads, and then each edit of one of these files is a
+use of the reads of the others, until the turn ends. A cold cache ends that, too: to write all of
+them anew costs more than they are worth. Everything here follows from the message list alone, so a
+restarted engine comes to the same.
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ class LastUse:
     last: int
     path: str = ""
     text: str = ""
+    prepared: int = 0
+    """Of a read of a file that its turn has not edited: the call at which the turn last read or
+    edited another; 0 once the turn has ended."""
 
 
 RECENT_TURNS, RECENT_CALLS = 2, 20
@@ -69,6 +75,10 @@ class Uses:
     """By `PieceRef`, in the order of the messages."""
     _in_order: list[LastUse] = field(default_factory=list)
     """The same, by number."""
+    _prepared: list[LastUse] = field(default_factory=list)
+    """The newest turn's reads of files that it has not edited since."""
+    _has_edited: bool = False
+    """Whether that turn has edited any file."""
     _conversation: Conversation | None = None
     _done: int = 0
     _holders: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -152,14 +162,16 @@ class Uses:
             setattr(self, name, getattr(fresh, name))
         self._conversation = conversation
 
-    def state(self, message: int, slot: int = 0) -> tuple[PieceRef, int, bool, bool]:
+    def state(
+        self, message: int, slot: int = 0, *, cold: bool = True
+    ) -> tuple[PieceRef, int, bool, bool]:
         """Of one piece of content: where it is, model calls since its last use, whether the newest
         user turn has not used it, and whether it is of a file that the session edits; 0 and no
         for what is not known."""
         use = self.by_ref.get((message, slot))
         if use is None:
             return PieceRef(message, slot), 0, False, False
-        last = use.last
+        last = use.last if cold or not self.rule.prepared else max(use.last, use.prepared)
         return use.ref, self.calls - last, last <= self.turn_began, use.path in self.edited
 
     def age(self, ref: PieceRef) -> int:
@@ -190,11 +202,12 @@ class Uses:
 
     def _read(self, index: int, item: Item) -> None:
         if item.kind == "user":
-            self.turn_began = self.calls
+            self._end_turn()
             self._add_pieces(index, item)
         elif item.kind == "assistant" and not item.void:
             self.calls += 1
             self._note_edited(item)
+            self._note_prepared(item)
             if not self._is_kept:
                 self._note_uses(item)
             self._add_pieces(index, item)
@@ -203,11 +216,30 @@ class Uses:
             assert conversation is not None
             path = self._path(item.arguments)
             self._hold(PieceRef(index), item.text, path, partial(own_names, conversation, index))
+            if item.tool == "read" and path and not item.failed:
+                self._prepared.append(self.by_ref[PieceRef(index)])
+
+    def _end_turn(self) -> None:
+        self.turn_began = self.calls
+        for use in self._prepared:
+            use.prepared = 0
+        self._prepared, self._has_edited = [], False
 
     def _note_edited(self, item: Item) -> None:
         for call in item.calls:
             if call.tool in WRITERS and (path := self._path(call.arguments)):
                 self.edited[path] = LastEdit(self.calls, item.turn)
+
+    def _note_prepared(self, item: Item) -> None:
+        """Find what else the turn has read and not edited, where it reads or edits a file."""
+        edited = {self._path(call.arguments) for call in item.calls if call.tool in WRITERS}
+        left = [use for use in self._prepared if use.path not in edited]
+        self._has_edited |= bool(edited)
+        reads = not self._has_edited and any(call.tool == "read" for call in item.calls)
+        if reads or len(left) < len(self._prepared):
+            for use in left:
+                use.prepared = self.calls
+        self._prepared = left
 
     def _note_uses(self, item: Item) -> None:
         used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
