@@ -92,3 +92,9 @@ def test_a_passage_keeps_lines_and_begins_with_one() -> None:
 )
 def test_words_are_marked_where_they_begin(text: str, words: list[str], marked: str) -> None:
     assert passage(text, words, 100).marked() == marked
+
+
+def test_an_identifier_counts_with_its_parts() -> None:
+    asked = ["loginschema", "login", "schema"]
+    assert passage("export const LoginSchema = 1", asked, 100).words == 3
+    assert passage("wrote to login.ts", asked, 100).words == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -25,7 +25,7 @@ class Passage:
 
     marks  where words stand that were asked for: start and end, in order
     start  how many characters of the text come before it
-    words  how many different ones of those asked for it holds
+    words  how many different ones of those asked for it holds, an identifier with all its parts
     """
 
     text: str = ""
@@ -55,7 +55,8 @@ def passage(text: str, words: Iterable[str], width: int) -> Passage:
     blanks at the end of a line are left out."""
     text = _CONTROLS.sub(" ", _ESCAPES.sub("", text.replace("\r\n", "\n")))
     text = _LINE_ENDS.sub("", _BLANK_LINES.sub("\n", text)).strip("\n").rstrip()
-    places = _places(text, words)
+    stems = {stem(word) for word in words}
+    places = _places(text, stems)
     start, end = 0, len(text)
     if len(text) > width:
         start = _line_start(text, max(0, _best_start(places, width) - width // 4), width // 4)
@@ -68,7 +69,7 @@ def passage(text: str, words: Iterable[str], width: int) -> Passage:
         before + text[start:end].rstrip() + ("…" if end < len(text) else ""),
         tuple((first + shift, last + shift) for first, last in _joined(text, within)),
         start,
-        len({place.stem for place in within}),
+        sum(any(asked in place.stem for place in within) for asked in stems),
     )
 
 
@@ -81,8 +82,7 @@ class _Place:
     stem: str
 
 
-def _places(text: str, words: Iterable[str]) -> list[_Place]:
-    stems = {stem(word) for word in words}
+def _places(text: str, stems: Set[str]) -> list[_Place]:
     if not stems:
         return []
     either = "|".join(map(re.escape, sorted(stems, key=lambda word: (-len(word), word))))
