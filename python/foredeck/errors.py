@@ -89,6 +89,12 @@ class ToolError(ForedeckError):
     code = -32020
 
 
+class NoSuchTask(ToolError):
+    """No task is called so."""
+
+    exit_code = 4
+
+
 class ImportRefused(ForedeckError):
     """An import file is damaged, forged, or contradicts what the store holds."""
 

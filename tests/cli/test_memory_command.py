@@ -150,7 +150,6 @@ def test_an_audit_leads_to_the_words(told: Told, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["show", "m-none"], "There is no entry 'm-none'"),
         (["add", " "], "the text is empty"),
         (["add", "x", "--category", "fact"], "belongs to a session"),
         (["add", "x", "--ground", "gone.py"], "nothing to pin"),
@@ -168,6 +167,12 @@ def test_refusals(
 
     assert main(["memory", *(argument.format(name) for argument in arguments)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_what_is_not_there_is_not_found(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    told("add", "Tabs")
+    assert main(["memory", "show", "m-zzzz"]) == 4
+    assert "There is no entry 'm-zzzz'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

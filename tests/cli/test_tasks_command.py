@@ -94,4 +94,4 @@ def test_flags_count_before_the_action_and_after_it(tasks: Shell) -> None:
 def test_what_is_not_there(tasks: Shell) -> None:
     assert "nothing is stored yet" in tasks("list", code=3)
     tasks("new", "One")
-    assert "Task not found: t-zzzz" in tasks("show", "t-zzzz", code=2)
+    assert "Task not found: t-zzzz" in tasks("show", "t-zzzz", code=4)

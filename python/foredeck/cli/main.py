@@ -15,10 +15,10 @@ from foredeck.errors import ForedeckError
 
 EXIT_CODES = {
     0: "success",
-    1: "failure, or something found (doctor, replay)",
+    1: "failure, or something found or left (doctor, replay, purge, restore)",
     2: "wrong usage, or a configuration that cannot be used",
     3: "the store cannot be opened, refused, or failed",
-    4: "not found: no such session, object or version",
+    4: "not found: no such session, object, version, task or entry of memory",
     5: "import refused",
     130: "interrupted (Ctrl-C)",
 }

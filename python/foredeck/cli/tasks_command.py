@@ -14,7 +14,7 @@ from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.errors import ForedeckError, ToolError
+from foredeck.errors import ForedeckError, NoSuchTask, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,8 @@ def _run(args: Namespace) -> int:
     action: Callable[[Namespace], None] = _ACTIONS[args.action or "list"][1]
     try:
         action(args)
+    except NoSuchTask:
+        raise
     except ToolError as error:
         raise TaskRefused(str(error)) from None
     return 0

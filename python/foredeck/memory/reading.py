@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from foredeck.memory.entry import MemoryEntry, name_of_entry, named_by
-from foredeck.memory.rules import MemoryCaps, MemoryRefused, too_many
+from foredeck.memory.rules import MemoryCaps, MemoryRefused, NoSuchEntry, too_many
 from foredeck.memory.trust import TrustOf
 from foredeck.memory.user import User
 from foredeck.model.memory import MemoryDocument, MemoryState, Place, list_of_user
@@ -73,7 +73,7 @@ class MemoryReader:
             raise MemoryRefused(f"{name!r} means {len(found)} entries: {named}. Give more letters.")
         entry = self.get(found[0]) if found else None
         if entry is None:
-            raise MemoryRefused(
+            raise NoSuchEntry(
                 f"There is no entry {name!r}. `foredeck memory list --all` lists every one."
             )
         return entry

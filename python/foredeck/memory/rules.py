@@ -29,6 +29,12 @@ class MemoryRefused(ForedeckError):
     exit_code = 2
 
 
+class NoSuchEntry(MemoryRefused):
+    """No entry is called so."""
+
+    exit_code = 4
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryCaps:
     """How many entries are kept: of one session, of one user, of one session's findings."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.errors import StoreUnavailable, ToolError
+from foredeck.errors import NoSuchTask, StoreUnavailable, ToolError
 from foredeck.model.tasks import (
     CloseReason,
     Relation,
@@ -92,7 +92,9 @@ class TaskWork:
             raise ToolError(f"{name!r} means {len(tasks)} tasks: {named}. Give more letters.")
         task = None if found is None else self.board.get(found)
         if task is None:
-            raise ToolError(f"Task not found: {name}. The action list shows all, search finds one.")
+            raise NoSuchTask(
+                f"Task not found: {name}. The action list shows all, search finds one."
+            )
         return task
 
     def name(self, task: Task) -> str:
