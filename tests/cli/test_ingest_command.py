@@ -164,3 +164,13 @@ def test_the_report_for_programs(user: Path, capsys: pytest.CaptureFixture[str])
     }
     out, _ = run(capsys, "ingest", str(folder))
     assert f"skipped: {folder / 'odd.jsonl'} holds no session" in out
+
+
+@pytest.mark.usefixtures("user")
+@pytest.mark.parametrize("command", ["show", "cost", "report", "trace A"])
+def test_that_its_prompts_were_not_seen_is_said(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ingest", "--yes"]) == 0
+    assert main([*command.split(), SESSION[:8]]) == 4
+    assert "foredeck did not see its prompts" in capsys.readouterr().err

@@ -33,11 +33,13 @@ def _stored(args: Namespace) -> tuple[str, Account, AskedAccount]:
     from foredeck.accounting.account import AccountingMethod
     from foredeck.accounting.asked import asked_account, stored_questions
     from foredeck.accounting.bookkeeping import stored_account
-    from foredeck.lookup.finding import find_session
+    from foredeck.lookup.finding import find_session, without_calls
 
     method = AccountingMethod(args.cache, args.ttl)
     with opened_store(args) as store, Progress("reading calls") as progress:
         session = find_session(store, args.session)
+        if not store.query("call", {"session": session}, limit=1):
+            raise without_calls(store, session)
         asked = asked_account(stored_questions(store, session))
         return session, stored_account(store, session, method, progress.advance), asked
 

@@ -15,7 +15,6 @@ from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
-from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted, short_count, when
 
 if TYPE_CHECKING:
@@ -28,12 +27,12 @@ DIFF_LINES = 60
 
 def _run(args: Namespace) -> int:
     from foredeck.accounting.report import report_of
-    from foredeck.lookup.finding import find_session
+    from foredeck.lookup.finding import find_session, without_calls
 
     with opened_store(args) as store, Progress("reading calls") as progress:
         session = find_session(store, args.session)
         if not store.query("call", {"session": session}, limit=1):
-            raise NotFound(f"session {session} has made no call yet: there is nothing to report.")
+            raise without_calls(store, session)
         # The page has the costs that were reckoned while the session ran.
         accounted = args.json or not args.html
         report = report_of(store, session, progress.advance, accounted=accounted)

@@ -98,26 +98,15 @@ def _ranges(calls: list[int]) -> str:
 def _choose(store: Store, session: str, args: Namespace, calls: int) -> int:
     """The call that was asked for, or the last. Raises `NotFound`."""
     from foredeck.cli.calls import call_at
+    from foredeck.lookup.finding import without_calls
 
     if calls == 0:
-        raise NotFound(_without_calls(store, session))
+        raise without_calls(store, session)
     if args.at is not None:
         return call_at(store, session, args.at)
     if args.call is not None and args.call > calls:
         raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
     return args.call or calls
-
-
-def _without_calls(store: Store, session: str) -> str:
-    from foredeck.model.documents import session_object_id
-
-    head = store.head(session_object_id(session))
-    if head is None or not head.fields.get("ingested"):
-        return f"session {session} has made no call yet."
-    return (
-        f"session {session} was read from a history of {head.fields['harness']}: foredeck did not "
-        f"see its prompts. `foredeck cat chat:{session}` prints what was said."
-    )
 
 
 def _print_text(place: str, session: str, prompt: Prompt) -> None:

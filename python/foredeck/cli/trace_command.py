@@ -59,11 +59,12 @@ def _recorded(args: Namespace, path: Path) -> Trace:
 
 def _trace(store: Store, session: str, args: Namespace) -> Trace:
     from foredeck.accounting.trace import trace
+    from foredeck.lookup.finding import without_calls
     from foredeck.model.records import call_id
 
     calls = len(store.query("call", {"session": session}))
     if calls == 0:
-        raise NotFound(f"session {session} has made no call yet.")
+        raise without_calls(store, session)
     if args.call is not None and args.call > calls:
         raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
     with Progress("reading calls") as progress:

@@ -64,6 +64,18 @@ class AskedPart:
     hash: str | None = None
 
 
+def without_calls(store: Store, session: str) -> NotFound:
+    """What to raise where a session has no call to show."""
+    head = store.head(session_object_id(session))
+    if head is None or not head.fields.get("ingested"):
+        return NotFound(f"session {session} has made no call yet.")
+    return NotFound(
+        f"session {session} was read from a history of {head.fields['harness']}: foredeck did not "
+        f"see its prompts. `foredeck cat chat:{session}` prints what was said; with the history's "
+        "own file `foredeck cost FILE` says what it would have cost."
+    )
+
+
 def find_part(store: Store, text: str, session: str | None = None) -> tuple[Found, AskedPart]:
     """The object that `text` names, with what may stand behind the name: `::field`, `turns 3-7`,
     `message 93`, `chars 1-900` or `at 3f2a91bc`. Raises `NotFound`."""

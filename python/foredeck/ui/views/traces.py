@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.accounting.trace import trace
-from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import without_calls
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import records_of
 from foredeck.ui.pages import WebPage
@@ -17,7 +17,7 @@ def trace_page(store: Store, name: str, text: str) -> WebPage:
     session, _ = found_session(store, name)
     records = records_of(store, session)
     if not records:
-        raise NotFound(f"session {session} has made no call yet.")
+        raise without_calls(store, session)
     data: dict[str, Any] = {"session": session, "text": text, "spans": [], "calls": len(records)}
     if text:
         data |= trace(store, session, text, records[-1].id).to_json()
