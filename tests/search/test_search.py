@@ -36,6 +36,17 @@ def test_messages_calls_files_and_thinking_are_found(stored: Searched) -> None:
     assert stored.find("heron").hits[0].session == "one"
 
 
+def test_a_piece_of_names_marks_the_names_and_not_their_words(stored: Searched) -> None:
+    talk = Talk(stored.store, "one")
+    talk.say(user="Look at /usr/the/MainTransport.py.")
+    talk.say(user="Go to the MainTransporter, by the user.")
+    marked = {hit.passage.marked() for hit in stored.find("ransport").hits}
+    assert marked == {
+        "Look at /«usr/the/MainTransport.py».",
+        "Go to the «MainTransporter», by the user.",
+    }
+
+
 def test_a_file_is_named_with_the_latest_session_that_may_be_named(stored: Searched) -> None:
     for session in ("one", "two"):
         Talk(stored.store, session).meet("/repo/zoo.py", "class Heron: pass")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from foredeck.search.query import Term, is_name, parse_query
 from foredeck.search.ranking import Ranked, by_session, highest_scores, own_scores, rank
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import VERSIONED, SearchedText, said_by, texts_of
+from foredeck.search.tokens import WORD
 from foredeck.search.words import periods_in
 from foredeck.store.protocol import Head, Store, Token
 
@@ -144,7 +145,7 @@ def search(
     for number, (one, entry, also) in enumerate(chosen):
         width = PASSAGE if number else BEST_PASSAGE
         held = [term for term in found.plan.terms if term.text in one.words]
-        shown, place = texts.passage(entry, _words(held or found.plan.terms), width)
+        shown, place = texts.passage(entry, held or found.plan.terms, width)
         session = entry.session or _met_in(index, entry.document, filters)
         hits.append(SearchHit(entry, texts.object_of(entry), session, one, shown, place, also))
     if message_range:
@@ -203,8 +204,15 @@ def _met_in(index: SearchIndex, document: str, filters: Filters) -> str | None:
     return next((session for session in met if session not in filters.without), None)
 
 
-def _words(terms: Iterable[Term]) -> list[str]:
-    return [word for term in terms for phrase in term.phrases for word in phrase]
+def _words(terms: Iterable[Term], text: str) -> Iterator[str]:
+    """What to mark in a text: of a term that may be any of several names, the words of those that
+    stand there."""
+    for term in terms:
+        are_names = len(term.phrases) > 1 and max(map(len, term.phrases)) > 1
+        said = f" {' '.join(WORD.findall(text.lower()))} " if are_names else ""
+        for phrase in term.phrases:
+            if not are_names or f" {' '.join(phrase)} " in said:
+                yield from phrase
 
 
 def _first_of_objects(
@@ -278,8 +286,8 @@ class _Texts:
                 continue
             self._found.update({(text.document, token, text.part): text for text in texts})
 
-    def passage(self, entry: IndexedText, words: Sequence[str], width: int) -> tuple[Passage, str]:
-        """What of an entry speaks most of the words, secrets masked, and the place to open it at;
+    def passage(self, entry: IndexedText, terms: Sequence[Term], width: int) -> tuple[Passage, str]:
+        """What of an entry speaks most of the terms, secrets masked, and the place to open it at;
         empty where the store does not have it."""
         text = self._of(entry)
         if text is None:
@@ -288,7 +296,7 @@ class _Texts:
         if text.is_archived:
             return Passage(ARCHIVED), at
         pieces = [(field, mask_secrets(said)) for field, said in text.pieces]
-        found = [(passage(said, words, width), field, said) for field, said in pieces]
+        found = [(passage(said, _words(terms, said), width), field, said) for field, said in pieces]
         best, field, said = max(found, key=lambda one: one[0].words)  # the first of equals
         place = at + (f"::{field}" if field else "")
         if len(said) > LONG and entry.type != "message":
