@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -33,6 +34,7 @@ from foredeck.config import Config
 from foredeck.config.keys import all_keys, sections
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
+from foredeck.store.clock import DAY_MS
 from foredeck.store.opening import open_store
 from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import Runtime
@@ -61,8 +63,6 @@ ELSEWHERE = {
     "FOREDECK_STORE=xtdb": "a node",
     "export FOREDECK_XTDB": "a node",
     "foredeck restore SESSION --call": "a session of the real Pi (tests/realpi)",
-    "foredeck history src/main.ts --at": "a store that is days old (tests/cli/test_moments.py)",
-    "foredeck cat src/main.ts --at": "a store that is days old (tests/cli/test_moments.py)",
     "foredeck replay ~/.pi/agent/sessions --policy nothing-large": "a policy of the reader's own",
 }
 """Examples by how they begin: what they need, and where that is tested."""
@@ -131,7 +131,7 @@ def recording(folder: Path) -> list[dict[str, Any]]:
         said = f"Successfully wrote {len(body)} bytes to {folder}/src/main.ts" if body else "ok"
         messages.append(result(id, tool, said))
     messages.append({"role": "assistant", "content": text("Done."), "stopReason": "stop"})
-    begun = int(time.time() * 1000) - 3 * 24 * 3600 * 1000
+    begun = int(time.time() * 1000) - 3 * DAY_MS
     dated = [{**message, "timestamp": begun + at * 1000} for at, message in enumerate(messages)]
     return [
         {"type": "session", "id": SESSION, "cwd": str(folder)},
@@ -170,6 +170,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     state = home / ".local" / "state" / "foredeck"
     state.parent.mkdir(parents=True)
     shutil.move(home / "made" / SESSION, state)
+    with closing(sqlite3.connect(state / "foredeck.db", isolation_level=None)) as db:
+        db.execute("UPDATE tx SET time_ms = time_ms - ?", (3 * DAY_MS,))  # some ask for yesterday
     with closing(open_store(Config(home=state))) as store:
         Talk(store, OBSERVED)
         noted(store, 9, OBSERVED)
