@@ -41,8 +41,9 @@ def test_an_entry_says_when_it_was_learned_and_what_it_was_promoted_from(
     names = [table.user.name(each.id) for each in (found, said)]
     learned = f"learned {day(found.document.learned_ms)}"
     lines = [describe.line(each) for each in pinned]
-    assert f"Osaka sold most #sales  (promoted from finding {names[0]}; {learned};" in lines[0]
-    assert f"(promoted from session entry {names[1]}; {learned};" in lines[1]
+    assert f"Osaka sold most #sales  ({learned}; promoted from finding {names[0]};" in lines[0]
+    assert f"({learned}; promoted from session entry {names[1]};" in lines[1]
+    assert describe.details(pinned[0]).count("learned ") == 1
     assert describe.json(pinned[0])["promoted_from"] == f"finding {names[0]}"
     assert "promoted" not in describe.line(said)
 

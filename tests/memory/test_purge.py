@@ -179,21 +179,21 @@ def test_an_object_goes_with_its_text_wherever_that_stands(store: Store, purge: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "said"),
     [
-        ([], "say what is to go"),
-        (["--text", "x"], "too short"),
-        (["--text", "assistant"], "put out every 'assistant'"),
-        (["--regex", "("], "no regular expression"),
-        (["--text", SECRET], "say --yes"),
-        (["m-none"], "no entry"),
+        ([], 2, "say what is to go"),
+        (["--text", "x"], 2, "too short"),
+        (["--text", "assistant"], 2, "put out every 'assistant'"),
+        (["--regex", "("], 2, "no regular expression"),
+        (["--text", SECRET], 2, "say --yes"),
+        (["m-none"], 4, "no entry"),
     ],
 )
 def test_refusals(
-    store: Store, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    store: Store, arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = everything(store)
-    assert main(["purge", *arguments]) == 2
+    assert main(["purge", *arguments]) == code
     assert said in capsys.readouterr().err
     assert everything(store) == before
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from foredeck.errors import StoreError
@@ -60,20 +60,24 @@ class Describer:
         }
 
     def line(self, entry: MemoryEntry) -> str:
-        """One line: name, trust, category, text, tags, and what is to be known of it."""
+        """One line: name, trust, category, text, tags, when it was learned, and what else is to be
+        known of it."""
+        return self._line(entry, [f"learned {day(entry.document.learned_ms)}", *self._marks(entry)])
+
+    def _line(self, entry: MemoryEntry, marks: Sequence[str]) -> str:
         document = entry.document
         native = f" ({document.native})" if document.native else ""
         tags = "".join(f" #{tag}" for tag in document.tags)
         return (
             f"{self._memory.name(entry.id)}  [{entry.trust}] [{document.category}] "
-            f"{document.fact}{native}{tags}  ({'; '.join(self._marks(entry))})"
+            f"{document.fact}{native}{tags}" + (f"  ({'; '.join(marks)})" if marks else "")
         )
 
     def details(self, entry: MemoryEntry) -> str:
         """Some lines: the entry, where it comes from, where and how long it holds."""
         document = entry.document
         rows = [
-            self.line(entry),
+            self._line(entry, list(self._marks(entry))),
             f"  learned   {day(document.learned_ms)} from {_FROM[document.learned_from]}"
             + (f", session {document.session}" if document.session else ""),
             f"  used      {day(document.used_ms)}",
@@ -95,7 +99,6 @@ class Describer:
             yield document.state
         if promoted := self._promoted_from(entry):
             yield f"promoted from {promoted}"
-        yield f"learned {day(document.learned_ms)}"
         if document.place == "global" and document.scope == "project":
             yield "in one project"
         if document.tool_originated:
