@@ -53,6 +53,8 @@ RUN = [
     "describe src/app.py --short short",
     "tasks list",
     "tasks new hostile",
+    "renames",
+    "renames --repair",
     "index .",
     "index docs",
     "index notes",

@@ -11,9 +11,9 @@ from foredeck.engine.opening import OpenedSession
 from foredeck.errors import ForedeckError
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.extracting.likeness import NEAR
-from foredeck.memory.extracting.words import content_words, likeness
 from foredeck.memory.rendering import line_of
 from foredeck.memory.sections import OF_USER, EntriesSection
+from foredeck.memory.words import content_words, likeness
 
 PAIRS = 3
 """That are named, the likest."""

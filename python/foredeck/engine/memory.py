@@ -12,7 +12,6 @@ from foredeck.context.state.session import Session
 from foredeck.engine.session_project import session_project
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
-from foredeck.memory.extracting.words import all_words
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory
 from foredeck.memory.rules import MemoryCaps
@@ -20,6 +19,7 @@ from foredeck.memory.sections import EntriesSection, RulesSection
 from foredeck.memory.session import Inheritance, SessionMemory
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import KEY_FILE, User, load_user
+from foredeck.memory.words import all_words
 from foredeck.sources.opening import open_filesystems
 from foredeck.store.protocol import Store
 

@@ -4,6 +4,8 @@ user       the key by which this user's word is told from everybody else's
 trust      user-stated or derived, of any document
 entry      one entry as it is worked with, and what it is called
 rules      what each place takes, and who leaves it when it is full
+words      words of short texts, so that two can be compared
+lasting    whether a sentence says that it holds for longer
 reading    entries in the store
 keeping    what foredeck and models may do: keep, propose, reword, confirm
 user_acts  what only the user does: add, accept, edit, pin, demote, delete

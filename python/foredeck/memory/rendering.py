@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.extracting.lasting import says_it_lasts
-from foredeck.memory.extracting.words import content_words
+from foredeck.memory.lasting import says_it_lasts
+from foredeck.memory.words import content_words
 from foredeck.model.quoting import block, one_line
 from foredeck.model.short_texts import whole_lines
 

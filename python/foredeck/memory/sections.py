@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.extracting.words import content_words
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.rendering import cut_text, is_rule, lines_of, section_text
+from foredeck.memory.words import content_words
 from foredeck.model.memory import MemoryDocument
 from foredeck.regular_files import read_text
 from foredeck.store.protocol import Store

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from foredeck.memory.extracting.lasting import says_it_lasts
 from foredeck.memory.extracting.question import Saying
-from foredeck.memory.extracting.words import content_words
+from foredeck.memory.lasting import says_it_lasts
+from foredeck.memory.words import content_words
 
 _SENTENCE = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]*)*[.!?]?")
 _SETTLED = re.compile(r"\b(?:decided|going with|went with|instead of|chose|settled on)\b", re.I)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foredeck.memory.extracting.lasting import says_it_lasts
 from foredeck.memory.extracting.likeness import FactComparison, KnownFact, compare
 from foredeck.memory.extracting.lines import (
     LASTING,
@@ -23,6 +22,7 @@ from foredeck.memory.extracting.lines import (
 )
 from foredeck.memory.extracting.origin import FactOrigin, SaidBy, ToolTexts, origin_of
 from foredeck.memory.extracting.question import Saying
+from foredeck.memory.lasting import says_it_lasts
 
 Accept = Literal["ask", "user-stated", "off"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foredeck.memory.extracting.words import content_words, folded, likeness
+from foredeck.memory.words import content_words, folded, likeness
 
 SAME, NEAR = 0.8, 0.2
 """How alike two facts are that say the same; that are worth showing beside each other."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 from foredeck.memory.extracting.lines import ExtractedLine
 from foredeck.memory.extracting.question import Saying
-from foredeck.memory.extracting.words import all_words, content_words, folded, share_in
+from foredeck.memory.words import all_words, content_words, folded, share_in
 
 SaidBy = Literal["user_turn", "assistant_turn"]
 

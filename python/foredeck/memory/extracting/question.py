@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from foredeck.memory.extracting.words import content_words
+from foredeck.memory.words import content_words
 
 MAX_SAYING, MAX_QUESTION = 4_000, 16_000
 """Characters of one saying, and of all in one question."""
