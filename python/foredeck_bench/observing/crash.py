@@ -204,7 +204,9 @@ class _Rounds:
         expected = {message.address for message in chat(CHUNKS)}
         if missing := expected - covered.keys():
             self.tally.fault("lost", f"{session}: {len(missing)} messages")
-        behind = Counter(id for one in reflections for id in one.observations)
+        replaced = {id for one in reflections for id in one.replaces}
+        standing = [one for one in reflections if one.id not in replaced]
+        behind = Counter(id for one in standing for id in one.observations)
         twice = [name for name, times in (covered + behind).items() if times > 1]
         if twice or any(times != 1 for times in versions):
             self.tally.fault("doubled", f"{session}: {twice[:2]}")
