@@ -22,13 +22,13 @@ from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import arguments, wording
-from foredeck.context.intake import notice_lines, notices, pauses, worked
+from foredeck.context.intake import notice_lines, notices, pauses, reconcile, worked
 from foredeck.context.messages import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
 from foredeck.context.rewriting import copies, refresh, run_lines, stand_in_lines
 from foredeck.context.state import gauge
-from foredeck.context.tools import listing, tools
+from foredeck.context.tools import listing, reasons, tools
 from foredeck.context.window import (
     compactions,
     fitting,
@@ -58,6 +58,8 @@ USERS = (
     pauses,
     pieces,
     pools,
+    reasons,
+    reconcile,
     refresh,
     repairs,
     run_lines,
