@@ -105,6 +105,6 @@ def test_without_a_terminal_what_waits_is_chosen_from_a_list(pi: Pi) -> None:
     rpc.command("/memory list")
     listed = notified(rpc)[-1].splitlines()
     assert listed[0] == "About you and your projects:"
-    assert listed[1].endswith("[user-stated] [decision] Tables live in tables.py")
+    assert "[user-stated] [decision] Tables live in tables.py (" in listed[1]
     assert listed[2] == "1 waiting for your word: /memory inbox"
     assert listed[3].startswith("Junk: 0% of 1 kept beyond sessions")
