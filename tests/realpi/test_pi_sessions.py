@@ -75,7 +75,7 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi, asked: Asked) -> None:
     rpc.prompt("another second question")
     rpc.prompt("look back")
     assert model.violations == []
-    assert "--- user\nwork\n--- toolcall @" in results(answered(model)[-1])[-2]
+    assert "--- user\n work\n--- toolcall @" in results(answered(model)[-1])[-2]
     kept = asked("memory", "list", "--session", child, "--project", str(pi.repo))
     assert "The port is 8080" in kept
     before, after = answered(model)[3], answered(model)[5]
