@@ -14,10 +14,12 @@ import pytest
 
 from context.driver import Host
 from context.scenes import ask
+from foredeck.cli import person
 from foredeck.cli.person import OF_AN_AGENT
 from foredeck.config import Config
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
+from foredeck.store.at_work import EngineAtWork
 from foredeck.store.opening import open_store
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.work import NewTask, TaskWork
@@ -91,6 +93,14 @@ def test_an_agents_shell_is_refused_whatever_it_drops(home: Path, command: str) 
     )
     assert said.stdout.strip() == "2"
     assert is_stored(home)
+
+
+def test_a_pi_that_is_the_first_process_of_a_container_is_seen(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    monkeypatch.setattr(person, "engines_at_work", lambda _: [EngineAtWork(2, 1, "first")])
+    assert person.agent_above(home) == "first"
 
 
 @pytest.fixture

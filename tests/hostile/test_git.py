@@ -174,6 +174,26 @@ def link_its_parts(ground: Ground, place: Path) -> None:
         (git / name).symlink_to(ground.user / "project" / ".git" / name)
 
 
+def take_its_branch(ground: Ground, place: Path) -> Path:
+    """Begin a repository, whose branch is that of the user's project. Returns where the user's
+    objects are."""
+    plain_git(place, "init", "-q", "-b", "main")
+    git = ground.user / "project" / ".git"
+    (place / ".git" / "refs" / "heads" / "main").symlink_to(git / "refs" / "heads" / "main")
+    return git / "objects"
+
+
+def borrow_its_objects(ground: Ground, place: Path) -> None:
+    objects = take_its_branch(ground, place)
+    (place / ".git" / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+
+
+def link_its_objects(ground: Ground, place: Path) -> None:
+    for each in take_its_branch(ground, place).iterdir():
+        if len(each.name) == 2:
+            (place / ".git" / "objects" / each.name).symlink_to(each)
+
+
 @pytest.mark.parametrize(
     "pretend",
     [
@@ -182,6 +202,8 @@ def link_its_parts(ground: Ground, place: Path) -> None:
         pretend_to_be_a_worktree,
         share_its_commits,
         link_its_parts,
+        borrow_its_objects,
+        link_its_objects,
     ],
     ids=lambda pretend: pretend.__name__,
 )

@@ -77,6 +77,32 @@ def test_a_null_character_is_a_bad_request(served: Served, path: str) -> None:
     assert "null character" in answer.text
 
 
+PAGES = (
+    *("/sessions/{}", "/sessions/s/calls/{}", "/sessions/s/calls/1/changes?base={}", "/tasks/{}"),
+    *(
+        "/sessions/s/trace?text={}",
+        "/objects/{}",
+        "/objects/{}/blame",
+        "/objects/{}/graph?depth={}",
+    ),
+    *("/objects?type={}&page={}", "/notes?tag={}", "/memory/{}", "/memory?place={}", "/static/{}"),
+    *("/search?q={}&type={}&session={}", "/sessions?folder={}&page={}", "/{}"),
+)
+NAMES = (
+    *("%ff", "%ed%a0%80", "..", "%2e%2e%2f..", "%25%30%30", "%0d%0a", "9" * 30, "-1", "x" * 5000),
+    *("s:@1", "@1%20v99999999999999999999", "call:s:1", "git:HEAD:a", "%5B%5Ba%5D%5D", "m-abcd"),
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("twin", ["", ".json"])
+def test_no_name_is_more_than_asked_for_in_vain(served: Served, page: str, twin: str) -> None:
+    path, sign, query = page.partition("?")
+    for name in NAMES:
+        answer = served.client.get(f"{path}{twin}{sign}{query}".replace("{}", name))
+        assert answer.status_code in (200, 400, 404), name[:30]
+
+
 @pytest.mark.parametrize("path", ["/memory", "/policy-reports", "/sessions"])
 def test_bodies_are_bounded(served: Served, path: str) -> None:
     own = {"origin": served.base}

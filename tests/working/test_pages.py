@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.errors import Conflict, ToolError
+from foredeck.model.json_schema import check_schema, faults
 from foredeck.model.working import by_an_agent
 from foredeck.store.forgetting import plan_forgetting
 from foredeck.store.portable.scope import documents_of
@@ -28,7 +29,6 @@ from foredeck.working.markdown import (
     shown,
 )
 from foredeck.working.memory import JsonForm, MarkdownForm, PageForm, PageRefused, WorkingMemory
-from foredeck.working.schema import BadSchema, check_schema, faults
 from foredeck.working.section import ContextUpdates, WorkingSection
 from store.sessions import write_sample
 
@@ -203,6 +203,7 @@ def test_a_page_of_json(store: Store, snapshot: SnapshotAssertion) -> None:
         ("x", "other", "its fields are stack, phase, note"),
         ("[]", None, "a JSON object here"),
         ("{", None, "this is none"),
+        ("[" * 10_000, None, "this is none"),
     ],
 )
 def test_what_a_schema_refuses(store: Store, text: str, section: str | None, said: str) -> None:
@@ -212,10 +213,19 @@ def test_what_a_schema_refuses(store: Store, text: str, section: str | None, sai
 
 @pytest.mark.parametrize(
     "schema",
-    [{"oneOf": []}, {"type": "text"}, {"properties": {"a": 3}}, {"items": {"pattern": "x"}}],
+    [
+        {"oneOf": []},
+        {"type": "text"},
+        {"type": [["string"]]},
+        {"properties": {"a": 3}},
+        {"properties": [1]},
+        {"properties": {"a": {"maxLength": "x"}}},
+        {"enum": 5},
+        {"items": {"pattern": "x"}},
+    ],
 )
 def test_a_schema_that_nobody_would_check_is_refused(schema: dict[str, Any]) -> None:
-    with pytest.raises(BadSchema):
+    with pytest.raises(ValueError, match=r"must be|is no type|is not known"):
         check_schema(schema)
 
 

@@ -94,7 +94,7 @@ def _ancestors() -> Iterator[int]:
     """The processes above this one, the nearest first; none where the system does not say."""
     parents = _parents_by_ps() if sys.platform == "darwin" else None
     pid, seen = os.getppid(), set[int]()
-    while pid > 1 and pid not in seen:
+    while pid > 0 and pid not in seen:  # a container's first process may be Pi
         seen.add(pid)
         yield pid
         pid = _parent(pid) if parents is None else parents.get(pid, 0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from foredeck.config.section import Section
+from foredeck.model.json_schema import check_schema
 
 PoolKind = Literal["notes", "listed", "sessions", "neighbours"]
 
@@ -295,6 +296,12 @@ class WorkingMemorySection(Section):
         description="Makes the page a JSON object of this schema ([worklog.md](worklog.md)) in "
         "place of Markdown.",
     )
+
+    @field_validator("json_schema")
+    @classmethod
+    def _checked(cls, value: dict[str, Any]) -> dict[str, Any]:
+        check_schema(value)
+        return value
 
 
 class WorklogSection(Section):

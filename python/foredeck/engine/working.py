@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
@@ -17,11 +16,9 @@ if TYPE_CHECKING:  # imported with the first session that is opened
     from foredeck.working.memory import PageForm, WorkingMemory
     from foredeck.working.section import ContextUpdates, WorkingSection
 
-log = logging.getLogger(__name__)
-
 
 def page_form(config: Config) -> PageForm:
-    """What pages are, as configured. Raises `BadSchema`."""
+    """What pages are, as configured."""
     from foredeck.working.markdown import TEMPLATE
     from foredeck.working.memory import JsonForm, MarkdownForm
 
@@ -57,17 +54,12 @@ def working_section(config: Config, session: Session) -> WorkingSection | None:
 
 
 def update_context(config: Config, session: Session) -> ContextUpdates | None:
-    """What the model's `update_context` does; None in a replay, and with an unusable schema."""
+    """What the model's `update_context` does; None in a replay."""
     if not session.is_live:
         return None
-    from foredeck.working.schema import BadSchema
     from foredeck.working.section import ContextUpdates
 
-    try:
-        project, own = _pages(config, session)
-    except BadSchema as error:
-        log.warning("%s", error)
-        return None
+    project, own = _pages(config, session)
     return ContextUpdates({"resource": project, "thread": own})
 
 

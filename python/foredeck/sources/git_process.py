@@ -209,6 +209,8 @@ def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> N
                 raise ValueError(f"its {name} is elsewhere")
             if target.is_file() or target.is_dir():
                 (place / name).symlink_to(target)
+    if _has_objects_elsewhere(common / "objects"):
+        raise ValueError("some of its objects are elsewhere")
     ours = {**_OURS, "core.excludesFile": _users_configuration()["core.excludesfile"]}
     for key, allowed in _COPIED.items():
         if re.fullmatch(allowed, value := said.get(key, ""), re.IGNORECASE):
@@ -219,6 +221,13 @@ def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> N
         text = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         lines.append(f'[{section}]\n\t{name} = "{text}"\n')
     (place / "config").write_bytes(os.fsencode("".join(lines)))
+
+
+def _has_objects_elsewhere(objects: Path) -> bool:
+    """Whether git would also look for objects in folders that these only name: another project's
+    commits would be this one's."""
+    with os.scandir(objects) as entries:
+        return any(each.is_symlink() for each in entries) or (objects / "info/alternates").exists()
 
 
 @lru_cache(maxsize=16)

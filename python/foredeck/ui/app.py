@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.reader import Reader
+from foredeck.memory.rules import NoSuchEntry
 from foredeck.store.protocol import LocalStore
 from foredeck.ui.access import REPORTS
 from foredeck.ui.pages import WebPage, link, respond
@@ -99,7 +100,7 @@ def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
             _check_names(request)
             with reader.store() as store:
                 page = view(request, reader, store)
-        except NotFound as error:
+        except (NotFound, NoSuchEntry) as error:
             page = _refusal("Not found", str(error), 404)
         except BadRequest as error:
             page = _refusal("Not understood", str(error), 400)

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Provenance
+from foredeck.model.json_schema import faults
 from foredeck.model.working import MemoryScope, WorkingDocument, working_id
 from foredeck.store.protocol import ATTEMPTS, Batch, Store, Token
 from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_of, shown
-from foredeck.working.schema import check_schema, faults
 
 
 class PageRefused(ForedeckError):
@@ -80,13 +80,11 @@ class MarkdownForm:
 
 @dataclass(frozen=True, slots=True)
 class JsonForm:
-    """A JSON object as a schema allows it; its sections are its fields. Raises `BadSchema`."""
+    """A JSON object as a schema allows it, one that `check_schema` has passed; its sections are its
+    fields."""
 
     schema: Mapping[str, Any] = field(default_factory=dict)
     name: str = "json"
-
-    def __post_init__(self) -> None:
-        check_schema(self.schema)
 
     def empty(self) -> str:
         """See `PageForm`."""
@@ -100,7 +98,7 @@ class JsonForm:
         else:
             try:
                 value[section] = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 value[section] = text
             declared = (self.schema.get("properties") or {}).get(section) or {}
             if declared.get("type") == "string":
@@ -129,7 +127,7 @@ class JsonForm:
     def _load(self, page: str) -> dict[str, Any]:
         try:
             value = json.loads(page)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PageRefused(f"Working memory is JSON here, and this is none: {error}.") from error
         if not isinstance(value, dict):
             raise PageRefused("Working memory is a JSON object here: {...}.")

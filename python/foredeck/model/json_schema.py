@@ -1,4 +1,4 @@
-"""Pages that are JSON: the part of JSON Schema that says what may stand in one.
+"""The part of JSON Schema that says what may stand in a page of working memory.
 
 Checked are `type`, `properties`, `additionalProperties` (true or false), `items`, `enum`,
 `maxLength` and `maxItems`. Known, but not checked, are the keywords that only explain, and
@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
-
-from foredeck.errors import ForedeckError
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -27,28 +25,36 @@ _KNOWN = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum", "maxLength"}
     | {"maxItems", "title", "description", "default", "examples", "$schema", "$id", "$comment"}
 )
+_VALUES: Mapping[str, tuple[type, str]] = {
+    "properties": (dict, "a table of schemas"),
+    "enum": (list, "a list"),
+    "maxLength": (int, "a whole number"),
+    "maxItems": (int, "a whole number"),
+}
 
 
-class BadSchema(ForedeckError):
-    """`working.json_schema` has a keyword or a type that foredeck does not check."""
-
-    exit_code = 2
-
-
-def check_schema(schema: Mapping[str, Any], place: str = "working.json_schema") -> None:
-    """Raise `BadSchema` for a schema with keywords that are not known."""
-    for keyword in sorted(schema.keys() - _KNOWN):
-        raise BadSchema(f"{place}: {keyword!r} is not known; known are {', '.join(sorted(_KNOWN))}")
+def check_schema(schema: Mapping[str, Any], place: str = "") -> None:
+    """Raise `ValueError` for a schema that has keywords which are not known, or values that they
+    cannot have. `place`: where in the whole schema it stands."""
+    here = f"{place}: " if place else ""
+    if unknown := sorted(schema.keys() - _KNOWN):
+        raise ValueError(
+            f"{here}{unknown[0]!r} is not known; known are {', '.join(sorted(_KNOWN))}"
+        )
     named = schema.get("type")
     for name in named if isinstance(named, list) else [named]:
-        if name is not None and name not in _TYPES:
-            raise BadSchema(f"{place}: {name!r} is no type; types are {', '.join(_TYPES)}")
+        if name is not None and not (isinstance(name, str) and name in _TYPES):
+            raise ValueError(f"{here}{name!r} is no type; types are {', '.join(_TYPES)}")
+    for keyword, (kind, what) in _VALUES.items():
+        value = schema.get(keyword)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise ValueError(f"{here}{keyword!r} must be {what}")
     inner = {**(schema.get("properties") or {}), "items": schema.get("items")}
     for name, below in inner.items():
         if below is not None and not isinstance(below, dict):
-            raise BadSchema(f"{place}: {name!r} must be a schema, a table")
+            raise ValueError(f"{here}{name!r} must be a schema, a table")
         if below is not None:
-            check_schema(below, f"{place}.{name}")
+            check_schema(below, _below(place, name))
 
 
 def faults(value: Any, schema: Mapping[str, Any], place: str = "") -> Iterator[str]:
