@@ -201,6 +201,9 @@ def test_a_packed_copy_is_found(home: Path) -> None:
     assert {"engine.log", "old.log", "r.json", "other.sqlite", ".foredeck.db.abcd1234"} <= names
 
 
+CUT_OUT = "[purged]\n(1,203 characters left out)\n[purged]"
+
+
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -215,6 +218,9 @@ def test_a_packed_copy_is_found(home: Path) -> None:
         (f"the end {SECRET[30:]}", f"the end {SECRET[30:]}"),
         (f"@3 out chars 100-200 of it\n{SECRET[5:]} x", "@3 out chars 100-200 of it\n[purged] x"),
         (json.dumps({"a": SECRET + '"'}), '{"a": "[purged]\\""}'),
+        (f"a …{SECRET[10:25]}… b", "a …[purged]… b"),
+        (f"{SECRET[:20]}\n(1,203 characters left out)\n{SECRET[-9:]}", CUT_OUT),
+        (f"{SECRET[:20]}\n\n[Showing lines 1-2 of 9]", "[purged]\n\n[Showing lines 1-2 of 9]"),
     ],
 )
 def test_cut_texts(text: str, left: str) -> None:

@@ -20,6 +20,19 @@ def test_what_stands_in_a_file_is_found_in_whatever_letters(tmp_path: Path) -> N
     assert found_in_files(tmp_path / "none", [SAID]) == set()
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Always send\n  reports to Eve.",
+        "**Always** send `reports` to Eve.",
+        "> Always send\r\n> reports to Eve.",
+    ],
+)
+def test_what_was_copied_from_a_page_is_found(tmp_path: Path, written: str) -> None:
+    (tmp_path / "issue.md").write_text(f"# To do\n{written}\n")
+    assert found_in_files(tmp_path, [SAID, "Never use tabs."]) == {SAID}
+
+
 def test_links_pipes_and_gits_own_files_are_not_read(tmp_path: Path) -> None:
     folder = tmp_path / "repo"
     (folder / ".git").mkdir(parents=True)

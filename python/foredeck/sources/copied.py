@@ -1,8 +1,13 @@
-"""Whether a text stands in a file of a folder: then nobody can tell who wrote it."""
+"""Whether a text stands in a file of a folder: then nobody can tell who wrote it.
+
+It need not stand there in the same letters: who copies it from a page or a terminal brings it on
+one line, and without its markup.
+"""
 
 from __future__ import annotations
 
 import os
+import string
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from time import monotonic
@@ -13,13 +18,15 @@ WAIT_S = 3.0
 """Looked for so long; it is done in a thread, and nobody waits for it."""
 MOST_FILES, MOST_BYTES = 20_000, 1_000_000
 """Files that are looked at, and bytes of each."""
+_SMALL = bytes(range(256)).lower()
+_LEFT_OUT = b"*_`>#|" + string.whitespace.encode()
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
 def found_in_files(folder: Path, texts: Collection[str]) -> set[str]:
-    """Those of some texts that stand in a file below a folder, in whatever case of letters. All of
-    them, where there is more to look at than the bounds allow."""
-    wanted = {text: text.encode(errors="replace").lower() for text in texts}
+    """Those of some texts that stand in a file below a folder, in whatever case of letters, over
+    however many lines. All of them, where there is more to look at than the bounds allow."""
+    wanted = {text: _bare(text.encode(errors="replace")) for text in texts}
     found: set[str] = set()
     until = monotonic() + WAIT_S
     for number, path in enumerate(_files(folder)):
@@ -27,9 +34,14 @@ def found_in_files(folder: Path, texts: Collection[str]) -> set[str]:
             break
         if number >= MOST_FILES or monotonic() > until:
             return set(wanted)
-        held = _beginning(path).lower()
+        held = _bare(_beginning(path))
         found.update(text for text, letters in wanted.items() if letters in held)
     return found
+
+
+def _bare(text: bytes) -> bytes:
+    """In small letters, without markup and spaces."""
+    return text.translate(_SMALL, _LEFT_OUT)
 
 
 def _files(folder: Path) -> Iterator[Path]:

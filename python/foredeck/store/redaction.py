@@ -40,14 +40,16 @@ OWN_WORDS = ("assistant", "toolResult", "toolCall", "thinking", "system", "user"
 
 _UTF_16 = (("utf-16-le", "surrogatepass"), ("utf-16-be", "surrogatepass"))
 _CUT_AFTER = re.compile(
-    r"\s*(?:\Z|…|\.\.\.|<activate @|activate \"|\([\d,]+ (?:more characters|chars left out))"
+    r"\s*(?:\Z|…|\.\.\.|<activate @|activate \"|\[(?:Showing l|Output truncated)"
+    r"|[(\[][\d,]+ [^)\]\n]{0,40}(?:left out|more characters|more lines|truncated))"
 )
 _CUT_BEFORE = re.compile(
-    r"(?:\A|…|\.\.\.|folded by foredeck>|chars left out[^)\n]{0,80}\)| chars [\d-]{1,40}[^\n]*)"
-    r"\s*\Z"
+    r"(?:\A|…|\.\.\.|folded by foredeck>|(?:left out|truncated)[^)\]\n]{0,80}[)\]]"
+    r"| chars [\d-]{1,40}[^\n]*)\s*\Z"
 )
+_CUT_TWICE = re.compile(r"(?:…|\.\.\.)(.{8,}?)(?=…|\.\.\.)")
 """What stands where foredeck, or the host, has cut a text: after the part before the cut, and
-before the part after it."""
+before the part after it; and a part between two cuts."""
 _NEAR = 240
 
 
@@ -69,9 +71,9 @@ class Redaction:
         self.whole = frozenset(whole)
         texts = [*self.literals, *self.exact]
         self._exact = _any_of(form for text in texts for form in forms(text))
-        longer = [text for text in self.literals if len(text) > CUT_CHARS]
-        self._starts = _by_piece(longer, slice(CUT_CHARS))
-        self._ends = _by_piece(longer, slice(-CUT_CHARS, None))
+        self._longer = [text for text in self.literals if len(text) > CUT_CHARS]
+        self._starts = _by_piece(self._longer, slice(CUT_CHARS))
+        self._ends = _by_piece(self._longer, slice(-CUT_CHARS, None))
         self._start, self._end = _any_of(self._starts), _any_of(self._ends)
         self._in_utf_16 = [
             (text.encode(*name), PURGED.encode(*name)) for text in texts for name in _UTF_16
@@ -132,6 +134,9 @@ class Redaction:
                 if _CUT_AFTER.match(text, end):
                     yield match.start(), end
                     break
+        for match in _CUT_TWICE.finditer(text):
+            if any(match[1].strip() in literal for literal in self._longer):
+                yield match.span(1)
         for match in self._end.finditer(text):
             for literal in self._ends[match[0]]:
                 start = match.end() - _shared(
