@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+from base64 import b64encode
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +19,13 @@ from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home, make_hom
 from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import ChatDocument, FileDocument, Provenance, identity_hash
+from foredeck.model.documents import (
+    ChatDocument,
+    FileDocument,
+    Provenance,
+    ToolcallDocument,
+    identity_hash,
+)
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources import DiskSource, FilesystemMap
@@ -312,6 +320,30 @@ def test_content_that_is_not_there_is_exit_code_1(
     assert "it was deleted" in refused(capsys, home, "diff", "a.txt", "1", "3", code=1)
     assert cat_bytes(home, "a.txt", "--at", "2") == SECOND.encode()
     assert history(capsys, home, "a.txt")["versions"][2]["note"] == "deleted"
+
+
+def test_images_of_a_result_come_as_data(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = copy_home(home, tmp_path / "home")
+    picture = b"\x89PNG\r\n\x1a\n"
+    address = hashlib.sha256(picture).hexdigest()
+    for name, content in (("shot", None), ("both", "Seen.")):
+        document = ToolcallDocument(
+            id=name,
+            provenance=Provenance(origin="test", generator="tool"),
+            tool="screenshot",
+            content=content,
+            images=[address],
+        ).seal()
+        with closing(open_sqlite(home / "foredeck.db")) as store:
+            store.commit(Batch(puts=[document], blobs={address: picture}))
+    why = "it is an image, which --json prints in base64"
+    assert why in refused(capsys, home, "cat", "shot", code=1)
+    for name, content in (("shot", ""), ("both", "Seen.")):
+        said = json.loads(run(capsys, home, "cat", name, "--json"))
+        assert (said["content"], said["images"]) == (content, [b64encode(picture).decode()])
+    assert run(capsys, home, "cat", "both") == "Seen."
 
 
 def test_a_chat_is_written_as_markdown_from_its_turns(

@@ -88,16 +88,23 @@ def test_a_session_goes_on_with_its_task_after_a_restart(host: Host) -> None:
     assert "Fix the login" in names["active task"]
 
 
-def test_a_message_is_linked_by_its_handle(host: Host) -> None:
+def test_a_message_is_linked_by_its_handle(host: Host, new_host: NewHost, tmp_path: Path) -> None:
+    """Another session reads a name under which it opens the same, and not its own handle."""
     ask(host, "Plan.")
     use(host, "r1", "bash", "ok\n" * 50, command="make")
     ask(host)
     name = planned(host)
-    assert said(host, "task-mutate", action="link", id=name, messageId="@1") == (
-        f"Linked @1 to {name}."
+    assert said(host, "task-mutate", action="link", id=name, messageId="@3") == (
+        f"Linked @3 to {name}."
     )
     with pytest.raises(ToolError, match="@99"):
         said(host, "task-mutate", action="link", id=name, messageId="@99 turn 3")
+    other = opened(new_host, tmp_path, "second")
+    for each in (host, other):
+        ask(each, "Go on.")
+        linked = said(each, "task-query", action="show", id=name).partition("linked: ")[2]
+        assert linked.splitlines() == [f"{host.session}:@3"]
+    assert said(other, "activate", id=linked).count("ok") == 50
 
 
 def test_the_model_is_told_once_what_became_of_a_provisional_claim(host: Host) -> None:

@@ -81,7 +81,7 @@ def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: Sqlit
         '--- toolcall @1 tool=Bash args="wc -l src/a.py" status=ok\n'
         '--- toolcall @2 tool=Read args="src/a.py" status=ok\n'
         "--- user\nChange two to 2.\n"
-        '--- toolcall @3 tool=Edit args="src/a.py" status=fail\n'
+        '--- toolcall @4 tool=Edit args="src/a.py" status=fail\n'
         "--- assistant\nIt is not there.\n"
     )
     assert [turn["user_turn"] for turn in chat_fields(store, SESSION, 3)["turns"]] == [1, 2, 2]

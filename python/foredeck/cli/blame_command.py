@@ -130,7 +130,7 @@ def _show_prompt(args: Namespace, found: Found, line: BlamedLine) -> int:
 
     author = line.author
     if author.session is None or author.call is None:
-        raise NotFound(f"line {line.number} of {found.name} is {_who(author)}: it has no prompt.")
+        raise NotFound(f"line {line.number} of {found.name} has no prompt: {_who(author)}.")
     shown = Namespace(**{**vars(args), "session": author.session, "call": author.call})
     shown.at, shown.sets, shown.branches = None, False, False
     return SHOW.run(shown)

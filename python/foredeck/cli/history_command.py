@@ -54,6 +54,7 @@ def _history(args: Namespace) -> int:
 def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], bool]:
     """Which versions `--at` is about, under whichever name: up to a time, or with a hash."""
     from foredeck.cli.versions import find_version, has_hash
+    from foredeck.sources.versions import version_ms
     from foredeck.store.protocol import Origin, order_of
 
     if at is None:
@@ -61,8 +62,8 @@ def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], b
     last = find_version(store, found, at).head
     if has_hash(last, at):
         return lambda head: has_hash(head, at)
-    end = order_of(Origin(last.token, last.time_ms))
-    return lambda head: order_of(Origin(head.token, head.time_ms)) <= end
+    end = order_of(Origin(last.token, version_ms(last)))
+    return lambda head: order_of(Origin(head.token, version_ms(head))) <= end
 
 
 def _stretch(
@@ -76,6 +77,7 @@ def _stretch(
             yield {
                 "object": stretch.found.id,
                 "path": stretch.found.path,
+                "name": stretch.found.name,
                 **_described(store, version, named.get(version.head.token), branches),
             }
 
@@ -83,6 +85,8 @@ def _stretch(
 def _described(
     store: Store, version: Version, seen: int | None, branches: Branches | None
 ) -> dict[str, Any]:
+    from foredeck.sources.versions import version_ms
+
     head, fields = version.head, version.head.fields
     known = branches if branches and branches.times and seen is not None else None
     hashes = ("content_hash", "text_hash", "source_hash", "metadata_view_hash")
@@ -91,7 +95,7 @@ def _described(
         "session_version": None if seen is None else f"v{seen}",
         "branch": known.at(head.time_ms).number if known else None,
         "token": head.token,
-        "time_ms": head.time_ms,
+        "time_ms": version_ms(head),
         "note": _note(store, head),
         "locked": fields.get("locked"),
         "provenance": fields.get("provenance"),
@@ -146,10 +150,10 @@ def _print_history(found: Found, versions: list[dict[str, Any]]) -> None:
         print(f"@{found.ordinal} in session {found.session}")
     several = len({v["branch"] for v in versions if v["branch"]}) > 1
     head = ("version", "session", *(["branch"] if several else []), "stored", "from", "token", "")
-    for path, own in groupby(versions, lambda version: version["path"]):
+    for called, own in groupby(versions, lambda version: version["name"]):
         print()
-        if path != found.path:
-            print(coloured(name(path), "bold"))
+        if called != found.name:
+            print(coloured(name(called), "bold"))
         print(table([head, *(_row(version, several) for version in own)]))
 
 
@@ -172,9 +176,14 @@ def _cat(args: Namespace) -> int:
         found, part = find_asked_part(store, args)
         version = find_version(store, found, args.at or part.hash)
         sets = _sets(store, version, args.at) if found.head.type == "session" else None
-        text = sets.to_text() if sets else _content(store, found, version, part)
-        more = _chat(store, version) if args.json and found.head.type == "chat" else {}
-        more |= sets.to_json() if sets else {}
+        more = _images(store, version, part) if args.json else {}
+        if sets:
+            text, more = sets.to_text(), sets.to_json()
+        elif more and version.head.fields.get("text_hash") is None:
+            text = ""
+        else:
+            text = _content(store, found, version, part)
+            more |= _chat(store, version) if args.json and found.head.type == "chat" else {}
     if args.json:
         print_json({**_identity(found), **_place(version), "content": text, **more})
         return 0
@@ -210,7 +219,9 @@ def _diff(args: Namespace) -> int:
 def _unified(path: str, old: Version, new: Version, texts: list[str]) -> list[str]:
     before, after = (text.split("\n") for text in texts)
     labels = [f"{name(path)} (version {version.number})" for version in (old, new)]
-    times = [when(version.head.time_ms) for version in (old, new)]
+    from foredeck.sources.versions import version_ms
+
+    times = [when(version_ms(version.head)) for version in (old, new)]
     return list(
         difflib.unified_diff(
             before,
@@ -233,8 +244,10 @@ def _coloured_line(line: str) -> str:
 
 
 def _place(version: Version) -> dict[str, Any]:
+    from foredeck.sources.versions import version_ms
+
     head = version.head
-    return {"version": version.number, "token": head.token, "time_ms": head.time_ms}
+    return {"version": version.number, "token": head.token, "time_ms": version_ms(head)}
 
 
 def _chat(store: Store, version: Version) -> dict[str, Any]:
@@ -268,7 +281,20 @@ def _content(store: Store, found: Found, version: Version, part: AskedPart | Non
         return text
     if version.head.fields.get("moved_to"):
         why = f"it {_note(store, version.head)}"
+    elif version.head.fields.get("images"):
+        why += ", which --json prints in base64"
     raise NoContent(f"{found.name} has no content at version {version.number}: {why}.")
+
+
+def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
+    """The images of a tool's result, where all of it is asked for."""
+    from base64 import b64encode
+
+    from foredeck.lookup.contents import WHOLE
+
+    addresses = (version.head.fields.get("images") or ()) if part == WHOLE else ()
+    images = [b64encode(store.blob(address)).decode() for address in addresses]
+    return {"images": images} if images else {}
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -322,9 +348,10 @@ COMMANDS = {
             "text, a tool's output, a system prompt; or a part of it, as `foredeck search` names\n"
             "it (0199ab12:@52::args.command). A chat (chat:SESSION) is written as Markdown from\n"
             "the turns of all its branches, that of a fork from those it inherited first; --json\n"
-            "gives the turns too. A session (session:SESSION) is its index, with what was in the\n"
-            "pool, active and pinned after its last call, or after the last one by the time of\n"
-            "--at. Exit code 1 if the version has no content (deleted, not text)."
+            "gives the turns too, and a result's images in base64. A session (session:SESSION)\n"
+            "is its index, with what was in the pool, active and pinned after its last call, or\n"
+            "after the last one by the time of --at. Exit code 1 if the version has no content\n"
+            "(deleted, not text)."
         ),
         example="foredeck cat src/main.ts --at '2h ago'",
         configure=_configure_cat,

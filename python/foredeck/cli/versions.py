@@ -15,6 +15,7 @@ from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import Found
 from foredeck.lookup.renames import Version
 from foredeck.lookup.texts import when
+from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store, Token
 
 SHOWN = 6
@@ -75,7 +76,7 @@ def _by_time(found: Found, history: Sequence[Head], text: str) -> Version:
     time_ms = parse_moment(text)
     if time_ms is None:
         raise NotFound(_no_version(found, history, text))
-    number = sum(1 for head in history if head.time_ms <= time_ms)
+    number = sum(1 for head in history if version_ms(head) <= time_ms)
     if number == 0:
         raise NotFound(
             f"{found.name} had no version yet at {when(time_ms)}. It has {_listed(history)}."
@@ -99,7 +100,7 @@ def _listed(history: Sequence[Head]) -> str:
     """The newest versions, each with its time and hash."""
     numbered = list(enumerate(history, start=1))
     shown = ", ".join(
-        f"{number} ({when(head.time_ms)}, {head.fields['content_hash'][:8]})"
+        f"{number} ({when(version_ms(head))}, {head.fields['content_hash'][:8]})"
         for number, head in numbered[-SHOWN:]
     )
     more = len(numbered) - SHOWN

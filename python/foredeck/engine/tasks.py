@@ -65,7 +65,8 @@ def resolve_link(session: Session, text: str) -> TaskLink:
     if not session.workspace.empty:
         session.workspace.commit()  # a handle that was given for this must outlive a crash
     part = "" if wanted.slice is None else str(wanted.slice)
-    return TaskLink(object=wanted.entry.object, part=part, label=f"@{wanted.entry.ordinal}")
+    label = f"{session.id}:@{wanted.entry.ordinal}"  # whoever reads the task
+    return TaskLink(object=wanted.entry.object, part=part, label=label)
 
 
 def _search_messages(config: Config, session: Session) -> SearchMessages | None:

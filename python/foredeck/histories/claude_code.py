@@ -86,6 +86,7 @@ class _ClaudeCodeReader:
                 message,
                 entry=_text_or_none(line.value.get("uuid")),
                 group=_group(line) if message["role"] == "assistant" else None,
+                file_before=_file_before(line) if message["role"] == "toolResult" else None,
             )
 
     def _session_of(self, value: dict[str, Any], own: str) -> str:
@@ -174,6 +175,12 @@ class _ClaudeCodeReader:
         told = line.value.get("toolUseResult")
         details = {k: told[k] for k in _KEPT_DETAILS if k in told} if isinstance(told, dict) else {}
         return result | ({"details": details} if details else {})
+
+
+def _file_before(line: Line) -> str | None:
+    """The text of the file that an edit was made in."""
+    told = line.value.get("toolUseResult")
+    return _text_or_none(told.get("originalFile")) if isinstance(told, dict) else None
 
 
 def _is_command(value: dict[str, Any]) -> bool:

@@ -68,6 +68,8 @@ class HistoryMessage:
     """The agent's own id of the line."""
     group: str | None = None
     """Of an answer: parts with the same name belong to one answer; None for a whole one."""
+    file_before: str | None = None
+    """Of the result of an edit: the file's text before, where the history has it."""
 
     @property
     def role(self) -> str:

@@ -1,8 +1,9 @@
 """One session's exchanges, stored as an engine would have stored them.
 
-Turns, tool calls and handles are made by the code that takes in messages of a live session. The
-contents of files are not known: a history shows what its tools said of them, on some machine, at
-some time. So a tool call names its files in its arguments alone.
+Turns, tool calls and handles are made by the code that takes in messages of a live session. What
+lies at a path now is not known: a history shows what its tools said of files, on some machine, at
+some time. So a tool call names its files in its arguments alone, and what they held is stored apart
+from the files of this machine (`files.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.messages.items import Item
 from foredeck.context.state.opening import open_session
 from foredeck.histories.exchanges import Exchange
+from foredeck.histories.files import HistoryFiles
 from foredeck.histories.records import HistorySession, Message
 from foredeck.histories.standing import FileState, HistoryProgress, HistorySessionDocument
 from foredeck.hosts.pi.messages import to_item
@@ -51,6 +53,7 @@ class SessionWriter:
         )
         self._session.origin = f"{start.harness} {file}"
         self._objects = ObjectWriter(self._session)
+        self._files = HistoryFiles(self._session, self._commit)
 
     def take(self, exchange: Exchange, number: int, user_turns: int) -> None:
         """Store an exchange that is new, or has grown. `number`: its place in the session, from 1;
@@ -64,8 +67,13 @@ class SessionWriter:
         for item in items.before:
             self._objects.other(item)
         self._objects.turn(items.answer, {item.call_id: item for item in items.results})
-        for item in items.results:
-            self._objects.result(item)
+        for item, record in zip(items.results, exchange.results, strict=True):
+            known = len(session.index)
+            handle = self._objects.result(item).subject
+            if handle is not None:
+                call = session.index.entries[handle].object
+                before, again = record.file_before, handle <= known
+                self._files.take(item, items.whole, call, before=before, again=again)
         session.turns = max(number, self._progress.exchanges)
         self._progress.advance(exchange, number)
         size = sum(map(len, session.workspace.blobs.values()))
@@ -112,9 +120,9 @@ class _Items:
         self.before = [
             self._item(record.message, record.entry, blobs) for record in exchange.before
         ]
-        whole = exchange.message()
+        self.whole = exchange.message()
         entry = exchange.answer[0].entry if exchange.answer else None
-        self.answer = None if whole is None else self._item(whole, entry, blobs)
+        self.answer = None if self.whole is None else self._item(self.whole, entry, blobs)
         self.results = [
             self._item(record.message, record.entry, blobs) for record in exchange.results
         ]

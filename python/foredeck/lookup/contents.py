@@ -67,6 +67,8 @@ def _content(store: Store, head: Head, part: AskedPart) -> tuple[str | None, str
     state = str(head.fields.get("state") or "")
     if head.fields.get("moved_to"):
         return None, "it was moved"
+    if head.fields.get("images"):
+        return None, "it is an image"
     return None, WHY_NO_CONTENT.get(state, f"a {head.type} such as this has none")
 
 

@@ -20,9 +20,10 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
 from foredeck.model.records import member_id, nickname_id
-from foredeck.model.sources import path_of
+from foredeck.model.sources import history_source, path_of
 from foredeck.sources.pointers import is_pointer
 from foredeck.sources.pointing import pointer_label
+from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store
 
 MIN_PREFIX = 4
@@ -136,7 +137,8 @@ def find_object(store: Store, text: str, session: str | None = None) -> Found:
     if is_pointer(text):
         heads = _by_label(store, text)
     else:
-        heads = _by_path(store, text) or _by_prefix(store, text) or _by_tail(store, text)
+        heads = _one_for_a_path(_by_path(store, text), session) or _by_prefix(store, text)
+        heads = heads or _one_for_a_path(_by_tail(store, text), session)
         heads = heads or _tasks_called(store, text) or _memories_called(store, text)
     if session is not None and len(heads) > 1:
         heads = [head for head in heads if _ordinal(store, head.id, session)] or heads
@@ -186,7 +188,28 @@ def _by_path(store: Store, text: str) -> list[Head]:
     paths = dict.fromkeys((text, os.path.abspath(text), os.path.realpath(text)))  # noqa: PTH100
     found = (head for path in paths for head in store.query("file", {"source.path": path}))
     # As of a commit a file has another path, and is another object.
-    return list({head.id: head for head in found if path_of(head.fields)}.values())
+    return list({head.id: head for head in found if _path(head)}.values())
+
+
+def _one_for_a_path(heads: Iterable[Head], session: str | None) -> list[Head]:
+    """Without what histories show of a file where something better has its path: the history of
+    the session that is asked for, the file itself, or a newer history."""
+    told = [(head, history_source(head.fields)) for head in heads]
+    shown = {source.path: head for head, source in told if source and source.session == session}
+    own = [head for head, source in told if source is None and _path(head) not in shown]
+    taken = {_path(head) for head in own} | shown.keys()
+    newest = {
+        _path(h): h for h, source in sorted(told, key=lambda each: version_ms(each[0])) if source
+    }
+    return [*own, *shown.values(), *(head for path, head in newest.items() if path not in taken)]
+
+
+def in_histories(store: Store, found: Found) -> list[Head]:
+    """What histories show of a file that was found by its path, the oldest first."""
+    path = _path(found.head)
+    heads = store.query("file", {"source.path": path}) if path else ()
+    files = [head for head in heads if history_source(head.fields) and head.id != found.id]
+    return sorted(files, key=version_ms)
 
 
 def _by_label(store: Store, text: str) -> list[Head]:
@@ -251,7 +274,8 @@ def _nothing_like(store: Store, text: str) -> str:
 
 
 def _path(head: Head) -> str:
-    return path_of(head.fields) or ""
+    told = history_source(head.fields)
+    return path_of(head.fields) or (told.path if told else "")
 
 
 def _named(head: Head) -> str:

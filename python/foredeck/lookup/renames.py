@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.lookup.finding import Found, find_object
-from foredeck.sources.versions import MOVED_FROM
+from foredeck.lookup.finding import Found, find_object, in_histories
+from foredeck.model.sources import history_source
+from foredeck.sources.versions import MOVED_FROM, version_ms
 from foredeck.store.protocol import Head, Store
+from foredeck.timeline.callers import tool_call_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +29,30 @@ class Stretch:
 
 
 def stretches(store: Store, found: Found) -> list[Stretch]:
-    """What the file was called before, in the order of time, what was asked for, and what it is
-    called since."""
+    """What histories show of the file, what it was called before, in the order of time, what was
+    asked for, and what it is called since."""
     own = Stretch(found, _versions(store, found.id))
     seen = {found.id}
     before = list(_before(store, own, seen))
-    return [*reversed(before), own, *_after(store, own, seen)]
+    told = [head for each in (*before, own) for head in in_histories(store, each.found)]
+    histories = [Stretch(Found(head), _versions(store, head.id)) for head in told]
+    return [*histories, *reversed(before), own, *_after(store, own, seen)]
 
 
 def versions_until_now(store: Store, found: Found) -> list[Head]:
-    """All versions of a file in the order of time, those under its former names too."""
-    versions: list[Head] = []
+    """All versions of a file in the order of time, those under its former names and in histories
+    too. What several histories have of the same call, as those of a fork do, counts once."""
+    versions: dict[tuple[object, ...], Head] = {}
     for stretch in stretches(store, found):
-        versions += [version.head for version in stretch.versions]
+        for head in (version.head for version in stretch.versions):
+            told = history_source(head.fields)
+            call = tool_call_of(head) if told else None
+            versions.setdefault(
+                (call, head.fields["text_hash"]) if call else (head.token, head.id), head
+            )
         if stretch.found.id == found.id:
             break
-    return versions
+    return sorted(versions.values(), key=version_ms)
 
 
 def _before(store: Store, stretch: Stretch, seen: set[str]) -> Iterator[Stretch]:

@@ -39,6 +39,16 @@ class GitSource(BaseModel):
     path: str
 
 
+class HistorySource(BaseModel):
+    """A file as the history of a session tells of it: what was there then, on some machine."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    type: Literal["history"] = "history"
+    session: str
+    path: str
+
+
 class UrlSource(BaseModel):
     """A page or file on the web, without user and password."""
 
@@ -80,6 +90,7 @@ class UnknownSource(BaseModel):
 _KINDS: Mapping[str, type[BaseModel]] = {
     "filesystem": FilesystemSource,
     "git": GitSource,
+    "history": HistorySource,
     "url": UrlSource,
     "s3": S3Source,
     "row": RowSource,
@@ -99,6 +110,7 @@ def _tag(value: Any) -> str:
 Source = Annotated[
     Annotated[FilesystemSource, Tag("filesystem")]
     | Annotated[GitSource, Tag("git")]
+    | Annotated[HistorySource, Tag("history")]
     | Annotated[UrlSource, Tag("url")]
     | Annotated[S3Source, Tag("s3")]
     | Annotated[RowSource, Tag("row")]
@@ -116,6 +128,14 @@ def filesystem_source(fields: Mapping[str, Any]) -> FilesystemSource | None:
     if binding is None or binding["type"] != "filesystem":
         return None
     return FilesystemSource.model_validate(binding)
+
+
+def history_source(fields: Mapping[str, Any]) -> HistorySource | None:
+    """Where a file is known from, if that is a history. `fields`: as in a `Head`."""
+    binding = fields.get("source")
+    if binding is None or _tag(binding) != "history":
+        return None
+    return HistorySource.model_validate(binding)
 
 
 def path_of(fields: Mapping[str, Any]) -> str | None:

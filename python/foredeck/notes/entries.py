@@ -91,8 +91,9 @@ def _file(id: str, fields: Fields, text: str | None, set_aside: bool) -> GraphEn
     binding = filesystem_source(fields)
     filesystem, path = (None, None) if binding is None else (binding.filesystemId, binding.path)
     gone, moved_to = fields.get("state") == "deleted", fields.get("moved_to")
-    # What a note said as of a commit was said of other notes, and under a title that it still has.
-    is_past = binding is None and fields["source"].get("type") == "git"
+    # What a note said as of a commit, or in a history, was said of other notes, and under a title
+    # that it still has.
+    is_past = binding is None and fields["source"].get("type") in ("git", "history")
     is_read = text is not None and not is_past
     parsed = parse_note(text or "", properties_only=set_aside) if is_read else None
     names = [Name(exact_key(id), Rank.EXACT, id)]

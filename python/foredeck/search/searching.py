@@ -251,7 +251,8 @@ def _shows_a_file(entry: IndexedText) -> bool:
 def _subject(entry: IndexedText, call: Head | None, folders: Mapping[str, str]) -> str:
     """What an entry shows: a file, as it lies there or as it was read or written, or itself."""
     if entry.type in VERSIONED:
-        return entry.document
+        is_of_history = entry.type == "file" and entry.session is not None
+        return entry.path if is_of_history and entry.path else entry.document
     if not _shows_a_file(entry):
         return str(entry.id)
     files = [] if call is None else call.fields.get("file_refs") or []

@@ -14,7 +14,9 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
 from foredeck.model.messages import WORDS_LEFT, load_with_words, unpack
 from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.model.sources import history_source
 from foredeck.search.fetching import Fetched, time_of
+from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head
 
 SEARCHED = frozenset(
@@ -190,6 +192,7 @@ def _of_toolcall(head: Head, source: Fetched) -> Iterator[SearchedText]:
 
 
 def _of_file(head: Head, source: Fetched) -> Iterator[SearchedText]:
+    told = history_source(head.fields)
     if head.fields.get("text_hash"):
         yield SearchedText(
             document=head.id,
@@ -199,7 +202,8 @@ def _of_file(head: Head, source: Fetched) -> Iterator[SearchedText]:
             type="file",
             role="",
             object=head.id,
-            time_ms=head.time_ms,
+            time_ms=version_ms(head),
+            session=None if told is None else told.session,
             path=(head.fields.get("source") or {}).get("path"),
             output=source.content(head),
         )

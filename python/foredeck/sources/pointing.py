@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import Document, Fields
+from foredeck.model.sources import history_source
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import repository
 from foredeck.sources.pointers import git_name, pointer
@@ -37,4 +38,6 @@ def pointer_label(fields: Fields) -> str:
     source = fields.get("source") or {}
     if source.get("type") == "git" and "ref" in source:
         return ":".join(filter(None, ("git", source["ref"][:SHORT_ID], source.get("path"))))
+    if (told := history_source(fields)) is not None:
+        return f"{told.path} in session {told.session}"
     return str(fields.get("locator") or "")

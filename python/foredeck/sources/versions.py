@@ -11,6 +11,7 @@ from foredeck.model.summaries import SUMMARIES
 from foredeck.sources.classify import Look
 from foredeck.sources.filesystem import Location
 from foredeck.sources.indexing import Known, Sighting
+from foredeck.store.protocol import Head
 
 EMPTY_HASH = sha256_hex(b"")
 
@@ -21,6 +22,17 @@ MOVED_FROM = "moved_from:"
 CAPTURED = "captured"
 """In the provenance of a version of a file that is known only because commands have changed it: no
 tool has shown it to an agent."""
+
+
+TOOL_CALL, SHOWN_BY, AT_MS = "tool_call", "shown_by", "at_ms"
+"""In the provenance of a version: the tool call that made it; for files of a history also the one
+that only showed it, and when that was."""
+
+
+def version_ms(head: Head) -> int:
+    """When a version came to be: by the history that it was read from, else when it was stored."""
+    at_ms = (head.fields.get("provenance") or {}).get(AT_MS)
+    return at_ms if isinstance(at_ms, int) else head.time_ms
 
 
 def is_captured(fields: Mapping[str, Any]) -> bool:
@@ -89,7 +101,7 @@ def put_down_to(sightings: Iterable[Sighting], tool_call: str) -> None:
     for sighting in sightings:
         made = sighting.document
         if made is not None and made.provenance.generator in ("agent", "tool"):
-            made.provenance = made.provenance.model_copy(update={"tool_call": tool_call})
+            made.provenance = made.provenance.model_copy(update={TOOL_CALL: tool_call})
             made.seal()
 
 

@@ -131,10 +131,7 @@ class TaskMutate:
             raise ToolError("Messages cannot be linked here.")
         link = self._resolve_link(named)
         self._work.link(task.id, link, add=given.flag("add", default=True))
-        return (
-            f"Linked {one_line(' '.join(filter(None, (link.label, link.part))))} to "
-            f"{self._work.name(task)}."
-        )
+        return f"Linked {one_line(named)} to {self._work.name(task)}."
 
     def _update(self, given: ToolInput) -> str:
         task = self._find(given, "id", '{"action": "update", "id": "t-k3f9", "priority": 1}')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from foredeck.model.quoting import block, one_line
+from foredeck.model.tasks import TaskLink
 from foredeck.tasks.board import Board
 from foredeck.tasks.claiming import holder, moment, until_of
 from foredeck.tasks.task import Task
@@ -71,9 +72,15 @@ def details(
     elif description:
         found.append(f"description: {len(description)} chars, put away; show with full=true")
     if task.links:
-        named = (" ".join(filter(None, (k.label or k.object, k.part))) for k in task.links)
-        found.append(f"linked: {', '.join(map(one_line, named))}")
+        found.append(f"linked: {', '.join(map(_link_name, task.links))}")
     return "\n".join(found)
+
+
+def _link_name(link: TaskLink) -> str:
+    """What opens a linked message or object, whoever reads it. Earlier versions called it by its
+    handle in the session that linked it, which means another object elsewhere."""
+    name = link.object if link.label.startswith("@") or not link.label else link.label
+    return one_line(f"{name} {link.part}".rstrip())
 
 
 def _status_lines(task: Task, now_ms: int) -> list[str]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
+from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.timeline.callers import (
     ModelCalls,
@@ -108,14 +109,14 @@ class _Authors:
         """Who made a version."""
         tool_call, is_agents = self._tool_call(head, first=first), is_written_by_agent(head)
         if tool_call is None:
-            return Author(AGENT if is_agents else PERSON, head.time_ms, first=first)
+            return Author(AGENT if is_agents else PERSON, version_ms(head), first=first)
         session = str(tool_call.fields["chat_ref"]).removeprefix("chat:")
         if session not in self._calls:
             self._calls[session] = ModelCalls(self._store, session)
         record = self._calls[session].behind(tool_call)
         return Author(
             AGENT,
-            head.time_ms if record is None else record.time_ms,
+            version_ms(head) if record is None else record.time_ms,
             session,
             None if record is None else record.ordinal,
             tool_call.fields.get("tool"),

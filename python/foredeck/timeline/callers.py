@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import FileDocument
-from foredeck.sources.versions import is_captured
+from foredeck.sources.versions import TOOL_CALL, is_captured
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.timeline.branches import records_of
 
@@ -30,7 +30,7 @@ def is_written_by_agent(version: Head) -> bool:
 
 def tool_call_of(version: Head) -> str | None:
     """The id of the tool call that a file's version names; None where it names none."""
-    named = (version.fields.get("provenance") or {}).get("tool_call")
+    named = (version.fields.get("provenance") or {}).get(TOOL_CALL)
     return named if isinstance(named, str) else None
 
 

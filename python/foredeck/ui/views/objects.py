@@ -11,6 +11,7 @@ from foredeck.lookup.finding import Found, find_object, find_part
 from foredeck.lookup.renames import versions_until_now
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.notes.graph import Edge, Graph
+from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import blame
 from foredeck.timeline.differences import hunks
@@ -130,7 +131,7 @@ def _version(number: int, head: Head) -> dict[str, Any]:
     provenance = head.fields.get("provenance") or {}
     return {
         "version": number,
-        "time_ms": head.time_ms,
+        "time_ms": version_ms(head),
         "origin": provenance.get("origin"),
         "by": provenance.get("generator"),
         "chars": head.fields.get("char_count"),

@@ -1,0 +1,184 @@
+"""Versions of files by what the tools of a history have shown and written.
+
+Each session has files of its own: what a history says was so at that time, on some machine, and is
+no version of what lies at that path now. `foredeck history` and `blame` put them together by path
+and time. A call's files are known from what it says alone:
+
+- a write, and a read that shows all lines, have the whole text;
+- an edit has it where the text before is known: from such a call, or from the history itself, where
+  it keeps the file as it was.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from foredeck.context.messages.items import Item
+from foredeck.context.state.session import Session
+from foredeck.histories.pi_tools import in_pis_tools
+from foredeck.histories.records import Block, Message
+from foredeck.model.documents import FileDocument, Generator, Provenance, identity_hash
+from foredeck.model.sources import HistorySource
+from foredeck.sources import ToolEvent, path_argument
+from foredeck.sources.edits import Edit, apply_edits, edits_of
+from foredeck.sources.recorded import whole_text
+from foredeck.sources.versions import AT_MS, SHOWN_BY, TOOL_CALL, file_type_of
+
+MAX_CHARS = 2 * 1024 * 1024
+"""Of a file that gets versions."""
+LINES_SHOWN, LINE_SHOWN = 2000, 2000
+"""So many lines, and characters of a line, Claude Code shows of a file at most."""
+
+_NUMBERED = re.compile(r" *(\d+)(?:→|\t)(.*)", re.DOTALL)
+_REMINDER = re.compile(r"\n*<system-reminder>.*</system-reminder>\s*\Z", re.DOTALL)
+
+
+class HistoryFiles:
+    """Stores the files of one session's tool calls. `commit` stores what is pending: there is one
+    version of a document in a transaction."""
+
+    def __init__(self, session: Session, commit: Callable[[], None]) -> None:
+        self._session = session
+        self._commit = commit
+
+    def take(
+        self,
+        result: Item,
+        answer: Message | None,
+        tool_call: str,
+        *,
+        before: str | None = None,
+        again: bool = False,
+    ) -> None:
+        """Store the file that a call has shown or changed.
+
+        `tool_call`: the id of the call's object. `before`: the file's text before an edit, where
+        the history has it. `again`: the result was read before, and its file perhaps too.
+        """
+        call = None if result.failed else _call_of(result.call_id, answer)
+        path = None if call is None else _path(call, self._session.cwd)
+        if call is None or path is None:
+            return
+        id = _source_and_id(self._session.id, path)[1]
+        if again and any(_is_by(tool_call, h.fields) for h in self._session.store.history(id)):
+            return
+        at_ms = result.time_ms
+        for text, generator in self._texts(call, result.text, before, id):
+            self._put(path, text, generator, tool_call, at_ms)
+
+    def _texts(
+        self, call: Block, shown: str, before: str | None, id: str
+    ) -> Iterator[tuple[str, Generator]]:
+        """What the file held before an edit, where only the history has that, and what it holds."""
+        if call["name"] != "edit":
+            if (text := _whole(call, shown)) is not None:
+                yield text, "agent" if call["name"] == "write" else "system"
+            return
+        for known in (before, self._text(id)):
+            after = None if known is None else _edited(known, call["arguments"])
+            if known is not None and after is not None:
+                yield known, "system"
+                yield after, "agent"
+                return
+
+    def _text(self, id: str) -> str | None:
+        document = self._session.workspace.pending.get(id) or self._session.store.get(
+            id, FileDocument
+        )
+        return document.content if isinstance(document, FileDocument) else None
+
+    def _put(self, path: str, text: str, generator: Generator, tool_call: str, at_ms: int) -> None:
+        session = self._session
+        source, id = _source_and_id(session.id, path)
+        if len(text) > MAX_CHARS or text == self._text(id):
+            return
+        if id in session.workspace.pending:
+            self._commit()
+        by = {TOOL_CALL if generator == "agent" else SHOWN_BY: tool_call}
+        document = FileDocument(
+            id=id,
+            source=source,
+            file_type=file_type_of(path),
+            content=text,
+            char_count=len(text),
+            provenance=Provenance(
+                origin=session.origin,
+                generator=generator,
+                **by,
+                **({AT_MS: at_ms} if at_ms else {}),
+            ),
+        ).seal()
+        session.workspace.put(document)
+        # Without a label: to the session's agent, the path is that of the file on its disk.
+        session.see_document(document)
+
+
+def _source_and_id(session: str, path: str) -> tuple[HistorySource, str]:
+    source = HistorySource(session=session, path=path)
+    return source, identity_hash("file", source.model_dump())
+
+
+def _is_by(tool_call: str, fields: Mapping[str, Any]) -> bool:
+    provenance = fields.get("provenance") or {}
+    return tool_call in (provenance.get(TOOL_CALL), provenance.get(SHOWN_BY))
+
+
+def _call_of(id: str, answer: Message | None) -> Block | None:
+    """A call of an answer, if it is one of a file's, with the names of Pi's tools."""
+    blocks = (answer or {}).get("content")
+    for block in blocks if isinstance(blocks, list) else ():
+        is_call = isinstance(block, dict) and block.get("type") == "toolCall"
+        if not is_call or block.get("id") != id or not isinstance(block.get("arguments"), dict):
+            continue
+        call: Block = in_pis_tools({"role": "assistant", "content": [block]})["content"][0]
+        return call if call["name"] in ("read", "write", "edit") else None
+    return None
+
+
+def _path(call: Block, cwd: str) -> str | None:
+    path = path_argument(call["arguments"])
+    if path is None or "\0" in path or not (cwd or os.path.isabs(path)):  # noqa: PTH117
+        return None
+    return os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118
+
+
+def _whole(call: Block, shown: str) -> str | None:
+    """The whole text of a file that a read has shown or a write has left."""
+    lines = _REMINDER.sub("", shown).split("\n")
+    if call["name"] == "read" and _NUMBERED.match(lines[0]):
+        return _unnumbered(lines, call["arguments"])
+    return whole_text(ToolEvent(call["name"], call["arguments"], shown))
+
+
+def _unnumbered(lines: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
+    """The text of numbered lines; None unless they are all that the file has."""
+    limit = arguments.get("limit")
+    most = min(limit, LINES_SHOWN) if isinstance(limit, int) else LINES_SHOWN
+    found = [_NUMBERED.fullmatch(line) for line in lines]
+    numbers = [int(match[1]) for match in found if match is not None]
+    if len(lines) >= most or numbers != [*range(1, len(lines) + 1)]:
+        return None
+    shown = [match[2] for match in found if match is not None]
+    return None if max(map(len, shown)) >= LINE_SHOWN else "\n".join(shown)
+
+
+def _edited(text: str, arguments: Mapping[str, Any]) -> str | None:
+    """The text after an edit; None where the outcome is not certain."""
+    listed = arguments.get("edits")
+    steps = [each for each in listed if isinstance(each, Mapping)] if listed else [arguments]
+    if not any("replace_all" in step for step in steps):
+        return apply_edits(text, edits_of(arguments))
+    changed: str | None = text
+    for step in steps:
+        for edit in edits_of(step):
+            changed = None if changed is None else _replaced(changed, edit, step)
+    return changed
+
+
+def _replaced(text: str, edit: Edit, step: Mapping[str, Any]) -> str | None:
+    if step.get("replace_all") is not True:
+        return apply_edits(text, [edit])
+    return text.replace(edit.old, edit.new) if edit.old and edit.old in text else None

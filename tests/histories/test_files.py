@@ -1,0 +1,202 @@
+"""What a history shows of files has versions: `history`, `blame` and `search` find them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_codex import LINES as CODEX_LINES
+from written_histories import SESSION, START_MS, ClaudeCode, said, use, write_lines
+
+from foredeck.cli.main import main
+from foredeck.config import Config
+from foredeck.histories.ingesting import ingest_files
+from foredeck.lookup.finding import find_object
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import Store
+from foredeck.timeline.callers import text_of_version
+
+Out = pytest.CaptureFixture[str]
+Version = tuple[str, str, str | None]
+
+REMINDER = "\n\n<system-reminder>\nMind the gap.\n</system-reminder>\n"
+NOTE = "---\nkind: note\n---\n# B\n\n[[c.py]]\n"
+FORKED = "5e551011-0000-4000-8000-000000000002"
+
+
+def numbered(*lines: str, arrow: str = "→") -> list[dict[str, Any]]:
+    return [said("\n".join(f"{n:>6}{arrow}{line}" for n, line in enumerate(lines, 1)) + REMINDER)]
+
+
+def history_of_files(repo: str, session: str = SESSION, mark: str = "") -> ClaudeCode:
+    """A read and two edits of src/a.py, side by side; a write; reads and edits that tell nothing
+    of the whole; an edit of which the history has the file as it was."""
+    history = ClaudeCode(session, cwd=repo)
+    a, b, c = f"{repo}/src/a.py", f"{repo}/b.md", f"{repo}/c.py"
+    history.user("Work on it.")
+    history.answer("m1", use(f"r1{mark}", "Read", file_path=a))
+    history.result(f"r1{mark}", numbered("one", "two", "two", "three", ""))
+    edit = {"file_path": a, "replace_all": False}
+    history.answer(
+        "m2",
+        use(f"e1{mark}", "Edit", **edit, old_string="one", new_string="1"),
+        use(f"e2{mark}", "Edit", **{**edit, "replace_all": True}, old_string="two", new_string="2"),
+        use(f"e3{mark}", "Edit", **edit, old_string="nowhere", new_string="else"),
+    )
+    for call in ("e1", "e2"):
+        history.result(f"{call}{mark}", "The file has been updated.")
+    history.result(f"e3{mark}", "String to replace not found", failed=True)
+    history.answer("m3", use(f"w1{mark}", "Write", file_path=b, content=NOTE))
+    history.result(f"w1{mark}", "File created successfully")
+    history.answer(
+        "m4",
+        use(f"r2{mark}", "Read", file_path=c, limit=2),
+        use(f"e4{mark}", "Edit", file_path=c, old_string="x = 1", new_string="x = 2"),
+    )
+    history.result(f"r2{mark}", numbered("x = 1", "y = 1"))
+    history.result(f"e4{mark}", "The file has been updated.")
+    history.answer("m5", use(f"e5{mark}", "Edit", file_path=c, old_string="y = 1", new_string="y"))
+    before = {"originalFile": "x = 2\ny = 1\nz = 1\n", "filePath": c}
+    history.result(f"e5{mark}", "The file has been updated.", toolUseResult=before)
+    history.answer("m6", said("Done."), stop_reason="end_turn")
+    return history
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def store(home: Path) -> Iterator[Store]:
+    opened = open_store(Config(home=home))
+    yield opened
+    opened.close()
+
+
+def versions(store: Store, path: str, session: str = SESSION) -> list[Version]:
+    """Text, who made it, and the call that did."""
+    found = find_object(store, path, session)
+    texts = [text_of_version(store, head) for head in store.history(found.id)]
+    provenances = [head.fields["provenance"] for head in store.history(found.id)]
+    made = [(p["generator"], p.get("tool_call")) for p in provenances]
+    return [(text, *by) for text, by in zip(texts, made, strict=True)]
+
+
+A = [
+    ("one\ntwo\ntwo\nthree\n", "system", None),
+    ("1\ntwo\ntwo\nthree\n", "agent", "e1"),
+    ("1\n2\n2\nthree\n", "agent", "e2"),
+]
+C = [("x = 2\ny = 1\nz = 1\n", "system", None), ("x = 2\ny\nz = 1\n", "agent", "e5")]
+
+
+def check(store: Store) -> None:
+    assert versions(store, "/repo/src/a.py") == A
+    assert versions(store, "/repo/b.md") == [(NOTE, "agent", "w1")]
+    assert versions(store, "/repo/c.py") == C
+
+
+def test_reads_writes_and_edits_give_versions(tmp_path: Path, store: Store) -> None:
+    file = write_lines(tmp_path / "a.jsonl", history_of_files("/repo").lines)
+    ingest_files(store, [file])
+    check(store)
+    at = [head.fields["provenance"]["at_ms"] for head in store.history(_id(store, "src/a.py"))]
+    assert at == [START_MS + second * 1000 for second in (2, 6, 7)]
+
+
+@pytest.mark.parametrize("cut", range(2, 16))
+def test_wherever_a_history_was_cut_its_versions_are_the_same(
+    tmp_path: Path, store: Store, cut: int
+) -> None:
+    lines = history_of_files("/repo").lines
+    for read in (lines[:cut], lines):
+        ingest_files(store, [write_lines(tmp_path / "a.jsonl", read)])
+    check(store)
+
+
+def _id(store: Store, path: str) -> str:
+    return find_object(store, path).id
+
+
+def asked(home: Path, capsys: Out, *arguments: str) -> Any:
+    capsys.readouterr()
+    assert main([*arguments, "--json", "--home", str(home)]) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_command_line_finds_them_beside_the_file_itself(
+    tmp_path: Path, home: Path, store: Store, capsys: Out
+) -> None:
+    """A fork's copies of its parent's calls count once; what lies on the disk comes last."""
+    repo = tmp_path / "repo"
+    path = repo / "src" / "a.py"
+    for session, name in ((SESSION, "a"), (FORKED, "b")):
+        history = history_of_files(str(repo), session)
+        ingest_files(store, [write_lines(tmp_path / f"{name}.jsonl", history.lines)])
+    lines = asked(home, capsys, "blame", str(path))["lines"]
+    by_call = [(line["text"], line["tool_call"]) for line in lines]
+    assert by_call == [("1", "e1"), ("2", "e2"), ("2", "e2"), ("three", None)]
+    assert lines[0]["session"] == SESSION
+    assert (lines[0]["call"], lines[0]["time_ms"]) == (None, START_MS + 6000)
+
+    path.parent.mkdir(parents=True)
+    path.write_text("1\n2\n2\nfour\n")
+    assert main(["index", str(path), "--home", str(home)]) == 0
+    lines = asked(home, capsys, "blame", str(path))["lines"]
+    assert [line["by"] for line in lines] == ["agent", "agent", "agent", "person"]
+    listed = asked(home, capsys, "history", str(path))
+    assert listed["source"]["type"] == "filesystem"
+    origins = [version["provenance"]["origin"].split("/")[-1] for version in listed["versions"]]
+    assert origins == ["a.jsonl"] * 3 + ["b.jsonl"] * 3 + ["disk"]
+    told = asked(home, capsys, "history", str(path), "--session", SESSION)
+    assert told["source"] == {"type": "history", "session": SESSION, "path": str(path)}
+    assert main(["blame", f"{path}:1", "--prompt", "--home", str(home)]) == 4
+    assert "line 1 of" in (said := capsys.readouterr().err)
+    assert "has no prompt: 5e551011-0000 a call Edit" in said
+
+
+def test_search_finds_them_by_type_and_a_read_and_its_file_once(
+    tmp_path: Path, home: Path, store: Store, capsys: Out
+) -> None:
+    ingest_files(store, [write_lines(tmp_path / "a.jsonl", history_of_files("/repo").lines)])
+    hits = asked(home, capsys, "search", "three", "--type", "file")["hits"]
+    assert [hit["path"] for hit in hits] == ["/repo/src/a.py"]
+    assert asked(home, capsys, "cat", hits[0]["object"])["content"]
+    both = asked(home, capsys, "search", "three")["hits"]
+    assert len(both) == 1
+
+
+def test_they_are_no_notes_and_no_renames_of_the_files_that_are_there(
+    tmp_path: Path, home: Path, store: Store, capsys: Out
+) -> None:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    (repo / "b.md").write_text(NOTE)
+    assert main(["index", str(repo / "b.md"), "--home", str(home)]) == 0
+    lines = history_of_files(str(repo)).lines
+    ingest_files(store, [write_lines(tmp_path / "a.jsonl", lines)])
+    assert len(asked(home, capsys, "notes")["notes"]) == 1
+    (repo / "b.md").unlink()
+    assert main(["index", str(repo), "--home", str(home)]) == 0
+    assert asked(home, capsys, "renames")["renames"] == []
+
+
+def test_they_are_forgotten_exported_and_imported_with_their_session(
+    tmp_path: Path, home: Path, store: Store, capsys: Out
+) -> None:
+    ingest_files(store, [write_lines(tmp_path / "a.jsonl", history_of_files("/repo").lines)])
+    bundle = tmp_path / "bundle.jsonl"
+    for command in (["export", SESSION, str(bundle)], ["forget", SESSION, "--yes"]):
+        assert main([*command, "--home", str(home)]) == 0, capsys.readouterr().err
+    assert store.query("file") == []
+    assert main(["import", str(bundle), "--home", str(home)]) == 0, capsys.readouterr().err
+    check(store)
+
+
+def test_what_codex_has_read_by_commands_gives_none(tmp_path: Path, store: Store) -> None:
+    ingest_files(store, [write_lines(tmp_path / "c.jsonl", CODEX_LINES)])
+    assert store.query("file") == []
