@@ -82,6 +82,22 @@ def test_scopes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "marzipan", "--session", "none", "--home", str(home)]) == 4
 
 
+def test_a_task_that_a_person_made_is_found_in_its_project(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = [home.parent / "by-hand", home.parent / "elsewhere"]
+    for place in places:
+        place.mkdir()
+    monkeypatch.chdir(places[0])
+    assert main(["tasks", "new", "Fill the truffles", "--home", str(home)]) == 0
+    capsys.readouterr()
+    totals = [
+        found(capsys, home, "truffles", "--scope", "project", "--project", str(place))["total"]
+        for place in places
+    ]
+    assert totals == [1, 0]
+
+
 def test_neighbours_on_request(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hit = found(capsys, home, "where", "--message-range", "1")["hits"][0]
     (near,) = hit["around"]

@@ -74,13 +74,14 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
     from foredeck.lookup.reader import shown_memories
     from foredeck.search.index import Filters
     from foredeck.sources.opening import open_filesystems
-    from foredeck.sources.projects import folders_of_project
+    from foredeck.sources.projects import folders_of_project, project_of
     from foredeck.store.privacy import private_sessions
 
     scope = args.scope or ("session" if args.session else "all")
     if scope == "session" and not args.session:
         raise WrongScope("--scope session needs --session: which one?")
     sessions: tuple[str, ...] | None = None
+    tasks: list[str] = []
     if args.session:
         sessions = (find_session(store, args.session),)
     elif scope == "project":
@@ -89,10 +90,22 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
         filesystems = open_filesystems(config, place)
         here = set(folders_of_project(place, set(folders.values()), filesystems))
         sessions = tuple(session for session, folder in folders.items() if folder in here)
+        project = project_of(place, filesystems).id
+        tasks += (head.id for head in store.query("task", {"project": project}))
     task = _task(store, args.task) if args.task else None
     without = private_sessions(store, (sessions or ()) if args.session else ())
     memories = shown_memories(store, config, sessions if args.session else None)
-    return Filters(sessions, args.type, args.tool, args.path, args.since, task, without, memories)
+    return Filters(
+        sessions,
+        args.type,
+        args.tool,
+        args.path,
+        args.since,
+        task,
+        without,
+        memories,
+        tuple(tasks),
+    )
 
 
 def _task(store: LocalStore, name: str) -> str:

@@ -60,6 +60,7 @@ class Filters:
     without   none of these sessions'
     memories  of the entries of memory these versions, each an id and a token, whatever their
               session: whoever asks says what they may be shown
+    tasks     beside those of the sessions: a project's, made by whomever
     """
 
     sessions: tuple[str, ...] | None = None
@@ -70,6 +71,7 @@ class Filters:
     task: str | None = None
     without: tuple[str, ...] = ()
     memories: tuple[tuple[str, str], ...] = ()
+    tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ class SearchIndex:
             " UNION ALL SELECT id FROM entry WHERE session IS NULL AND document IN"
             f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}"
             " UNION ALL SELECT value FROM json_each(?)))",
-            (named, named, json.dumps([id for id, _ in filters.memories])),
+            (named, named, json.dumps([*(id for id, _ in filters.memories), *filters.tasks])),
         ).fetchone()
         if first is None:
             return Extent(1, 0, 0)
@@ -335,8 +337,9 @@ def _where(filters: Filters) -> _Where:
         named = json.dumps(filters.sessions)
         where.add(
             f"(e.session IN {_OF_SESSIONS} OR e.session IS NULL AND ({_OF_MEMORY} OR e.document IN"
-            f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS})))",
-            *(named, named),
+            f" (SELECT document FROM met WHERE session IN {_OF_SESSIONS}"
+            " UNION ALL SELECT value FROM json_each(?))))",
+            *(named, named, json.dumps(filters.tasks)),
         )
     if filters.without:
         hidden = json.dumps(filters.without)

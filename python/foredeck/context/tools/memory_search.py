@@ -24,7 +24,7 @@ from foredeck.memory.entry import name_of_entry
 from foredeck.model.documents import Document
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import folders_of_project
+from foredeck.sources.projects import Project, folders_of_project, project_of
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
 
@@ -63,7 +63,8 @@ def memory_search(config: Config, session: Session) -> MemorySearch | None:
     store = cast(LocalStore, session.store)
     filesystems = open_filesystems(config, session.cwd)
     in_project = partial(folders_of_project, session.cwd, filesystems=filesystems)
-    return MemorySearch(session, store, config.home, in_project)
+    project = partial(project_of, session.cwd, filesystems)
+    return MemorySearch(session, store, config.home, in_project, project)
 
 
 class MemorySearch:
@@ -72,12 +73,18 @@ class MemorySearch:
     name = "memory-search"
 
     def __init__(
-        self, session: Session, store: LocalStore, home: Path, in_project: InProject
+        self,
+        session: Session,
+        store: LocalStore,
+        home: Path,
+        in_project: InProject,
+        project: Callable[[], Project],
     ) -> None:
         self._session = session
         self._store = store
         self._home = home
         self._in_project = in_project
+        self._project = project
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
         """The answer, for the model. Raises `ToolError` with a text for it."""
@@ -150,6 +157,7 @@ class MemorySearch:
             self._task(asked.task),
             private_sessions(self._store, self._session.family),
             tuple((entry.id, str(entry.token)) for entry in shown),
+            self._tasks_of_project() if asked.scope == "project" else (),
         )
         return search(
             self._store,
@@ -169,6 +177,11 @@ class MemorySearch:
         folders = index.folders()
         ours = set(self._in_project(set(folders.values())))
         return tuple(session for session, folder in folders.items() if folder in ours)
+
+    def _tasks_of_project(self) -> tuple[str, ...]:
+        """Those of the project, whoever made them."""
+        found = self._store.query("task", {"project": self._project().id})
+        return tuple(head.id for head in found)
 
     def _task(self, name: str | None) -> str | None:
         """The id of a task. Raises `ToolError`."""
