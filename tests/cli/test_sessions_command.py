@@ -36,23 +36,28 @@ def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture
         "sessions": [
             {
                 "session": SESSION,
+                "title": "Read it, \ud83d please.",
                 "cwd": "/repo",
+                "project": "/repo",
                 "calls": 5,
-                "objects": 7,
+                "messages": 5,
+                "tool_calls": 4,
                 "first_ms": START_MS + 1000,
                 "last_ms": START_MS + 9000,
                 "parent": None,
                 "started_by": None,
                 "harness": "pi",
+                "private": False,
                 "ingested": False,
                 "host_file": None,
                 "gone": False,
+                "objects": 7,
             }
         ]
     }
     text = run(capsys, "sessions", "--home", str(home))
-    assert [line.split()[0] for line in text.splitlines()[:2]] == ["session", SESSION]
-    assert "1 session;" in text
+    assert text.splitlines()[0] == "1 session, the latest first."
+    assert text.splitlines()[3].startswith(f"{SESSION[:8]}  ")
 
 
 def test_the_newest_session_stands_first(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -94,6 +95,11 @@ def table(rows: Sequence[Sequence[str]]) -> str:
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
         for row in lines
     )
+
+
+def screen_width() -> int:
+    """Columns of the terminal, or of `COLUMNS`; 100 where there is neither."""
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:

@@ -3,104 +3,119 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import coloured, print_json, screen_width, table
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.lookup.texts import counted, lasted, short_count, when
+from foredeck.model.short_texts import shortened
 
 if TYPE_CHECKING:
-    from foredeck.store.protocol import Head, Store
+    from foredeck.lookup.sessions import SessionSummary
+
+WIDEST = 100
+_PROJECT = 18
 
 
 def _run(args: Namespace) -> int:
-    with opened_store(args) as store, Progress("looking at session") as progress:
-        sessions = []
-        for head in store.query("session"):
-            sessions.append(_session(store, head, sized=args.size))
-            progress.advance()
-    sessions.sort(key=lambda session: (session["last_ms"], session["first_ms"]), reverse=True)
+    from foredeck.lookup.sessions import summaries
+    from foredeck.store.forgetting import size_of
+
+    with opened_store(args) as store:
+        sessions = summaries(store, store.query("session"))
+        sessions.sort(key=lambda session: (session.last_ms, session.first_ms), reverse=True)
+        sizes = [size_of(store, session.id) for session in sessions] if args.size else []
+        objects = {}
+        if args.json:
+            objects = {s.id: len(store.query("member", {"session": s.id})) for s in sessions}
     if args.json:
-        print_json({"sessions": sessions})
+        rows = [_as_json(session) | {"objects": objects[session.id]} for session in sessions]
+        for row, size in zip(rows, sizes, strict=False):
+            row["size_bytes"] = size
+        print_json({"sessions": rows})
     else:
-        _print_text(sessions)
+        _print_text(sessions, sizes)
     return 0
 
 
-def _session(store: Store, head: Head, *, sized: bool) -> dict[str, Any]:
-    from foredeck.histories.standing import progress_in
-    from foredeck.model.calls import CallRecord
-    from foredeck.model.records import call_id
-    from foredeck.store.forgetting import size_of
-
-    fields = head.fields
-    id, file = fields["session_id"], fields.get("host_file")
-    calls = len(store.query("call", {"session": id}))
-    records = store.heads([call_id(id, 1), call_id(id, calls)])
-    times = [CallRecord(head.fields).time_ms for head in records.values()]
-    read_in = progress_in(fields)
-    if read_in is not None:
-        times += filter(None, (read_in.first_ms, read_in.last_ms))
-    times = times or [head.time_ms]
-    size = {"size_bytes": size_of(store, id)} if sized else {}
-    return size | {
-        "session": id,
-        "cwd": fields.get("cwd") or "",
-        "calls": calls,
-        "objects": len(store.query("member", {"session": id})),
-        "first_ms": min(times),
-        "last_ms": max(times),
-        "parent": fields.get("parent_session"),
-        "started_by": fields.get("started_by"),
-        "harness": fields.get("harness") or "pi",
-        "ingested": read_in is not None,
-        "host_file": file,
-        "gone": file is not None and read_in is None and not Path(file).exists(),
+def _as_json(session: SessionSummary) -> dict[str, Any]:
+    return {
+        "session": session.id,
+        "title": session.title,
+        "cwd": session.folder,
+        "project": session.project,
+        "calls": session.calls,
+        "messages": session.messages,
+        "tool_calls": session.tool_calls,
+        "first_ms": session.first_ms,
+        "last_ms": session.last_ms,
+        "parent": session.parent,
+        "started_by": session.started_by,
+        "harness": session.harness,
+        "private": session.is_private,
+        "ingested": session.is_ingested,
+        "host_file": session.host_file,
+        "gone": session.is_gone,
     }
 
 
-def _print_text(sessions: list[dict[str, Any]]) -> None:
+def _print_text(sessions: list[SessionSummary], sizes: list[int]) -> None:
     if not sessions:
-        print("No session is stored yet.")
+        print("No session is stored yet. `foredeck ingest` reads those that agents have kept.")
         return
-    sized = "size_bytes" in sessions[0]
-    head = ("session", "first call", "last call", "calls", "objects", "folder")
-    rows = [(*_row(s), *([f"{short_count(s['size_bytes'])}B"] if sized else [])) for s in sessions]
-    print(table([(*head, *(["text"] if sized else [])), *rows]))
-    print(f"\n{counted(len(sessions), 'session')}; `foredeck show SESSION` shows the last prompt.")
-    if any(session["gone"] for session in sessions):
-        print(
-            "Pi's file of those marked as gone was deleted; `foredeck forget SESSION` erases them."
-        )
+    projects = len({session.project for session in sessions})
+    of = f" of {counted(projects, 'project')}" if projects > 1 else ""
+    sources = {session.harness if session.is_ingested else "" for session in sessions}
+    read_in = f", read from {next(iter(sources))}" if len(sources) == 1 and any(sources) else ""
+    print(f"{counted(len(sessions), 'session')}{of}{read_in}, the latest first.\n")
+    heads = ("session", "last used", "took", "msgs", "tools", "project")
+    columns = [heads, *map(_columns, sessions)]
+    if sizes:
+        texts = ("text", *(f"{short_count(size)}B" for size in sizes))
+        columns = [(*row[:5], text, row[5]) for row, text in zip(columns, texts, strict=True)]
+    # The project's column is as wide as its longest name, but for very long ones.
+    lines = table([(*row, "") for row in columns]).split("\n")
+    left = min(WIDEST, screen_width()) - len(lines[0])
+    titles = ["title", *(_title(session, shows_source=not read_in) for session in sessions)]
+    for number, (line, title) in enumerate(zip(lines, titles, strict=True)):
+        text = f"{line}{shortened(title, max(left, 12))}".rstrip()
+        print(text if number else coloured(text, "bold"))
+    print(f"\n`foredeck cost {sessions[0].short_id}` says what a session has cost.")
+    if any(session.is_gone for session in sessions):
+        print("(gone): Pi's own file was deleted; `foredeck forget SESSION` erases the rest.")
 
 
-def _row(session: dict[str, Any]) -> tuple[str, ...]:
-    parent = f" (from {session['parent']})" if session["parent"] else ""
-    if session["started_by"]:
-        parent += f" (started by {session['started_by']})"
-    if session["ingested"]:
-        parent += f" (read from {session['harness']})"
-    if session["gone"]:
-        parent += " (gone)"
+def _columns(session: SessionSummary) -> tuple[str, ...]:
     return (
-        session["session"],
-        when(session["first_ms"]),
-        when(session["last_ms"]),
-        str(session["calls"]),
-        str(session["objects"]),
-        session["cwd"] + parent,
+        session.short_id,
+        when(session.last_ms)[:16],
+        lasted(session.duration_ms),
+        str(session.messages),
+        str(session.tool_calls),
+        shortened(session.project_name, _PROJECT),
     )
+
+
+def _title(session: SessionSummary, *, shows_source: bool) -> str:
+    """The title, after what is special about the session."""
+    marks = [
+        *(["private"] if session.is_private else []),
+        *(["gone"] if session.is_gone else []),
+        *(["fork"] if session.parent else []),
+        *(["subagent"] if session.started_by else []),
+        *([session.harness] if session.is_ingested and shows_source else []),
+    ]
+    said = session.title or "(nothing was asked)"
+    return f"({', '.join(marks)}) {said}" if marks else said
 
 
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--size",
         action="store_true",
-        help="tell how much text each session refers to, with what it shares with others",
+        help="show how much text each session refers to, including what it shares with others",
     )
     add_json_flag(parser)
     add_config_flags(parser)
@@ -108,11 +123,12 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "List the stored sessions, newest first: id, times of the first and the last model call,\n"
-        "number of calls and of objects in the session's index, the folder it worked in, and the\n"
-        "session it was forked from or whose agent started it. Times are local; with --json in\n"
-        "milliseconds since 1970. `(gone)`: Pi's own file of the session was deleted. `(read from\n"
-        "...)`: it was read from an agent's history, and its times are those of its messages."
+        "List the stored sessions, the latest first: the start of the id (enough to name it),\n"
+        "when it was last used, how long it took, messages, tool calls, project, and title: the\n"
+        "name that you gave it in Pi, else the first prompt. A worktree counts as its project.\n"
+        "Times are local. Marks say that a session is private, a fork, started by the agent of\n"
+        "another one (subagent), read from an agent's history (by its name), or that Pi's own\n"
+        "file of it was deleted (gone). --json has more, with times in milliseconds since 1970."
     ),
     example="foredeck sessions",
     configure=_configure,

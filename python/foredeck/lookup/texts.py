@@ -25,3 +25,12 @@ def when(time_ms: int) -> str:
         return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return str(time_ms)
+
+
+def lasted(duration_ms: int) -> str:
+    """A duration with its two largest units: `45s`, `12m`, `6h 12m`, `3d 4h`."""
+    seconds = duration_ms // 1000
+    for unit, size, inner, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit} {seconds % size // part}{inner}"
+    return f"{seconds // 60}m" if seconds >= 60 else f"{seconds}s"

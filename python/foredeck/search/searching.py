@@ -157,13 +157,19 @@ def search(
 
 def title_of(store: Store, session: str) -> str:
     """What a session was first asked, on a line; empty where nobody asked anything."""
+    return shortened(first_prompt(store, session), TITLE_CHARS)
+
+
+def first_prompt(store: Store, session: str) -> str:
+    """The beginning of what a session was first asked, without keys and tokens; empty where nobody
+    asked anything."""
     turns = store.heads(turn_id(session, number) for number in range(1, _TITLED_BY + 1))
     asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
     for head in asked:
         with suppress(ForedeckError, LookupError, TypeError, ValueError):
             said = said_by(load_with_words(head.fields["user"], store.blob))
             if said.strip():
-                return shortened(passage(mask_secrets(said), (), BEST_PASSAGE).text, TITLE_CHARS)
+                return passage(mask_secrets(said), (), BEST_PASSAGE).text
     return ""
 
 

@@ -21,6 +21,25 @@ def session_id_in(path: str) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
+def session_name(path: str) -> str:
+    """What the user has called a session in Pi, as its file says last; empty where they have not,
+    or the file cannot be read."""
+    name = ""
+    try:
+        with open_to_read(path) as file:
+            for line in file:
+                # Few lines are worth reading as JSON.
+                if b'"session_info"' not in line:
+                    continue
+                entry = json.loads(line)
+                if isinstance(entry, dict) and entry.get("type") == "session_info":
+                    said = entry.get("name")
+                    name = said.strip() if isinstance(said, str) else ""
+    except (OSError, ValueError, RecursionError):
+        return name
+    return name
+
+
 def unreadable_lines(path: str) -> int:
     """How many lines of a session file are cut off or damaged, judged by their first and last
     characters.

@@ -11,12 +11,12 @@ from foredeck.histories.standing import progress_in
 from foredeck.lookup.branches import branches_of
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import find_session
+from foredeck.lookup.sessions import newest_calls
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import session_object_id
 from foredeck.store.protocol import Head, Store
 from foredeck.ui.charts import bars, outline
 from foredeck.ui.pages import WebPage, link
-from foredeck.ui.views.sessions import newest_calls
 
 PER_PAGE = 200
 

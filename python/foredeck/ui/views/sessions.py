@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from foredeck.histories.standing import progress_in
+from foredeck.lookup.sessions import newest_calls
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id
-from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
 from foredeck.ui.pages import WebPage
 
@@ -51,31 +51,6 @@ def sessions_page(store: Store, asked: Listing) -> WebPage:
         "agent": asked.agent,
     }
     return WebPage("sessions.html", "Sessions", data, "sessions")
-
-
-def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord | None]:
-    """The newest call of each session, found by doubling: calls are numbered without gaps."""
-    low, high = dict.fromkeys(sessions, 0), dict.fromkeys(sessions, 1)
-    found: dict[str, Head | None] = dict.fromkeys(sessions)
-    searching = set(sessions)
-    growing = set(sessions)
-    while searching:
-        at = {
-            session: high[session] if session in growing else (low[session] + high[session]) // 2
-            for session in searching
-        }
-        heads = store.heads(call_id(session, number) for session, number in at.items())
-        for session, number in at.items():
-            head = heads.get(call_id(session, number))
-            if head is not None:
-                low[session], found[session] = number, head
-                if session in growing:
-                    high[session] = number * 2
-            else:
-                high[session] = number
-                growing.discard(session)
-        searching = {s for s in searching if s in growing or high[s] - low[s] > 1}
-    return {s: None if head is None else CallRecord(head.fields) for s, head in found.items()}
 
 
 def _id(head: Head) -> str:

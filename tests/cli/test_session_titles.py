@@ -1,0 +1,94 @@
+"""What sessions are called: Pi's name, a command, the first prompt; ids and projects in short."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+from foredeck.lookup.sessions import project_folder, short_ids
+from foredeck.lookup.texts import lasted
+
+
+def message(text: str) -> dict[str, Any]:
+    return {"type": "message", "id": "e1", "message": {"role": "user", "content": text}}
+
+
+ANSWER = {
+    "type": "message",
+    "id": "e2",
+    "parentId": "e1",
+    "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+}
+
+
+def sessions_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *entries: dict[str, Any]
+) -> str:
+    """The table of one session of Pi's, with these entries before the answer."""
+    lines = [{"type": "session", "id": "0199aaaa-1", "cwd": "/w/app/.worktrees/fix"}]
+    file = tmp_path / "s.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in [*lines, *entries, ANSWER]))
+    home = str(tmp_path / "home")
+    assert main(["ingest", str(file), "--home", home]) == 0
+    capsys.readouterr()
+    assert main(["sessions", "--home", home]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_session_is_called_by_its_first_prompt_cut_to_the_width(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = sessions_of(tmp_path, capsys, message("Mend the\nlogin " + "page " * 50))
+    assert "  app      Mend the login page pag…" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_name_given_in_pi_goes_before_the_prompt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = [{"type": "session_info", "name": name} for name in ("Old name", "Login page")]
+    text = sessions_of(tmp_path, capsys, *named, message("Mend it"))
+    assert text.splitlines()[3].endswith("  app      Login page")
+
+
+def test_a_command_of_claude_code_is_shown_as_it_was_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = (
+        "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
+        "<command-args>the login</command-args>"
+    )
+    text = sessions_of(tmp_path, capsys, message(said))
+    assert text.splitlines()[3].endswith("  /plan the login")
+
+
+def test_ids_are_as_short_as_tells_them_apart() -> None:
+    short = short_ids(["0199aaaa-1111", "0199aaaa-1122", "0199bbbb-1", "x"])
+    assert short == {
+        "0199aaaa-1111": "0199aaaa-111",
+        "0199aaaa-1122": "0199aaaa-112",
+        "0199bbbb-1": "0199bbbb",
+        "x": "x",
+    }
+
+
+def test_a_worktree_belongs_to_the_project_it_was_made_from(tmp_path: Path) -> None:
+    assert project_folder("/w/app/.claude/worktrees/fix/src") == "/w/app"
+    assert project_folder("/w/app") == "/w/app"
+    tree = tmp_path / "elsewhere"
+    tree.mkdir()
+    (tree / ".git").write_text("gitdir: /w/app/.git/worktrees/elsewhere\n")
+    assert project_folder(str(tree)) == "/w/app"
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "said"),
+    [(0, "0s"), (59_999, "59s"), (60_000, "1m"), (22_320_000, "6h 12m"), (90_000_000, "1d 1h")],
+)
+def test_durations_have_their_two_largest_units(duration_ms: int, said: str) -> None:
+    assert lasted(duration_ms) == said
