@@ -28,7 +28,7 @@ def repaired(*messages: Message, start: int = 0) -> Repairs:
 def inserted(repairs: Repairs) -> dict[int, list[str]]:
     """Index to what goes before it: call ids, or "cut" for the line that begins a history."""
     return {
-        index: [message.get("call_id", "cut") for message in ours]
+        index: [message.call_id or "cut" for message in ours]
         for index, ours in repairs.inserts.items()
     }
 
@@ -90,8 +90,8 @@ def test_a_result_after_the_start_answers_a_call_before_it() -> None:
 
 def test_a_stand_in_is_an_error_result_in_words() -> None:
     (ours,) = repaired(user("x"), CALL).inserts[2]
-    assert ours["kind"] == "result"
-    assert (ours["tool"], ours["blocks"][0]["text"]) == ("bash", no_result())
+    assert ours.purpose == "no_result"
+    assert (ours.tool, ours.blocks[0]["text"]) == ("bash", no_result())
 
 
 # In a session

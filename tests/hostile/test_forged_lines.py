@@ -180,7 +180,7 @@ def ours(host: Host) -> Iterator[str]:
     words."""
     branch = host.state.branch
     for message in branch.edits.messages:
-        yield from (str(block.get("text") or "") for block in message["blocks"])
+        yield from (str(block.get("text") or "") for block in message.blocks)
     for part, item in zip(branch.conversation.parts, branch.conversation.items, strict=True):
         blocks = [str(b.get("text") or "") for b in part.blocks or () if b.get("type") == "text"]
         if item.kind != "result":

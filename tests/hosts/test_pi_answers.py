@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from foredeck.context.messages.says import Say
 from foredeck.context.state.request import Answer
 from foredeck.hosts.pi.edits import apply_edits, to_messages, to_wire
 from foredeck.hosts.pi.requests import to_model, to_outcome, to_request
@@ -57,8 +58,8 @@ ANSWER = Answer(
     start=1,
     edits=[(1, [{"keep": 0}])],
     inserts={
-        0: [{"kind": "user", "blocks": [{"type": "text", "text": "head"}]}],
-        2: [{"kind": "result", "call_id": "c", "tool": "bash", "blocks": []}],
+        0: [Say("head", [{"type": "text", "text": "head"}])],
+        2: [Say("no_result", [], call_id="c", tool="bash")],
     },
     drops=[3],
 )

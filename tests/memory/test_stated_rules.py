@@ -60,7 +60,7 @@ def head_of(agent: FileAgent) -> str:
     assert agent.engine.opened is not None
     head = agent.engine.opened.session.branch.edits.head
     assert head is not None
-    return str(head["blocks"][0]["text"])
+    return str(head.blocks[0]["text"])
 
 
 def rules_in(head: str) -> list[str]:

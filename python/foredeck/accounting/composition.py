@@ -17,6 +17,7 @@ from foredeck.accounting.shapes import chars_of, is_sent
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import block_chars, value_chars
 from foredeck.context.messages.parts import apply_recipe
+from foredeck.context.messages.says import unpack_says
 from foredeck.context.state.branch_state import SentState
 from foredeck.context.state.call_log import CallLog
 from foredeck.hosts.pi.edits import to_messages
@@ -164,7 +165,7 @@ class _Measuring:
         """Characters of messages of ours. Most stand there unchanged at the next call."""
         known = self._inserts.get(index)
         if known is None or known[0] is not packed:
-            messages = to_messages(unpack(packed, self._blob), (), index)
+            messages = to_messages(unpack_says(packed, self._blob), (), index)
             known = self._inserts[index] = packed, sum(map(chars_of, messages))
         return known[1]
 

@@ -11,6 +11,7 @@ from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import PromptUsage, value_chars
 from foredeck.context.messages.parts import Part
+from foredeck.context.messages.says import unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import CallLog
 from foredeck.hosts.pi.edits import apply_edits, to_messages
@@ -19,7 +20,7 @@ from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
-from foredeck.model.messages import MessageKey, load_message, unpack
+from foredeck.model.messages import MessageKey, load_message
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.store.protocol import Head, Store
 
@@ -226,7 +227,7 @@ class _CallReader:
         known = self._inserted.get(index)
         if known is None or known[0] is not packed:
             # Without the times that they would have: no cache and no model sees these.
-            made = to_messages(unpack(packed, self._store.blob), (), index)
+            made = to_messages(unpack_says(packed, self._store.blob), (), index)
             known = self._inserted[index] = packed, made
         return known[1]
 

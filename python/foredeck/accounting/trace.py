@@ -16,13 +16,14 @@ from foredeck.context.arguments import args_display
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.parts import GONE, SHOWING, Part
+from foredeck.context.messages.says import unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
-from foredeck.model.messages import load_message, unpack
+from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import chain_to
 
@@ -229,7 +230,7 @@ class _Walk:
         if self._in_system(record):
             yield Occurrence(Visibility.IN_VIEW, None, "the system prompt")
         for ours in self._state.inserts.values():
-            blocks = [b for each in unpack(ours, self._store.blob) for b in each.get("blocks", ())]
+            blocks = [b for say in unpack_says(ours, self._store.blob) for b in say.blocks]
             if self._stands_in(texts_of({"content": blocks})):
                 yield Occurrence(Visibility.ANNOUNCED, None, "a message of foredeck's")
         for index in sorted(self._held, reverse=True):

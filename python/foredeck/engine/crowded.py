@@ -29,7 +29,7 @@ def tell_of_rules(opened: OpenedSession) -> None:
     if not isinstance(section, EntriesSection):  # memory stays out of prompts
         return
     with suppress(ForedeckError):
-        said = said_by(head["blocks"][0]["text"], OF_USER).splitlines()
+        said = said_by(head.blocks[0]["text"], OF_USER).splitlines()
         rules = section.rules()
         left_out = sum(line_of(rule) not in said for rule in rules)
         if switches.begins("crowded", holds=left_out > 0):

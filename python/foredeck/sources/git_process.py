@@ -160,8 +160,12 @@ class Git:
     origin: str
     _git_dir: str
 
-    def start(self, *arguments: str, given: bytes = b"") -> RunningGit:
-        """Start a git that reads `given`. Raises `GitUnusable`."""
+    def start(self, *arguments: str, until: float, given: bytes = b"") -> RunningGit:
+        """Start a git that reads `given`. Raises `GitUnusable`, and `GitTimeout` where it is past
+        `until` (by `time.monotonic`) already."""
+        # A quick git would beat the timer in `end`: without this, chance would decide.
+        if time.monotonic() >= until:
+            raise GitTimeout(f"There is no time left for git in {self.folder}.")
         # Before 2.32 git knows nothing of GIT_CONFIG_GLOBAL.
         homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME"), self._git_dir)
         place = {"GIT_DIR": self._git_dir, "GIT_WORK_TREE": self.top, **_NO_USER, **homes}
@@ -173,7 +177,7 @@ class Git:
         self, *arguments: str, until: float, given: bytes = b"", most: int = MOST_BYTES
     ) -> GitAnswer:
         """As `start` and `end`."""
-        return self.start(*arguments, given=given).end(until, most)
+        return self.start(*arguments, until=until, given=given).end(until, most)
 
 
 @contextmanager

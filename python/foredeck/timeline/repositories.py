@@ -231,7 +231,7 @@ def _all_said(git: Git, asked: Iterable[Sequence[str]], until: float) -> list[by
     said = []
     try:
         for arguments in asked:
-            started.append(git.start(*arguments))
+            started.append(git.start(*arguments, until=until))
         while started:
             answer = started.pop(0).end(until)
             if answer.code:

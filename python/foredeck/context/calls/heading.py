@@ -18,7 +18,7 @@ from foredeck.context.head.budget import chars_of
 from foredeck.context.head.composing import compose, said_by
 from foredeck.context.head.section import WithdrawingSection
 from foredeck.context.messages.items import text_block
-from foredeck.context.messages.repairs import Insert
+from foredeck.context.messages.says import Say
 
 WITHDRAWN_LATER = (
     "Memory that you have taken back, or whose ground has moved, still stands before the chat: the "
@@ -52,8 +52,8 @@ def must_withdraw(call: CallInProgress) -> bool:
     return not bound
 
 
-def _is_withdrawn(call: CallInProgress, standing: Insert) -> bool:
-    text = standing["blocks"][0]["text"]
+def _is_withdrawn(call: CallInProgress, standing: Say) -> bool:
+    text = standing.blocks[0]["text"]
     return any(
         isinstance(section, WithdrawingSection)
         and section.is_withdrawn(said_by(text, section.name))
@@ -82,10 +82,9 @@ def _put(call: CallInProgress, tokens: int) -> bool:
     limit = chars_of(tokens, model.window if model else None)
     text = compose(call.sections, limit) if call.sections else ""
     standing = edits.head
-    if text == (standing["blocks"][0]["text"] if standing else ""):
+    if text == (standing.blocks[0]["text"] if standing else ""):
         return False
-    head = {"kind": "user", "blocks": [text_block(text)], "head": tokens}
-    edits.put_head(head if text else None)
+    edits.put_head(Say("head", [text_block(text)], head_tokens=tokens) if text else None)
     return True
 
 

@@ -155,7 +155,7 @@ def _state(branch: Branch) -> dict[str, Any]:
     return {
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger.total.to_record(),
-        **({} if head is None else {"head": head["head"]}),
+        **({} if head is None else {"head": head.head_tokens}),
         **({"seals": "free"} if branch.conversation.seals.free else {}),
     }
 

@@ -10,24 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.says import Say
 from foredeck.context.wording import history_cut, no_result
-
-Insert = dict[str, Any]
-"""A message of ours: `{"kind": "user", "blocks": [...]}` or
-`{"kind": "result", "call_id", "tool", "blocks": [...]}`. `"ends": True`: it has ended a turn, and
-stands for good. `"head": 200`: it stands before the chat, and might have had this many tokens.
-`"until": 40, "object": id`: it is the summary of all before message 40; with
-`"from": 20` it stands in for the messages from 20 on."""
 
 
 @dataclass(slots=True)
 class Repairs:
     """Messages to insert (before the index) and messages to leave out."""
 
-    inserts: dict[int, list[Insert]] = field(default_factory=dict)
+    inserts: dict[int, list[Say]] = field(default_factory=dict)
     drops: set[int] = field(default_factory=set)
 
 
@@ -63,20 +56,15 @@ def _begins(item: Item) -> bool:
     return item.kind in ("user", "context", "assistant") and not item.void
 
 
-def _beginning() -> Insert:
-    return {"kind": "user", "blocks": [text_block(history_cut())]}
+def _beginning() -> Say:
+    return Say("list_start", [text_block(history_cut())])
 
 
 def _close(pending: dict[str, str], index: int, start: int, repairs: Repairs) -> None:
     """Answer the calls that got no result before message `index`."""
     if pending and index >= start:
         repairs.inserts.setdefault(index, []).extend(
-            {
-                "kind": "result",
-                "call_id": call_id,
-                "tool": tool,
-                "blocks": [text_block(no_result())],
-            }
+            Say("no_result", [text_block(no_result())], call_id=call_id, tool=tool)
             for call_id, tool in pending.items()
         )
     pending.clear()

@@ -14,7 +14,7 @@ from foredeck.context import wording
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_free
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.parts import PieceRef
-from foredeck.context.messages.repairs import Insert
+from foredeck.context.messages.says import Say
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.costs import CallCosts
 from foredeck.model.call_values import Decision
@@ -55,6 +55,6 @@ def end_turn(context: RenderContext, decide: Callable[[], Decision]) -> Decision
         conversation.turn_ends = False
     if min(context.changed, default=bound) >= bound:
         return decision
-    ours: Insert = {"kind": "user", "blocks": [text_block(wording.turn_ended())], "ends": True}
-    context.branch.edits.insert(len(conversation), ours)
+    ended = Say("turn_end", [text_block(wording.turn_ended())])
+    context.branch.edits.insert(len(conversation), ended)
     return decision._replace(turn_ended=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.parts import REPLACED, Part, PieceRef
+from foredeck.context.messages.says import MessageSpan, Say
 from foredeck.context.rendering.layout import RenderContext, stand_alone
 from foredeck.context.rewriting.stand_in_lines import stand_in_heading
 from foredeck.context.state.session import Session
@@ -115,8 +115,9 @@ class Replacer:
         # What was found beside it may have taken the handle that its text was made with.
         items = self.context.conversation.items[made.first : made.until]
         text = self._text(made.stand_in, items, made.first)
-        names = {"object": made.stand_in.id}
-        let_stand(self.context, text, (made.first, made.until), made.gone, names)
+        covered = MessageSpan(made.first, made.until)
+        say = Say("observation", [text_block(text)], covered, made.stand_in.id)
+        cover(self.context, say, made.gone)
 
     def _is_due(self, stand_ins: StandIns) -> bool:
         """Whether the chat that nothing stands for takes this many tokens."""
@@ -201,25 +202,18 @@ class Replacer:
                 self.session.see_head(head)
 
 
-def let_stand(
-    context: RenderContext,
-    text: str,
-    stretch: tuple[int, int],
-    gone: Sequence[int],
-    names: Mapping[str, Any],
-) -> None:
-    """Let a text stand for the messages `gone` of a stretch, which leave: where the last of them
-    stood. `names`: what else the message of ours says of itself."""
+def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
+    """Put a text in place of the messages `gone` of the span that it covers: they leave, and it
+    goes where the last of them was."""
     branch, parts = context.branch, context.conversation.parts
     for index in gone:
         branch.release(index)
         part, is_last = parts[index], index == gone[-1]
         about = part.subject, part.version, None, part.text_hash
-        blocks = [text_block(text)] if is_last else []
+        blocks = say.blocks if is_last else []
         context.render(index, Part("observed" if is_last else "dropped", blocks, *about))
     branch.edits.drop(gone)
-    message = {"kind": "user", "blocks": [text_block(text)], **names}
-    branch.edits.replace(*stretch, gone[-1], message)
+    branch.edits.cover(say, gone[-1])
     stand_alone(context, gone)
 
 

@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foredeck.context.cache.rebase import first_free, stays_whole
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, SEALED, Part
+from foredeck.context.messages.says import MessageSpan, Say
 from foredeck.context.messages.wires import Wire
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rendering.view import names_in_view
-from foredeck.context.rewriting.replacing import exchanges, let_stand
+from foredeck.context.rewriting.replacing import cover, exchanges
 from foredeck.context.rewriting.run_lines import NAMED_SHARE, WholeTurn, run_text
 from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS
@@ -106,7 +107,11 @@ def fold_runs(
         )
         held |= names
         if before - len(text) >= context.min_saving_chars:
-            let_stand(context, text, (run.first, run.until), run.messages, {"run": True})
+            cover(
+                context,
+                Say("calls", [text_block(text)], MessageSpan(run.first, run.until)),
+                run.messages,
+            )
             folded.append(run)
     return folded
 

@@ -11,12 +11,13 @@ from foredeck.context.cache.economics import Ledger
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item, tips_of
 from foredeck.context.messages.parts import SHOWING, Part
+from foredeck.context.messages.says import unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
-from foredeck.model.messages import marked, unpack
+from foredeck.model.messages import marked
 from foredeck.store.protocol import Store
 
 
@@ -73,7 +74,9 @@ class Branch:
             state.sets,
             call,
             len(items),
-            ListEdits({i: unpack(m, blob) for i, m in state.inserts.items()}, set(state.drops)),
+            ListEdits(
+                {i: unpack_says(m, blob) for i, m in state.inserts.items()}, set(state.drops)
+            ),
             state.policy_state,
             Ledger(*state.cost),
             depth=state.depth,

@@ -11,6 +11,7 @@ from typing import Any
 
 from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.parts import PieceRef, form_as_host
+from foredeck.context.messages.says import packed_span
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_changes import Delta, PartRow
 from foredeck.model.call_values import BranchCost
@@ -126,13 +127,9 @@ class BranchState(SentState):
     def is_cut(self, length: int) -> bool:
         """Whether something stands for messages of which a list of that length holds only some, or
         none though it stands at the beginning."""
-        stretches = (
-            (ours.get("from", -1), ours["until"])
-            for group in self.inserts.values()
-            for ours in group
-            if "until" in ours
-        )
-        return any(first < length < until for first, until in stretches)
+        # What covers the first messages is cut by a list of no messages as well.
+        spans = (packed_span(ours) for group in self.inserts.values() for ours in group)
+        return any((span.first or -1) < length < span.until for span in spans if span)
 
     def cut(self, length: int) -> None:
         """Forget the messages from `length` on."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from foredeck.context.cache.cached import CacheRule
 from foredeck.context.cache.economics import Prices
 from foredeck.context.messages.items import Block, Item
-from foredeck.context.messages.repairs import Insert
+from foredeck.context.messages.says import Say
 from foredeck.context.messages.wires import Wire, wire_of
 from foredeck.model.call_values import CalledModel
 from foredeck.model.compactions import AskedBy
@@ -138,7 +138,7 @@ class Answer:
     call: int
     start: int
     edits: list[tuple[int, list[Block]]]
-    inserts: dict[int, list[Insert]]
+    inserts: dict[int, list[Say]]
     drops: list[int]
     marker: str = ""
     """Id of the tool call on whose result one more cache marker is to stand; empty for none."""

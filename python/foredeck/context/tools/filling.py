@@ -62,8 +62,7 @@ def _chars_by_kind(session: Session) -> Counter[str]:
     chars: Counter[str] = Counter()
     for index, part in _sent(session):
         chars[_kind(branch.conversation, index, part)] += part.chars
-    for inserts in branch.edits.inserts.values():
-        chars["ours"] += sum(blocks_chars(insert["blocks"]) for insert in inserts)
+    chars["ours"] += sum(blocks_chars(say.blocks) for say in branch.edits.messages)
     return chars
 
 
@@ -101,7 +100,7 @@ def _before_the_chat(session: Session) -> Iterator[str]:
     head = session.branch.edits.head
     if head is not None:
         yield "Before the chat:"
-        for block in head["blocks"]:
+        for block in head.blocks:
             yield from (f"  {line}" for line in str(block.get("text") or "").splitlines())
 
 

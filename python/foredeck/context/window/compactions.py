@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.context import wording
 from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.says import Say
 from foredeck.context.state.session import Session
 from foredeck.context.window.losses import losses_of
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
@@ -139,8 +140,7 @@ def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
     fields = session.compactions[id]
     if fields["written_by"] != "foredeck":
         line = summarised(session.index.by_object[id], fields.get("pinned") or ())
-        ours = {"kind": "user", "blocks": [text_block(line)]}
-        session.branch.edits.insert(1, ours, first=True)
+        session.branch.edits.insert(1, Say("list_start", [text_block(line)]), first=True)
 
 
 def turn_number(session: Session, item: Item) -> int:

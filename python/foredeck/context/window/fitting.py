@@ -11,7 +11,7 @@ from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.parts import Part
-from foredeck.context.messages.repairs import Insert
+from foredeck.context.messages.says import MessageSpan, Say
 from foredeck.context.rendering.layout import NewResult, RenderContext, full_part, reference_part
 from foredeck.context.rewriting.folding import unseal
 from foredeck.context.rewriting.replacing import Replacer
@@ -60,8 +60,8 @@ def fit(
     trim(session, context, budget, held)
     if bound:
         # A word of ours after the newest results ends the turn: its reasoning binds no more.
-        ours: Insert = {"kind": "user", "blocks": [text_block(wording.go_on())], "ends": True}
-        branch.edits.insert(len(branch.conversation), ours)
+        ended = Say("turn_end", [text_block(wording.go_on())])
+        branch.edits.insert(len(branch.conversation), ended)
     # Cutting may have changed the first messages: nothing sealed after them is valid any more.
     if budget.unseals:
         unseal(context, 0)
@@ -132,8 +132,8 @@ def _compact(
         previous=previous or summed_up,
         pinned=sorted(n for n in branch.sets.pins if not conversation.holders.get(n)),
     )
-    block = text_block(made.summary)
-    branch.edits.summarise({"kind": "user", "blocks": [block], "until": until, "object": made.id})
+    summary = [text_block(made.summary)]
+    branch.edits.summarise(Say("summary", summary, MessageSpan(0, until), made.id))
     return made.id
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import apply_recipe
-from foredeck.context.messages.repairs import Insert
+from foredeck.context.messages.says import Say
 from foredeck.context.state.request import Answer
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.protocol import MessageEdits
@@ -30,23 +30,23 @@ def to_wire(answer: Answer, times: Sequence[int]) -> MessageEdits:
     }
 
 
-def to_messages(inserts: Sequence[Insert], times: Sequence[int], index: int) -> list[Message]:
+def to_messages(says: Sequence[Say], times: Sequence[int], index: int) -> list[Message]:
     """The inserted messages before message `index`, in Pi's shape."""
-    return [_message(insert, times, index) for insert in inserts]
+    return [_message(say, times, index) for say in says]
 
 
-def _message(insert: Insert, times: Sequence[int], index: int) -> Message:
+def _message(say: Say, times: Sequence[int], index: int) -> Message:
     timestamp = times[index - 1] if 0 < index <= len(times) else 0
-    if insert["kind"] == "result":
+    if say.purpose == "no_result":
         return {
             "role": "toolResult",
-            "toolCallId": insert["call_id"],
-            "toolName": insert["tool"],
-            "content": insert["blocks"],
+            "toolCallId": say.call_id,
+            "toolName": say.tool,
+            "content": say.blocks,
             "isError": True,
             "timestamp": timestamp,
         }
-    return {"role": "user", "content": insert["blocks"], "timestamp": timestamp}
+    return {"role": "user", "content": say.blocks, "timestamp": timestamp}
 
 
 def apply_edits(

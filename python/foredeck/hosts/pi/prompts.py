@@ -7,6 +7,7 @@ from typing import Any
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import Part
+from foredeck.context.messages.says import unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.tools.version_refs import verify
@@ -75,7 +76,7 @@ def _edits(store: Store, state: BranchState) -> dict[int, list[Block]]:
 def _inserts(store: Store, state: BranchState, messages: list[Message]) -> dict[int, list[Message]]:
     times = [time_of(message) for message in messages]
     return {
-        index: to_messages(unpack(ours, store.blob), times, index)
+        index: to_messages(unpack_says(ours, store.blob), times, index)
         for index, ours in state.inserts.items()
     }
 

@@ -1,0 +1,49 @@
+"""Messages of foredeck's own, as call records keep them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foredeck.context.messages.items import text_block
+from foredeck.context.messages.says import MessageSpan, Say, pack_says, packed_span, unpack_says
+
+TEXT = [text_block("a text")]
+LONG = [text_block("a long text " * 1000)]
+
+#: Each kind, with what a record holds of it beside its blocks.
+STORED: list[tuple[Say, dict[str, Any]]] = [
+    (Say("head", TEXT, head_tokens=200), {"kind": "user", "head": 200}),
+    (Say("layout", TEXT), {"kind": "user", "layout": True}),
+    (Say("list_start", TEXT), {"kind": "user"}),
+    (Say("turn_end", TEXT), {"kind": "user", "ends": True}),
+    (Say("summary", TEXT, MessageSpan(0, 40), "c1"), {"kind": "user", "until": 40, "object": "c1"}),
+    (
+        Say("observation", TEXT, MessageSpan(20, 40), "o1"),
+        {"kind": "user", "from": 20, "until": 40, "object": "o1"},
+    ),
+    (
+        Say("calls", TEXT, MessageSpan(20, 40)),
+        {"kind": "user", "from": 20, "until": 40, "run": True},
+    ),
+    (
+        Say("no_result", TEXT, call_id="t1", tool="bash"),
+        {"kind": "result", "call_id": "t1", "tool": "bash"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("say", "kept"), STORED, ids=lambda each: getattr(each, "purpose", ""))
+def test_a_record_keeps_what_each_is_for(say: Say, kept: dict[str, Any]) -> None:
+    (packed,) = pack_says([say], {})
+    assert packed == kept | {"blocks": TEXT}
+    assert unpack_says([packed], {}.__getitem__) == [say]
+    assert packed_span(packed) == say.covers
+
+
+def test_long_texts_are_kept_apart() -> None:
+    blobs: dict[str, bytes] = {}
+    packed = pack_says([Say("head", LONG, head_tokens=200)], blobs)
+    assert len(blobs) == 1
+    assert unpack_says(packed, blobs.__getitem__)[0].blocks == LONG
