@@ -54,6 +54,9 @@ def test_what_is_said_while_a_task_is_active_belongs_to_it(host: Host) -> None:
     finish(host, "Fixed.")
     ask(host, "Thanks.")
     (id,) = (head.id for head in host.store.query("task"))
+    worked = said(host, "task-query", action="show", id=name).partition("worked on in: ")[2]
+    assert worked == f"chat:{host.session} turn 2"
+    assert "Fix the login." in said(host, "activate", id=worked)
     tagged = tasks_of_turns(host)
     assert tagged[0] is None
     assert id in tagged
@@ -105,6 +108,18 @@ def test_a_message_is_linked_by_its_handle(host: Host, new_host: NewHost, tmp_pa
         linked = said(each, "task-query", action="show", id=name).partition("linked: ")[2]
         assert linked.splitlines() == [f"{host.session}:@3"]
     assert said(other, "activate", id=linked).count("ok") == 50
+
+
+def test_a_task_is_made_from_a_message(host: Host) -> None:
+    ask(host, "Plan.")
+    use(host, "r1", "bash", "ok\n" * 50, command="make")
+    ask(host)
+    with pytest.raises(ToolError, match="@99"):
+        said(host, "task-mutate", action="create", title="Lost", messageId="@99")
+    assert host.store.query("task") == []
+    made = said(host, "task-mutate", action="create", title="Make", messageId="@3").split()[1]
+    shown = said(host, "task-query", action="show", id=made)
+    assert shown.endswith(f"linked: {host.session}:@3")
 
 
 def test_the_model_is_told_once_what_became_of_a_provisional_claim(host: Host) -> None:

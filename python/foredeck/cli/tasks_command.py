@@ -149,9 +149,11 @@ def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False
     description = work.description(task)
     if args.json:
         fields = as_json(work.board, task, work.now_ms())
-        print_json({**fields, "description": description})
+        said = work.said_for(task)
+        print_json({**fields, "description": description, "worked_on_in": said})
     else:
-        print(details(work.board, task, description, work.now_ms(), full=full))
+        said = work.said_for(task)
+        print(details(work.board, task, description, work.now_ms(), said=said, full=full))
 
 
 # Changing

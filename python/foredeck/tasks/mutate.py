@@ -81,7 +81,11 @@ class TaskMutate:
             parent=None if parent is None else work.find(parent).id,
             blocked_by=tuple(work.find(name).id for name in given.texts("dependsOn")),
         )
-        return f"Created {self._line(work.create(new))}"
+        link = self._message(given.needed("messageId", _LINK)) if given.has("messageId") else None
+        task = work.create(new)
+        if link is not None:
+            task = work.link(task.id, link)
+        return f"Created {self._line(task)}"
 
     def _claim(self, given: ToolInput) -> str:
         claimed = self._work.claim(
@@ -127,11 +131,14 @@ class TaskMutate:
     def _link(self, given: ToolInput) -> str:
         task = self._find(given, "id", _LINK)
         named = given.needed("messageId", _LINK)
-        if self._resolve_link is None:
-            raise ToolError("Messages cannot be linked here.")
-        link = self._resolve_link(named)
+        link = self._message(named)
         self._work.link(task.id, link, add=given.flag("add", default=True))
         return f"Linked {one_line(named)} to {self._work.name(task)}."
+
+    def _message(self, named: str) -> TaskLink:
+        if self._resolve_link is None:
+            raise ToolError("Messages cannot be linked here.")
+        return self._resolve_link(named)
 
     def _update(self, given: ToolInput) -> str:
         task = self._find(given, "id", '{"action": "update", "id": "t-k3f9", "priority": 1}')

@@ -56,7 +56,9 @@ class TaskQuery:
         work = self._work
         task = work.find(given.needed("id", '{"action": "show", "id": "t-k3f9"}'))
         full = given.flag("full", default=False)
-        return details(work.board, task, work.description(task), work.now_ms(), full=full)
+        said = work.said_for(task)
+        text = work.description(task)
+        return details(work.board, task, text, work.now_ms(), said=said, full=full)
 
     def _list(self, given: ToolInput) -> str:
         board, now = self._work.board, self._work.now_ms()

@@ -55,10 +55,16 @@ def _few(names: Sequence[str]) -> str:
 
 
 def details(
-    board: Board, task: Task, description: str | None, now_ms: int, *, full: bool = False
+    board: Board,
+    task: Task,
+    description: str | None,
+    now_ms: int,
+    *,
+    said: Sequence[str] = (),
+    full: bool = False,
 ) -> str:
-    """All of a task. After seven days the summary stands in for the description of a closed one,
-    unless it is wanted in full."""
+    """All of a task. `said`: where something was said while it was active. After seven days the
+    summary stands in for the description of a closed one, unless it is wanted in full."""
     kind = "" if task.task_type == "task" else f" {task.task_type}"
     found = [f"{board.names.name(task.id)} P{task.priority}{kind} {task.status}: {task.called}"]
     found += _status_lines(task, now_ms)
@@ -73,6 +79,8 @@ def details(
         found.append(f"description: {len(description)} chars, put away; show with full=true")
     if task.links:
         found.append(f"linked: {', '.join(map(_link_name, task.links))}")
+    if said:
+        found.append(f"worked on in: {', '.join(map(one_line, said))}")
     return "\n".join(found)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from foredeck.errors import NoSuchTask, StoreUnavailable, ToolError
+from foredeck.model.documents import chat_id
+from foredeck.model.places import Slice
 from foredeck.model.tasks import (
     CloseReason,
     Relation,
@@ -16,6 +19,7 @@ from foredeck.model.tasks import (
     TaskType,
 )
 from foredeck.store.clock import now_ms
+from foredeck.store.privacy import is_private
 from foredeck.store.protocol import LocalStore
 from foredeck.tasks.board import Board, cycle
 from foredeck.tasks.claiming import Actor, is_own, refusal
@@ -107,6 +111,21 @@ class TaskWork:
         return None if stored is None else stored.content
 
     # Changes
+
+    def said_for(self, task: Task) -> list[str]:
+        """What was said while a task was active, by names that open it."""
+        versions = self._store.history(task.id)
+        sessions = dict.fromkeys(v.fields["session"] for v in versions if v.fields.get("session"))
+        found: list[str] = []
+        for session in sessions:
+            if is_private(self._store, session):
+                continue
+            turns = self._store.query("turn", {"session": session})
+            numbers = {int(t.fields["user_turn"]) for t in turns if t.fields.get("task") == task.id}
+            for first in sorted(n for n in numbers if n - 1 not in numbers):
+                last = next(n for n in count(first) if n + 1 not in numbers)
+                found.append(f"{chat_id(session)} {Slice('turn', first, last)}")
+        return found
 
     def create(self, new: NewTask) -> Task:
         """Make a task."""
