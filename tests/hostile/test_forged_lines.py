@@ -40,6 +40,7 @@ from foredeck.memory.user_acts import UserActs
 from foredeck.model.quoting import block, name, one_line, quoted, word
 from foredeck.store.protocol import Batch
 from foredeck.timeline import wording as guard_lines
+from foredeck.working.memory import JsonForm, PageRefused
 from foredeck.worklog.done import FinishedWork
 from foredeck.worklog.text import describe
 
@@ -114,6 +115,13 @@ def digested(tool: str, arguments: dict[str, Any], text: str) -> str:
     return digest(tool, arguments, text, held=frozenset(), size=DigestSize())
 
 
+def refused_page(schema: dict[str, Any]) -> str:
+    """What `update_context` answers, where a project has this schema of its page."""
+    with pytest.raises(PageRefused) as refused:
+        JsonForm({**schema, "additionalProperties": False}).check('{"a": 1, "b": 2}')
+    return str(refused.value)
+
+
 ENTRY = {"type": "file", "char_count": 1, "state": "text"}
 FIELDS: dict[str, Callable[[str], str]] = {
     "name": lambda text: f"[foredeck] @9 {name(text)} was deleted on disk.",
@@ -151,6 +159,8 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "changed": lambda text: notice_lines.changed_on_disk(9, text),
     "overwritten": lambda text: notice_lines.overwritten_on_disk(9, text, 3),
     "deleted": lambda text: notice_lines.deleted_on_disk(9, text),
+    "elsewhere": wording.handles_of,
+    "schema": lambda text: refused_page({"properties": {text: {}, "a": {"enum": [text]}}}),
     "moved": lambda text: notice_lines.moved_on_disk(9, 10, text),
 }
 

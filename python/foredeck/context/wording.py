@@ -302,7 +302,8 @@ def images_not_here(count: int) -> str:
 
 def handles_of(session: str) -> str:
     """Stands before a text of another session's, in which handles stand for its own objects."""
-    return f"[foredeck] Said in session {session}: what is @12 there is {session}:@12 here."
+    called = named(session)
+    return f"[foredeck] Said in session {called}: what is @12 there is {called}:@12 here."
 
 
 def images_unknown(ordinal: int, count: int) -> str:

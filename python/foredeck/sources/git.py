@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument, Provenance, identity_hash
+from foredeck.model.quoting import name as quote
 from foredeck.model.sources import GitSource
 from foredeck.sources.classify import decode
 from foredeck.sources.git_process import Git, GitAnswer, GitTimeout, GitUnusable, opened_git
@@ -141,7 +142,7 @@ class Repository:
             "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", f"{path}/"
         )
         more = f" and {len(listed) - NEAR} more" if len(listed) > NEAR else ""
-        return f"{path} is a folder in {commit[:12]}: {', '.join(listed[:NEAR])}{more}."
+        return f"{path} is a folder in {commit[:12]}: {', '.join(map(quote, listed[:NEAR]))}{more}."
 
     def _no_such_path(self, commit: str, name: GitName) -> str:
         """With the nearest paths: those of the same name first."""
@@ -149,7 +150,8 @@ class Repository:
         last = name.path.rpartition("/")[2]
         near = [path for path in paths if path.rpartition("/")[2] == last][:NEAR]
         near = near or difflib.get_close_matches(name.path, paths[:20_000], n=NEAR, cutoff=0.6)
-        hint = f" Nearest: {', '.join(near)}." if near else " Paths start at the repository's root."
+        named = ", ".join(map(quote, near))
+        hint = f" Nearest: {named}." if near else " Paths start at the repository's root."
         return f"There is no {name.path!r} in {name.revision} ({commit[:12]}).{hint}"
 
     def _names(self, *arguments: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Provenance
 from foredeck.model.json_schema import faults
+from foredeck.model.quoting import one_line
 from foredeck.model.working import MemoryScope, WorkingDocument, working_id
 from foredeck.store.protocol import ATTEMPTS, Batch, Store, Token
 from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_of, shown
@@ -65,7 +66,9 @@ class MarkdownForm:
         seen: set[str] = set()
         for part in sections_of(page):
             if part.name and part.name.casefold() in seen:
-                raise PageRefused(f'Two sections are called "{part.name}": make them one.')
+                raise PageRefused(
+                    f'Two sections are called "{one_line(part.name)}": make them one.'
+                )
             seen.add(part.name.casefold())
         return page_of(sections_of(page))
 
@@ -109,7 +112,8 @@ class JsonForm:
         """See `PageForm`."""
         value = self._load(page)
         if found := list(faults(value, self.schema)):
-            raise PageRefused(f"Working memory does not fit its schema: {'; '.join(found[:3])}.")
+            said = one_line("; ".join(found[:3]))
+            raise PageRefused(f"Working memory does not fit its schema: {said}.")
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
     def shown(self, page: str) -> str:
