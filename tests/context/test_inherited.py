@@ -82,6 +82,8 @@ def test_a_field_of_a_chat_is_expanded_with_what_a_fork_inherited(parent: Host) 
     for unknown in ("turns[99]", "toolcall_ids[7]", "toolcalls", "turns[1].tools"):
         with pytest.raises(ToolError, match="has no "):
             found(parent, unknown)
+    with pytest.raises(ToolError, match=r"has no field 'said'.* And it has toolcall_ids, turns"):
+        found(parent, "said")
 
 
 def test_a_fork_holds_the_turns_up_to_where_it_left(parent: Host) -> None:

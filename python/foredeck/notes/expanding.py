@@ -26,6 +26,7 @@ _TURNS = re.compile(
 )
 """A field of a chat: `toolcall_ids`, `turns`, `turns[2]`, `turns[2].toolcall_ids[0]`,
 `turns[2].user`."""
+_FIELDS_OF_CHATS = "toolcall_ids, turns, turns[2], turns[2].toolcall_ids[0], turns[2].user"
 InheritedTurns = Callable[[str], Sequence[Head]]
 """The turns that the chat of a session begins with, where it is a fork, oldest first."""
 _Reached = tuple[Node, int, Edge | None]
@@ -148,7 +149,11 @@ def _in_field(
         calls = _calls_in(store, graph, inherited, field, owner.id)
     if calls is None and not edges:
         document = store.get(owner.id, Document)
-        field_text(document, field, owner.path or owner.id, store.blob, may_be_empty=True)
+        try:
+            field_text(document, field, owner.path or owner.id, store.blob, may_be_empty=True)
+        except ToolError as error:
+            more = f" And it has {_FIELDS_OF_CHATS}." if owner.type == "chat" else ""
+            raise ToolError(f"{error}{more}") from None
     if calls:
         nodes = (graph.node(id) for id in calls)
         found: list[_Reached] = [(node, 0, None) for node in nodes if node is not None]
