@@ -26,7 +26,7 @@ const OPEN_MS = 30_000;
 const CLOSE_MS = 1000;
 
 const SETTING_UP =
-  "foredeck is setting up its engine. This happens once; Pi works as usual meanwhile.";
+  "foredeck is setting up its engine, once, for about half a minute. Pi works as usual meanwhile.";
 /** Without a screen Pi exits after its answer, which also ends the set-up. */
 const SETTING_UP_WITHOUT_SCREEN =
   "setting the engine up; until that is done this is plain Pi (pi -p '/foredeck setup' waits for it)";
@@ -53,6 +53,8 @@ export class Shim {
   private trusted = false;
   private readonly settings: SettingsReader | null;
   private compaction: CompactionSettings | null = null;
+  /** When setting up the engine began; null where it was there. */
+  private settingUpSince: number | null = null;
 
   /**
    * @param project what Pi itself makes of a session's entries; null where it does not say
@@ -187,10 +189,13 @@ export class Shim {
       insist: options.insist,
       verify: options.failedBefore,
       log: (text) => this.log(text),
-      onBuild: () => {
-        options.settingUp();
-        this.host.status("foredeck: setting up");
-        this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
+      onProgress: (text) => {
+        if (this.engine.state !== "setup") {
+          options.settingUp();
+          this.settingUpSince = Date.now();
+          this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
+        }
+        this.host.status(`foredeck: ${text}`);
       },
     });
   }
@@ -206,6 +211,14 @@ export class Shim {
   }
 
   private onConnected(info: EngineInfo): void {
+    if (this.settingUpSince !== null) {
+      const seconds = Math.round((Date.now() - this.settingUpSince) / 1000);
+      this.settingUpSince = null;
+      this.host.notify(
+        "info",
+        `foredeck is ready after ${seconds} s. /foredeck help says what it does.`,
+      );
+    }
     this.host.status(this.isOff() ? "foredeck off" : "foredeck");
     for (const text of info.warnings) this.host.notifyOnce(text, "warning", text);
     this.open();

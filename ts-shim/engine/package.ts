@@ -25,7 +25,7 @@ export async function packageVersion(root: string = PACKAGE_ROOT): Promise<strin
  */
 export async function engineKey(root: string = PACKAGE_ROOT): Promise<string> {
   const hash = createHash("sha256");
-  for (const path of ["pyproject.toml", ...(await pythonSources(root))]) {
+  for (const path of ["pyproject.toml", "requirements.lock", ...(await pythonSources(root))]) {
     hash
       .update(path)
       .update("\0")

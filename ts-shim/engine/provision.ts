@@ -1,18 +1,17 @@
 /**
- * Sets up the Python engine on first use, in `<state>/engines/<version>-<hash>/`.
+ * Sets up the Python engine on first use, in `<state>/engines/<version>-<hash>/`, by
+ * `python/setup_engine.py`: here is only who runs it, and what the user hears of it.
  *
- * It is built in a temporary folder and renamed once it works, so that a half-built engine is never
- * found. A lock file keeps several Pi processes from building at once. A failure is remembered for a
- * day: being offline must not cost a minute at every start.
+ * A failure is remembered for a day: being offline must not cost a minute at every start.
  */
 
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { build, builtCommand, relocate } from "./build.ts";
-import { readFailure, rememberFailure } from "./failure.ts";
-import { withLock } from "./lock.ts";
+import { isRecord } from "../context/messages.ts";
+import { readText } from "../files.ts";
 import { engineKey, PACKAGE_ROOT } from "./package.ts";
 import type { EngineCommand } from "./process.ts";
+import { engineWith, pythonAdvice, runners } from "./python.ts";
 import { run } from "./run.ts";
 import { makePrivate } from "./state-dir.ts";
 
@@ -22,12 +21,12 @@ export interface ProvisionOptions {
   log(text: string): void;
   /** The package to install from. */
   root?: string;
-  /** Build although a failure is remembered: the user asked. */
+  /** Set up although a failure is remembered: the user asked. */
   insist?: boolean;
   /** Check that an engine found still starts: the last one ended before it answered anything. */
   verify?: boolean;
-  /** Called before a build starts. */
-  onBuild?(): void;
+  /** What is being done now, in a few words; not called where the engine is there already. */
+  onProgress?(text: string): void;
 }
 
 /** The engine cannot be set up; the text is for the user. `known`: they have been told before. */
@@ -39,82 +38,98 @@ export class ProvisionError extends Error {
   }
 }
 
-/** Engines of other versions that no Pi has started for this long are removed. */
-const UNUSED_MS = 30 * 24 * 60 * 60_000;
-const BUILDING = ".building-";
-const VERIFY_MS = 20_000;
+const SETUP_MS = 15 * 60_000;
+const REMEMBERED_MS = 24 * 60 * 60_000;
 
 /**
- * The engine for this package's sources, built if it is not there yet.
+ * The engine for this package's sources, set up if it is not there yet.
  * @throws ProvisionError
  */
 export async function provision(options: ProvisionOptions): Promise<EngineCommand> {
   const root = options.root ?? PACKAGE_ROOT;
-  const engines = makePrivate(join(options.stateDir, "engines"));
-  const target = join(engines, await engineKey(root));
-  const ready = await findBuilt(target);
-  if (ready && (!options.verify || (await starts(ready)))) return ready;
+  const target = join(makePrivate(join(options.stateDir, "engines")), await engineKey(root));
+  const ready = await readSetUp(target);
+  if (ready && !options.verify) return engineWith(ready);
   const failure = options.insist ? null : await readFailure(target);
   if (failure) throw new ProvisionError(failure, true);
-  options.onBuild?.();
-  return withLock(`${target}.lock`, options.signal, async () => {
-    const meanwhile = ready ? null : await findBuilt(target);
-    if (meanwhile) return meanwhile;
-    await buildInto(root, engines, target, options);
-    removeUnused(engines, target);
-    const built = await findBuilt(target);
-    if (!built) throw new ProvisionError(`the engine is not where it was built: ${target}`);
-    return built;
-  });
+  const said = await setUp(root, target, options);
+  // An abort says nothing about whether it would have worked.
+  if (options.signal.aborted) throw new ProvisionError("setting up was interrupted");
+  if (typeof said.python === "string") {
+    rmSync(failureOf(target), { force: true });
+    return engineWith(said.python);
+  }
+  const text = typeof said.error === "string" ? said.error : pythonAdvice(said.hasUv === true);
+  rememberFailure(target, text);
+  throw new ProvisionError(text);
 }
 
-/** The engine in a folder, if one was set up there; marks it as used now. */
-async function findBuilt(target: string): Promise<EngineCommand | null> {
-  const command = await builtCommand(target);
-  if (!command) return null;
+/** The last that the set-up says under the first Python that can run it; `hasUv` where none can. */
+async function setUp(
+  root: string,
+  target: string,
+  options: ProvisionOptions,
+): Promise<Record<string, unknown>> {
+  const { signal, log, onProgress } = options;
+  const script = [join(root, "python", "setup_engine.py"), target];
+  if (options.verify) script.push("--check");
+  let hasUv = false;
+  for (const { words, uv } of runners()) {
+    const [file, ...first] = words;
+    let last: Record<string, unknown> = {};
+    const onLine = (line: string) => {
+      const said = parsed(line);
+      if (typeof said.progress === "string") onProgress?.(said.progress);
+      if (said.python !== undefined || said.error !== undefined) last = said;
+    };
+    const args = [...first, "-I", ...script, ...(uv ? ["--uv", uv] : [])];
+    // Not in the user's project, where uv would look for settings.
+    const limits = { timeoutMs: SETUP_MS, signal, cwd: join(target, ".."), onLine };
+    const { code, output } = await run(file, args, limits);
+    if (code !== 0) log(`${words.join(" ")} ended with ${code}: ${output.slice(-4000)}`);
+    if (signal.aborted || Object.keys(last).length > 0) return last;
+    if (uv && code !== null) hasUv = true;
+  }
+  return { hasUv };
+}
+
+function parsed(line: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The interpreter of an engine that was set up, which counts as used now; null where none was. */
+async function readSetUp(target: string): Promise<string | null> {
+  const marker = join(target, "engine.json");
+  const { python } = parsed(await readText(marker).catch(() => ""));
+  if (typeof python !== "string") return null;
   try {
     const now = new Date();
-    utimesSync(target, now, now);
+    utimesSync(marker, now, now);
   } catch {
     // Only its age is lost.
   }
-  return command;
+  return python;
 }
 
-async function starts(command: EngineCommand): Promise<boolean> {
-  const args = [...command.args, "--help"];
-  return (await run(command.file, args, { timeoutMs: VERIFY_MS, env: command.env })).code === 0;
+async function readFailure(target: string): Promise<string | null> {
+  const { time, text } = parsed(await readText(failureOf(target)).catch(() => ""));
+  const age = Date.now() - Number(time);
+  return age >= 0 && age < REMEMBERED_MS && typeof text === "string" ? text : null;
 }
 
-async function buildInto(
-  root: string,
-  engines: string,
-  target: string,
-  options: ProvisionOptions,
-): Promise<void> {
-  const { signal, log } = options;
-  const folder = mkdtempSync(join(engines, BUILDING));
+function rememberFailure(target: string, text: string): void {
   try {
-    await build(root, folder, { signal, log });
-    rmSync(target, { recursive: true, force: true });
-    renameSync(folder, target);
-    await relocate(target, folder);
-    rememberFailure(target, null);
-  } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    // An abort says nothing about whether it would have worked.
-    if (!signal.aborted) rememberFailure(target, text);
-    throw new ProvisionError(text);
-  } finally {
-    // What an aborted installer had started may write for a moment longer.
-    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
+    writeFileSync(failureOf(target), JSON.stringify({ time: Date.now(), text }));
+  } catch {
+    // Then the next start tries again.
   }
 }
 
-function removeUnused(engines: string, current: string): void {
-  for (const name of readdirSync(engines)) {
-    const path = join(engines, name);
-    const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (path !== current && age > UNUSED_MS) rmSync(path, { recursive: true, force: true });
-  }
+function failureOf(target: string): string {
+  return `${target}.failed`;
 }

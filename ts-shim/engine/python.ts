@@ -1,6 +1,6 @@
-/** Python on this machine: which interpreters there are, and what to type where none fits. */
+/** Python on this machine: what runs the engine and its set-up, and what to type where none does. */
 
-import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import type { EngineCommand } from "./process.ts";
 import { type RunOptions, run } from "./run.ts";
@@ -9,10 +9,9 @@ import { type RunOptions, run } from "./run.ts";
  * Runs the engine with an interpreter. `-P` keeps the working directory off the import path: a
  * cloned repository must not be able to put a module of its own in foredeck's place.
  */
-export function engineWith(python: string, env?: Record<string, string>): EngineCommand {
+export function engineWith(python: string): EngineCommand {
   const code = "from foredeck.cli.main import main; raise SystemExit(main())";
-  const command: EngineCommand = { file: python, args: ["-P", "-c", code, "engine"] };
-  return env ? { ...command, env } : command;
+  return { file: python, args: ["-P", "-c", code, "engine"] };
 }
 
 /** Whether an interpreter can import foredeck. */
@@ -24,67 +23,45 @@ export async function hasForedeck(
   return { ok: code === 0, output };
 }
 
-/** An interpreter as it is called: `python3`, or `py -3`. */
-export type Interpreter = [file: string, ...args: string[]];
+/** The words before a Python script, and the uv among them. */
+export interface ScriptRunner {
+  words: [file: string, ...args: string[]];
+  uv?: string;
+}
 
-const CANDIDATES: Interpreter[] = [
-  ["python3"],
-  ["python3.13"],
-  ["python3.12"],
-  ["python3.11"],
-  ["python"],
-];
-const WINDOWS_CANDIDATES: Interpreter[] = [["py", "-3"], ["python"]];
-
-/** What `find` runs in a candidate: its path, if it is new enough. */
-const PROBE = "import sys; sys.version_info >= (3, 11) or sys.exit(1); print(sys.executable)";
-
-/** The path of a Python >= 3.11, or null. */
-export async function findPython(
-  options: RunOptions,
+/**
+ * What may run the set-up here, the best first. uv also fetches a Python where there is none that
+ * fits. Each can be missing, too old, or on Windows a stub that leads to a shop.
+ */
+export function runners(
   platform: NodeJS.Platform = process.platform,
-): Promise<string | null> {
-  for (const [file, ...args] of platform === "win32" ? WINDOWS_CANDIDATES : CANDIDATES) {
-    const { code, output } = await run(file, [...args, "-c", PROBE], options);
-    const path = output.trim();
-    // The Store's python.exe is a stub that opens a shop window.
-    if (code === 0 && path && !path.includes("WindowsApps")) return path;
-  }
-  return null;
+  home: string = homedir(),
+): ScriptRunner[] {
+  const isWindows = platform === "win32";
+  // Where uv's own installer puts it, which Pi's PATH may not have yet.
+  const uvs = ["uv", join(home, ".local", "bin", isWindows ? "uv.exe" : "uv")];
+  const pythons: ScriptRunner["words"][] = isWindows
+    ? [["py", "-3"], ["python"]]
+    : [["python3"], ["python3.14"], ["python3.13"], ["python3.12"], ["python3.11"], ["python"]];
+  const run = ["run", "--quiet", "--no-project", "--python", ">=3.11", "python"];
+  return [
+    ...uvs.map((uv): ScriptRunner => ({ words: [uv, ...run], uv })),
+    ...pythons.map((words) => ({ words })),
+  ];
 }
 
-/** The interpreter of a virtual environment. */
-export function venvPython(folder: string, platform: NodeJS.Platform = process.platform): string {
-  return platform === "win32"
-    ? join(folder, "Scripts", "python.exe")
-    : join(folder, "bin", "python");
+/**
+ * One sentence with the command that brings what is needed to this system.
+ * @param hasUv uv is there, and could not fetch a Python either
+ */
+export function pythonAdvice(hasUv: boolean, platform: NodeJS.Platform = process.platform): string {
+  const need = "foredeck needs Python 3.11 or newer";
+  if (hasUv) return `${need}, and uv could not fetch one: run \`uv python install 3.13\`, ${THEN}.`;
+  const command =
+    platform === "win32"
+      ? "winget install --id=astral-sh.uv -e"
+      : "curl -LsSf https://astral.sh/uv/install.sh | sh";
+  return `${need}, or uv, which brings one: run \`${command}\`, ${THEN}.`;
 }
 
-/** One sentence with the command that brings a fitting Python to this system. */
-export function pythonAdvice(
-  platform: NodeJS.Platform = process.platform,
-  osRelease: string = readOsRelease(),
-): string {
-  const uv = "curl -LsSf https://astral.sh/uv/install.sh | sh";
-  if (platform === "win32") return need("winget install --id Python.Python.3.12");
-  if (platform === "darwin") return need("brew install python@3.12");
-  const like = /^ID(?:_LIKE)?=.*$/gm;
-  const family = (osRelease.match(like) ?? []).join(" ");
-  if (/debian|ubuntu/.test(family)) return need("sudo apt install python3 python3-venv");
-  if (/fedora|rhel/.test(family)) return need("sudo dnf install python3.12");
-  if (/arch/.test(family)) return need("sudo pacman -S python");
-  if (/alpine/.test(family)) return need("sudo apk add python3 py3-pip");
-  return need(uv);
-}
-
-function need(command: string): string {
-  return `foredeck needs Python 3.11 or newer: run \`${command}\`, then type /foredeck setup.`;
-}
-
-function readOsRelease(): string {
-  try {
-    return readFileSync("/etc/os-release", "utf8");
-  } catch {
-    return "";
-  }
-}
+const THEN = "then type /foredeck setup";

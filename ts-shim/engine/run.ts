@@ -1,6 +1,7 @@
 /** Runs a short command to completion, without a shell and without keeping Pi alive. */
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { LineSplitter } from "./lines.ts";
 
 export interface RunResult {
   /** Exit code; null where the command could not be started, was ended or took too long. */
@@ -15,6 +16,8 @@ export interface RunOptions {
   env?: Record<string, string> | undefined;
   /** Working folder; that of Pi by default. */
   cwd?: string;
+  /** Called with each line of its standard output. */
+  onLine?(line: string): void;
 }
 
 const OUTPUT_LIMIT = 64 * 1024;
@@ -33,6 +36,11 @@ export function run(file: string, args: string[], options: RunOptions): Promise<
     const timer = setTimeout(end, options.timeoutMs);
     if (options.signal?.aborted) end();
     options.signal?.addEventListener("abort", end, { once: true });
+    const lines = new LineSplitter(
+      { line: (text) => options.onLine?.(text), oversize: () => {} },
+      OUTPUT_LIMIT,
+    );
+    child.stdout?.on("data", (chunk: Buffer) => lines.push(chunk));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on("data", (chunk: Buffer) => {
         output = (output + chunk.toString("utf8")).slice(-OUTPUT_LIMIT);
@@ -64,9 +72,19 @@ function start(file: string, args: string[], options: RunOptions): ChildProcess 
 function killTree(child: ChildProcess): void {
   if (child.pid === undefined) return;
   try {
-    if (process.platform === "win32") child.kill();
+    const { file, args } = treeKiller(child.pid);
+    if (file) spawn(file, args, { stdio: "ignore", windowsHide: true }).on("error", () => {});
     else process.kill(-child.pid, "SIGKILL");
   } catch {
     // It has ended by itself.
   }
+}
+
+/** The program that ends a process and all that it has started, where the system has no groups. */
+export function treeKiller(
+  pid: number,
+  platform: NodeJS.Platform = process.platform,
+): { file?: string; args: string[] } {
+  if (platform !== "win32") return { args: [] };
+  return { file: "taskkill", args: ["/pid", String(pid), "/t", "/f"] };
 }

@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
-import { readFailure, rememberFailure } from "../engine/failure.ts";
 import { locateInstalled, parseCommand } from "../engine/locate.ts";
-import { withLock } from "../engine/lock.ts";
-import { engineKey } from "../engine/package.ts";
+import { engineKey, PACKAGE_ROOT } from "../engine/package.ts";
 import { ProvisionError, provision } from "../engine/provision.ts";
-import { findPython, hasForedeck, pythonAdvice } from "../engine/python.ts";
-import { run } from "../engine/run.ts";
+import { hasForedeck, pythonAdvice, runners } from "../engine/python.ts";
+import { run, treeKiller } from "../engine/run.ts";
 import { stateDir } from "../engine/state-dir.ts";
 import { removeFolder } from "./support/processes.ts";
 
+const { HOME = "" } = process.env;
 const PATH = process.env.PATH ?? "";
 let folder: string;
 // Nothing in the code under test keeps a process alive.
@@ -24,20 +23,24 @@ beforeEach(() => {
 });
 afterEach(async () => {
   process.env.PATH = PATH;
+  process.env.HOME = HOME;
   await removeFolder(folder);
 });
 
-/** A package like this one whose wheel can be built without a network. */
+/** A package like this one that needs nothing: its set-up fetches nothing. */
 function samplePackage(): string {
   const root = join(folder, "package");
   mkdirSync(join(root, "python", "foredeck", "cli"), { recursive: true });
+  mkdirSync(join(root, "wheels"));
+  cpSync(join(PACKAGE_ROOT, "python", "setup_engine.py"), join(root, "python", "setup_engine.py"));
   writeFileSync(join(root, "package.json"), '{"version": "1.2.3"}');
+  writeFileSync(join(root, "requirements.lock"), "");
   writeFileSync(
     join(root, "pyproject.toml"),
-    '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n' +
-      '[project]\nname = "foredeck"\nversion = "1.2.3"\n',
+    '[project]\nname = "foredeck"\nversion = "1.2.3"\nrequires-python = ">=3.11"\n' +
+      '[project.scripts]\nforedeck = "foredeck.cli.main:main"\n' +
+      '[tool.hatch.build.targets.wheel]\npackages = ["python/foredeck"]\n',
   );
-  writeFileSync(join(root, "backend.py"), BACKEND);
   for (const path of ["__init__.py", "cli/__init__.py"]) {
     writeFileSync(join(root, "python", "foredeck", path), "");
   }
@@ -46,62 +49,53 @@ function samplePackage(): string {
   return root;
 }
 
-const BACKEND = `
-import os, zipfile
-
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    name, info = "foredeck-1.2.3-py3-none-any.whl", "foredeck-1.2.3.dist-info/"
-    with zipfile.ZipFile(os.path.join(wheel_directory, name), "w") as wheel:
-        for top, _, files in os.walk("python/foredeck"):
-            for file in files:
-                path = os.path.join(top, file)
-                wheel.write(path, os.path.relpath(path, "python"))
-        wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: foredeck\\nVersion: 1.2.3\\n")
-        wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr(info + "entry_points.txt", "[console_scripts]\\nforedeck = foredeck.cli.main:main\\n")
-        wheel.writestr(info + "RECORD", "")
-    return name
-`;
-
 function options(root: string) {
   const logged: string[] = [];
-  const builds: number[] = [];
+  const progress: string[] = [];
   return {
     logged,
-    builds,
+    progress,
     root,
     stateDir: join(folder, "state"),
     signal: new AbortController().signal,
     log: (text: string) => void logged.push(text),
-    onBuild: () => void builds.push(1),
+    onProgress: (text: string) => void progress.push(text),
   };
 }
 
-const python = await findPython({ timeoutMs: 100_000 });
+const python = ["python3", "python3.13", "python3.12", "python3.11"].find((name) => {
+  try {
+    const code = "import sys, ensurepip; sys.exit(sys.version_info < (3, 11))";
+    execFileSync(name, ["-c", code], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+});
 const needsPython = { skip: python ? false : "no Python >= 3.11 on this machine" };
 
 test(
-  "builds in place of what no longer starts, and finds it from then on",
+  "sets the engine up, finds it from then on, and again where it no longer starts",
   needsPython,
   async () => {
     const how = options(samplePackage());
-    const engines = join(how.stateDir, "engines");
-    const stale = join(engines, await engineKey(how.root), "venv");
-    execFileSync(python as string, ["-m", "venv", "--without-pip", stale]);
-    const command = await provision({ ...how, verify: true });
+    const command = await provision(how);
     const { code, output } = await run(command.file, [...command.args, "x"], {
       timeoutMs: 100_000,
-      env: command.env,
     });
     assert.deepEqual([code, output.trim()], [0, "engine engine x"]);
-    if (process.platform !== "win32") {
-      const typed = join(engines, await engineKey(how.root), "venv", "bin", "foredeck");
-      assert.match(execFileSync(typed, ["x"], { encoding: "utf8" }), / x\n$/);
-    }
-    assert.deepEqual(readdirSync(engines), [await engineKey(how.root)]);
+    assert.ok(how.progress.includes("starting it for the first time"), how.progress.join());
+    how.progress.length = 0;
     assert.deepEqual(await provision(how), command);
     assert.deepEqual(await provision({ ...how, verify: true }), command);
-    assert.equal(how.builds.length, 1);
+    assert.deepEqual(how.progress, [], "a second set-up");
+    await removeFolder(join(command.file, "..", "..", "lib"));
+    assert.deepEqual(await provision({ ...how, verify: true }), command);
+    assert.notDeepEqual(how.progress, []);
+    if (process.platform !== "win32") {
+      const typed = join(how.stateDir, "bin", "foredeck");
+      assert.equal(execFileSync(typed, ["x"], { encoding: "utf8" }), "engine x\n");
+    }
   },
 );
 
@@ -118,37 +112,46 @@ test("a module in the working folder cannot take foredeck's place", needsPython,
 
 test("without Python the user gets a command to type; the failure is remembered unless they insist", async () => {
   process.env.PATH = join(folder, "empty");
+  process.env.HOME = folder;
   const how = options(samplePackage());
   await assert.rejects(provision(how), (error: unknown) => {
     assert.ok(error instanceof ProvisionError && !error.known);
-    return error.message.includes("/foredeck setup");
+    return error.message === pythonAdvice(false);
   });
   await assert.rejects(provision(how), (error) => error instanceof ProvisionError && error.known);
-  assert.equal(how.builds.length, 1);
-  await assert.rejects(provision({ ...how, insist: true }));
-  assert.equal(how.builds.length, 2);
-  const left = readdirSync(join(how.stateDir, "engines"));
-  assert.deepEqual(left, [`${await engineKey(how.root)}.failed`]);
+  await assert.rejects(provision({ ...how, insist: true }), (error) => {
+    return error instanceof ProvisionError && !error.known;
+  });
+  const marker = join(how.stateDir, "engines", `${await engineKey(how.root)}.failed`);
+  const { text } = JSON.parse(readFileSync(marker, "utf8"));
+  writeFileSync(marker, JSON.stringify({ time: Date.now() - 25 * 3_600_000, text }));
+  await assert.rejects(provision(how), (error) => error instanceof ProvisionError && !error.known);
 });
 
-test("a failed install says why and leaves no half-built engine", needsPython, async () => {
+test("what fails is said and logged", needsPython, async () => {
   const root = samplePackage();
-  writeFileSync(join(root, "backend.py"), "raise RuntimeError('no such thing')");
+  writeFileSync(join(root, "requirements.lock"), `missing==1.0 --hash=sha256:${"0".repeat(64)}\n`);
   const how = options(root);
-  await assert.rejects(provision(how), /could not be installed/);
-  assert.match(how.logged.join("\n"), /no such thing/);
-  assert.deepEqual(readdirSync(join(how.stateDir, "engines")), [`${await engineKey(root)}.failed`]);
+  await assert.rejects(provision(how), /its packages cannot be fetched.*\/foredeck setup/);
+  assert.match(how.logged.join("\n"), /missing==1\.0/);
 });
 
 test(
-  "an aborted build leaves nothing behind and does not count as a failure",
+  "an aborted set-up leaves no engine, and does not count as a failure",
   needsPython,
   async () => {
     const how = options(samplePackage());
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 300);
-    await assert.rejects(provision({ ...how, signal: controller.signal }));
-    assert.deepEqual(readdirSync(join(how.stateDir, "engines")), []);
+    const onProgress = () => controller.abort();
+    await assert.rejects(
+      provision({ ...how, onProgress, signal: controller.signal }),
+      /interrupted/,
+    );
+    const target = join(how.stateDir, "engines", await engineKey(how.root));
+    assert.deepEqual(
+      [existsSync(join(target, "engine.json")), existsSync(`${target}.failed`)],
+      [false, false],
+    );
   },
 );
 
@@ -165,42 +168,6 @@ test("the engine's key changes with its sources and nothing else", async () => {
   assert.equal(await engineKey(copy), key);
   writeFileSync(join(root, "python", "foredeck", "new.py"), "");
   assert.notEqual(await engineKey(root), key);
-});
-
-test("one process holds a lock at a time, and a dead one holds none", async () => {
-  const path = join(folder, "lock");
-  const { signal } = new AbortController();
-  const order: string[] = [];
-  const work = (name: string) => async () => {
-    order.push(`${name} in`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    order.push(`${name} out`);
-  };
-  await Promise.all([withLock(path, signal, work("a")), withLock(path, signal, work("b"))]);
-  assert.deepEqual(order, ["a in", "a out", "b in", "b out"]);
-  const dead = execFileSync(process.execPath, ["-p", "process.pid"]).toString().trim();
-  writeFileSync(path, dead);
-  assert.equal(await withLock(path, signal, async () => "taken"), "taken");
-  assert.ok(!existsSync(path));
-});
-
-test("waiting for a lock can be given up", async () => {
-  const path = join(folder, "lock");
-  writeFileSync(path, String(process.pid));
-  const controller = new AbortController();
-  setTimeout(() => controller.abort(), 50);
-  await assert.rejects(withLock(path, controller.signal, async () => 1));
-});
-
-test("failures are remembered for a day", async () => {
-  const target = join(folder, "1.0");
-  assert.equal(await readFailure(target), null);
-  rememberFailure(target, "offline");
-  assert.equal(await readFailure(target), "offline");
-  assert.equal(await readFailure(target, Date.now() + 25 * 3_600_000), null);
-  assert.equal(await readFailure(target, Date.now() - 3_600_000), null, "the clock went back");
-  rememberFailure(target, null);
-  assert.equal(await readFailure(target), null);
 });
 
 test("the engine is looked for in the documented order", async () => {
@@ -233,12 +200,28 @@ test("FOREDECK_ENGINE is a command line or a JSON array", () => {
   for (const bad of ["[", "[1]", "[]", " "]) assert.throws(() => parseCommand(bad), bad);
 });
 
-test("the advice names this system's own installer", () => {
-  assert.match(pythonAdvice("linux", 'ID=ubuntu\nID_LIKE="debian"'), /sudo apt install python3/);
-  assert.match(pythonAdvice("linux", "ID=fedora"), /sudo dnf install/);
-  assert.match(pythonAdvice("linux", "ID=nixos"), /astral\.sh\/uv/);
-  assert.match(pythonAdvice("darwin"), /brew install/);
-  assert.match(pythonAdvice("win32"), /winget install/);
+test("what each system runs, and what it is told where nothing runs", () => {
+  const words = (platform: NodeJS.Platform) =>
+    runners(platform, "/h").map(({ words: [file, first] }) => [file, first]);
+  assert.deepEqual(words("win32"), [
+    ["uv", "run"],
+    [join("/h", ".local", "bin", "uv.exe"), "run"],
+    ["py", "-3"],
+    ["python", undefined],
+  ]);
+  assert.deepEqual(words("darwin").slice(0, 3), [
+    ["uv", "run"],
+    [join("/h", ".local", "bin", "uv"), "run"],
+    ["python3", undefined],
+  ]);
+  assert.match(pythonAdvice(false, "linux"), /run `curl .*astral.*`, then type \/foredeck setup/);
+  assert.match(pythonAdvice(false, "win32"), /run `winget install [^`]*uv[^`]*`/);
+  assert.match(pythonAdvice(true, "darwin"), /run `uv python install/);
+});
+
+test("what a set-up has started ends with it, also where there are no process groups", () => {
+  assert.deepEqual(treeKiller(7, "win32"), { file: "taskkill", args: ["/pid", "7", "/t", "/f"] });
+  assert.deepEqual(treeKiller(7, "darwin"), { args: [] });
 });
 
 test("the state folder is the platform's own, unless it is named", () => {

@@ -56,7 +56,6 @@ def _run(args: Namespace) -> int:
 
 def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
     # By name: the pages import this package.
-    import_module("foredeck.ui.command").check_packages("`foredeck report --html`")
     page: str = import_module("foredeck.ui.snapshot").snapshot(
         store,
         report,

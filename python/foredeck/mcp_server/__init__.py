@@ -1,1 +1,1 @@
-"""foredeck for any client of the Model Context Protocol. Needs the extra `foredeck[mcp]`."""
+"""foredeck for any client of the Model Context Protocol."""

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from importlib.util import find_spec
 from pathlib import Path
 
 from foredeck.cli.common import add_config_flags, add_project_flags, resolve_config
 from foredeck.cli.registry import Command
-from foredeck.errors import ForedeckError
-
-
-class MissingSdk(ForedeckError):
-    """The protocol's SDK is not installed."""
 
 
 def _run(args: Namespace) -> int:
-    if find_spec("mcp") is None:
-        raise MissingSdk(
-            "`foredeck mcp` needs the package mcp: pip install 'foredeck[mcp]' in the Python that "
-            "runs foredeck."
-        )
     from foredeck.mcp_server.server import make_server
 
     config = resolve_config(args).config

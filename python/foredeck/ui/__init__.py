@@ -1,1 +1,1 @@
-"""The inspector: pages on loopback that show what is stored. Needs the extra `foredeck[ui]`."""
+"""The inspector: pages on loopback that show what is stored."""

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from importlib.util import find_spec
 
 from foredeck.cli.common import add_config_flags, resolve_config
 from foredeck.cli.person import check_person
 from foredeck.cli.registry import Command
-from foredeck.errors import ForedeckError
 
 PORT = 8477
-_NEEDED = ("starlette", "jinja2", "uvicorn")
-
-
-class MissingExtra(ForedeckError):
-    """The packages that the pages need are not installed."""
-
-
-def check_packages(what: str) -> None:
-    """Raises `MissingExtra` where a package that the pages need is not there."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise MissingExtra(
-            f"{what} needs {', '.join(missing)}: pip install 'foredeck[ui]' in the Python "
-            "that runs foredeck."
-        )
 
 
 def _run(args: Namespace) -> int:
-    check_packages("`foredeck ui`")
     config = resolve_config(args).config
     if args.edit:
         check_person(config.home, "Changing memory")

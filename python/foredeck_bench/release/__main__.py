@@ -18,6 +18,7 @@ from foredeck_bench.release.building import (
     hashes,
     head_of,
 )
+from foredeck_bench.release.bundling import bundle, write_lock
 from foredeck_bench.release.materials import (
     licence_page,
     not_described,
@@ -33,9 +34,18 @@ def main(argv: list[str] | None = None) -> int:
     """Build into the folder that the command line names; gives the exit code."""
     parser = argparse.ArgumentParser(prog="scripts/release", description=__doc__)
     parser.add_argument("--out", metavar="DIR", type=Path, default=ROOT / "dist")
+    parser.add_argument("--bundle", metavar="PLATFORM", nargs="*")
+    parser.add_argument("--lock", action="store_true")
     args = parser.parse_args(argv)
+    out = args.out.absolute()
     try:
-        return release(args.out.absolute())
+        if args.lock:
+            write_lock(ROOT)
+            return 0
+        status = release(out)
+        if args.bundle is not None:
+            print(bundle(out, args.bundle))
+        return status
     except (BuildFailed, VersionsDiffer) as error:
         print(f"release: {error}", file=sys.stderr)
         return 1

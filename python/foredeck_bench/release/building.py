@@ -30,14 +30,14 @@ class Commit:
 
 def head_of(root: Path) -> Commit:
     """The commit that is checked out. Raises `BuildFailed`."""
-    text = _run(["git", "log", "-1", "--format=%H %ct"], root, {}).decode()
+    text = run(["git", "log", "-1", "--format=%H %ct"], root, {}).decode()
     hash, seconds = text.split()
     return Commit(hash, int(seconds))
 
 
 def export(root: Path, commit: Commit, target: Path) -> None:
     """The files of the commit alone: what else lies about in the checkout is not released."""
-    packed = _run(["git", "archive", "--format=tar", commit.hash], root, {})
+    packed = run(["git", "archive", "--format=tar", commit.hash], root, {})
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         tar.extractall(target, filter="data")
 
@@ -49,9 +49,9 @@ def build(tree: Path, commit: Commit, out: Path) -> list[Path]:
     """
     out.mkdir(parents=True, exist_ok=True)
     variables = {"SOURCE_DATE_EPOCH": str(commit.seconds), "PYTHONHASHSEED": "0"}
-    _run([sys.executable, "-m", "hatchling", "build", "-d", str(out)], tree, variables)
+    run([sys.executable, "-m", "hatchling", "build", "-d", str(out)], tree, variables)
     pack = ["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", str(out)]
-    _run(pack, tree, variables)
+    run(pack, tree, variables)
     return sorted(path for path in out.iterdir() if path.suffix in (".whl", ".gz", ".tgz"))
 
 
@@ -79,7 +79,8 @@ def build_elsewhere(root: Path, commit: Commit) -> dict[str, str]:
                 os.environ[name] = value
 
 
-def _run(words: list[str], folder: Path, variables: dict[str, str]) -> bytes:
+def run(words: list[str], folder: Path, variables: dict[str, str]) -> bytes:
+    """What a program prints. Raises `BuildFailed`."""
     done = subprocess.run(
         words, cwd=folder, env={**os.environ, **variables}, capture_output=True, check=False
     )
