@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping
 
 import pytest
@@ -110,3 +111,30 @@ def test_a_session_with_several_hits_comes_before_one_with_a_better_one() -> Non
         2: [20, 10],
         1: [1],
     }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_left_out_of_the_highest_scores_could_score_no_more(seed: int) -> None:
+    chance = random.Random(seed)
+    words = [
+        FoundWord(
+            text, {chance.randrange(90): chance.choice((0.5, 1.0, 2.0)) for _ in range(25)}, n
+        )
+        for n, text in enumerate(("fox", "owl", "elk"), 1)
+    ]
+    scores = own_scores(words)
+    every = {id: bound for bound, id in highest_scores(words, scores, 1_000)}
+    for id, bound in every.items():
+        shares = {id: 1.0, id + 1: NEAR[0], id - 1: NEAR[0], id + 2: NEAR[1], id - 2: NEAR[1]}
+        exact = 0.0
+        for word in words:
+            near = [share * word.strengths.get(other, 0) for other, share in shares.items()]
+            exact += word.rarity * max(near)
+        assert bound == pytest.approx(exact)
+    best = highest_scores(words, scores, 10)
+    assert best == sorted(best, reverse=True)
+    assert len(best) > 10
+    given = {id for _, id in best}
+    left_out = [bound for id, bound in every.items() if id not in given and id in scores]
+    assert left_out
+    assert max(left_out) < best[-1][0]

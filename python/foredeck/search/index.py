@@ -134,7 +134,7 @@ class SearchIndex:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._names: dict[int, str] = {}
+        self._kinds: dict[tuple[int, ...], str] = {}
 
     def find(self, term: Term, extent: Extent, filters: Filters) -> FoundWord:
         """How strongly each entry that a filter lets pass is about a term."""
@@ -216,22 +216,20 @@ class SearchIndex:
             return Extent(1, 0, 0)
         return Extent(first, last, last - first + 1 if count == _FEW else count)
 
-    def _kind(self, type: int, role: int, newest: int) -> str:
-        name = self._shared_name(type)
-        if name in VERSIONED and not newest:
-            return "older"
-        return (
-            name
-            if name in (*VERSIONED, "compaction", "observation")
-            else self._shared_name(role).lower()
-        )
+    def _kind(self, *key: int) -> str:
+        if key not in self._kinds:
+            type, role, newest = key
+            name = self._shared_name(type)
+            if name not in (*VERSIONED, "compaction", "observation"):
+                name = self._shared_name(role).lower()
+            elif name in VERSIONED and not newest:
+                name = "older"
+            self._kinds[key] = name
+        return self._kinds[key]
 
     def _shared_name(self, id: int) -> str:
-        if id not in self._names:
-            self._names[id] = self._db.execute(
-                "SELECT text FROM name WHERE id = ?", (id,)
-            ).fetchone()[0]
-        return self._names[id]
+        (name,) = self._db.execute("SELECT text FROM name WHERE id = ?", (id,)).fetchone()
+        return str(name)
 
     def holds(self, term: Term) -> bool:
         """Whether an entry holds a term."""

@@ -20,10 +20,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from heapq import nlargest
 from itertools import accumulate
+from typing import NamedTuple
 
 from foredeck.search.words import Period
 from foredeck.store.clock import DAY_MS
@@ -70,10 +71,9 @@ class FoundWord:
     rarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An entry that may be a hit. `kind` is a key of `WEIGHTS` or anything else; `session` is None
-    for what is no session's own."""
+    for what is no session's own. A tuple, since a search makes thousands, and these take time."""
 
     id: int
     kind: str
@@ -81,8 +81,7 @@ class Candidate:
     time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """An entry with its score and how that came about. `words`: those that it holds, `near`: those
     that only stand near it, `dated`: what the periods add, `held_back`: a factor
     below 1 where it comes after texts that hold more."""
@@ -126,14 +125,14 @@ def rank(
     words: Sequence[FoundWord],
     scores: Mapping[int, float],
     periods: Sequence[Period],
-    describe: Callable[[Collection[int]], Mapping[int, Candidate]],
+    describe: Callable[[Set[int]], Mapping[int, Candidate]],
     bounds: Sequence[tuple[float, int]],
     most: int,
 ) -> Ranking:
     """The best of the `most` texts that can score best by their words.
 
     `scores`: `own_scores` of the words; `bounds`: their `highest_scores`. `describe` gives those of
-    some entries that may be hits.
+    some entries that may be hits; it may give more.
     """
     best = [id for _, id in bounds[:most]]
     near = {id + place for id in best for place in _SHARES if id + place in scores}
@@ -176,7 +175,7 @@ def _behind_complete(ranked: Sequence[Ranked], words: int) -> list[Ranked]:
         score = min(one.score, least[above - 1]) if above else one.score
         if one.words:
             if score < one.score:
-                one = replace(one, score=score, held_back=score / one.score)
+                one = one._replace(score=score, held_back=score / one.score)
             behind.append((-score, above, one))
     behind.sort(
         key=lambda pair: (pair[0], pair[1] > 0, -pair[2].score / pair[2].held_back, -pair[2].id)
@@ -213,31 +212,47 @@ def highest_scores(
 ) -> list[tuple[float, int]]:
     """The most that each entry can score by its words, and the entry, in order: as if all that is
     near were of the same session. Of entries that hold none only those near the `most` best are
-    considered."""
-    lending = sorted(scores, key=scores.__getitem__, reverse=True)[:most]
-    bounds = dict.fromkeys((id + place for id in lending for place in _SHARES), 0.0) | scores
+    considered. Gives the `most` that can score highest and the next one, and all that equal it."""
+    # A search spends a third of its time here.
+    least = _least_of_best(scores.values(), most)
+    lending = [id for id, score in scores.items() if score >= least]
+    bounds: dict[int, float] = {}
+    for place in _SHARES:
+        bounds.update(dict.fromkeys([id + place for id in lending], 0.0))
+    bounds.update(scores)
     for word in words:
-        own = word.strengths.get
+        own = word.strengths
         lent: dict[int, float] = {}
         for place, share in _SHARES.items():
-            for id, strength in word.strengths.items():
+            for id, strength in own.items():
                 other = id + place
-                if other in bounds and share * strength > lent.get(other, own(other, 0.0)):
-                    lent[other] = share * strength
+                if other in bounds:
+                    offered = share * strength
+                    if offered > own.get(other, 0.0) and offered > lent.get(other, 0.0):
+                        lent[other] = offered
         for id, strength in lent.items():
-            bounds[id] += word.rarity * (strength - own(id, 0.0))
-    return sorted(((bound, id) for id, bound in bounds.items()), reverse=True)
+            bounds[id] += word.rarity * (strength - own.get(id, 0.0))
+    least = _least_of_best(bounds.values(), most + 1)
+    best = [(bound, id) for id, bound in bounds.items() if bound >= least]
+    return sorted(best, reverse=True)
+
+
+def _least_of_best(figures: Collection[float], most: int) -> float:
+    """The least of the `most` highest: to sort figures is much faster than to sort pairs."""
+    return sorted(figures, reverse=True)[most - 1] if len(figures) >= most else -math.inf
 
 
 def _lenders(
     candidate: Candidate, known: Mapping[int, Candidate], near: Collection[int]
 ) -> list[tuple[int, float]]:
     """The texts near a candidate that hold a word and are of its session, with their shares."""
-    ids = ((candidate.id + place, share) for place, share in _SHARES.items())
+    session = candidate.session
+    if session is None:
+        return []
     return [
         (id, share)
-        for id, share in ids
-        if id in near and id in known and known[id].session == candidate.session is not None
+        for place, share in _SHARES.items()
+        if (id := candidate.id + place) in near and id in known and known[id].session == session
     ]
 
 
@@ -250,7 +265,8 @@ def _evidence(
         strength = word.strengths.get
         best = own = strength(candidate.id, 0.0)
         for id, share in lenders:
-            best = max(best, share * strength(id, 0.0))
+            if (offered := share * strength(id, 0.0)) > best:
+                best = offered
         if own:
             held.append(word.text)
         elif best:

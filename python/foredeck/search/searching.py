@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from os.path import normpath
 from pathlib import PurePath
 
@@ -19,7 +18,7 @@ from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage, passage
 from foredeck.search.planning import SearchPlan, plan_query
 from foredeck.search.query import Term, is_name, parse_query
-from foredeck.search.ranking import Ranked, by_session, highest_scores, own_scores, rank
+from foredeck.search.ranking import Candidate, Ranked, by_session, highest_scores, own_scores, rank
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import VERSIONED, SearchedText, said_by, texts_of
 from foredeck.search.tokens import WORD
@@ -192,8 +191,13 @@ def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int
         words = [index.find(term, plan.extent, filters) for term in plan.terms]
         scores = own_scores(words)
         bounds = highest_scores(words, scores, MOST_RANKED)
+        known: dict[int, Candidate] = {}
+
+        def describe(ids: Set[int], known: dict[int, Candidate] = known) -> dict[int, Candidate]:
+            known |= index.candidates(ids - known.keys(), filters)
+            return known
+
         for most in (max(RANKED, enough), max(MORE_RANKED, enough), MOST_RANKED):
-            describe = partial(index.candidates, filters=filters)
             found = rank(words, scores, periods, describe, bounds, most)
             if found.is_certain(enough):
                 break
