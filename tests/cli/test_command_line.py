@@ -15,7 +15,7 @@ import pytest
 
 from foredeck import __version__, errors
 from foredeck.cli.main import EXIT_CODES, build_parser, main
-from foredeck.cli.registry import COMMANDS, load
+from foredeck.cli.registry import COMMANDS, GROUPS, RENAMED, load
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
 
@@ -30,10 +30,26 @@ def subclasses(kind: type[errors.ForedeckError]) -> set[type[errors.ForedeckErro
 def test_help_lists_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
-    for name in COMMANDS:
-        assert re.search(rf"\n    {name}\s", text)
+    for group in GROUPS.values():
+        for name, summary in group.items():
+            assert re.search(rf"\n  {name} +{re.escape(summary)}\n", text)
+    assert max(map(len, text.splitlines())) <= 100
     for code, meaning in EXIT_CODES.items():
         assert f"  {code:<4} {meaning}" in text
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_an_old_name_does_what_the_new_one_does_and_says_so(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RENAMED[name], "--help"]) == 0
+    new = capsys.readouterr()
+    assert main([name, "--help"]) == 0
+    old = capsys.readouterr()
+    assert (old.out, new.err) == (new.out, "")
+    now = " ".join(RENAMED[name])
+    assert old.err.startswith(f"foredeck: `foredeck {name}` is now `foredeck {now}`;")
+    assert name not in COMMANDS
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,4 +177,5 @@ def test_a_terminal_that_lacks_a_character_does_not_end_the_command(tmp_path: Pa
 
 
 def test_the_parser_knows_all_commands_whichever_is_chosen() -> None:
-    assert all(name in build_parser().format_help() for name in COMMANDS)
+    text = " ".join(build_parser().format_help().split())
+    assert all(name.removeprefix("bench ") in text for name in COMMANDS)

@@ -212,9 +212,11 @@ def test_a_version_goes_by_a_time(
         ("1 hour ago", texts[2]),
     ):
         assert cat_bytes(home, "days.txt", "--at", at) == text.encode()
-    lines = run(capsys, home, "diff", "days.txt", "--at", "2025-03-03").splitlines()
+    lines = run(capsys, home, "history", "--diff", "days.txt", "--at", "2025-03-03").splitlines()
     assert lines[3:] == ["-monday", "+wednesday", " "]
-    lines = run(capsys, home, "diff", "days.txt", "2025-03-03", "2025-03-04").splitlines()
+    lines = run(
+        capsys, home, "history", "--diff", "days.txt", "2025-03-03", "2025-03-04"
+    ).splitlines()
     assert lines[3:] == ["-monday", "+tuesday", " "]
     listed = history(capsys, home, "days.txt", "--at", "2025-03-04")["versions"]
     assert [version["version"] for version in listed] == [1, 2]
@@ -227,7 +229,9 @@ def test_a_version_goes_by_a_hash(home: Path, capsys: pytest.CaptureFixture[str]
         for hash in (first[name], first[name][:8]):
             assert cat_bytes(home, "a.txt", "--at", hash) == FIRST.encode()
             assert history(capsys, home, "a.txt", "--at", hash)["versions"] == [first]
-    lines = run(capsys, home, "diff", "a.txt", first["text_hash"], second["content_hash"])
+    lines = run(
+        capsys, home, "history", "--diff", "a.txt", first["text_hash"], second["content_hash"]
+    )
     assert "\n-two\n+2\n" in lines
 
 
@@ -317,7 +321,7 @@ def test_content_that_is_not_there_is_exit_code_1(
         document.content, document.state = None, "deleted"
         store.commit(Batch(puts=[document.seal()]))
     assert "it was deleted" in refused(capsys, home, "cat", "a.txt", code=1)
-    assert "it was deleted" in refused(capsys, home, "diff", "a.txt", "1", "3", code=1)
+    assert "it was deleted" in refused(capsys, home, "history", "--diff", "a.txt", "1", "3", code=1)
     assert cat_bytes(home, "a.txt", "--at", "2") == SECOND.encode()
     assert history(capsys, home, "a.txt")["versions"][2]["note"] == "deleted"
 
@@ -393,14 +397,14 @@ def test_a_chat_that_names_its_session_as_before_is_read_alike(
 def test_diff_shows_what_changed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = ["@@ -1,5 +1,5 @@", " one", "-two", "+2", " three", " filler", " filler"]
     for versions in (["1", "2"], ["v1", "v2"], []):
-        lines = run(capsys, home, "diff", "a.txt", *versions).splitlines()
+        lines = run(capsys, home, "history", "--diff", "a.txt", *versions).splitlines()
         assert lines[0].startswith("--- /repo/src/a.txt (version 1)\t")
         assert lines[1].startswith("+++ /repo/src/a.txt (version 2)\t")
         assert lines[2:] == expected
-    value = json.loads(run(capsys, home, "diff", "a.txt", "2", "1", "--json"))
+    value = json.loads(run(capsys, home, "history", "--diff", "a.txt", "2", "1", "--json"))
     assert (value["old"]["version"], value["new"]["version"]) == (2, 1)
     assert "-2\n+two" in value["diff"]
-    assert main(["diff", "a.txt", "1", "1", "--home", str(home)]) == 0
+    assert main(["history", "--diff", "a.txt", "1", "1", "--home", str(home)]) == 0
     captured = capsys.readouterr()
     assert (captured.out, "is compared with itself" in captured.err) == ("", True)
 
@@ -422,7 +426,9 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
         call.system = prompt.pin
         store.commit(Batch(puts=[call.seal()]))
     assert "v9 is damaged" in refused(capsys, home, "cat", "a.txt", "--at", "v9", code=3)
-    assert "v9 is damaged" in refused(capsys, home, "diff", "a.txt", "v1", "v9", code=3)
+    assert "v9 is damaged" in refused(
+        capsys, home, "history", "--diff", "a.txt", "v1", "v9", code=3
+    )
     assert "v9 is damaged" in refused(capsys, home, "show", SESSION, "--call", "2", code=3)
     assert cat_bytes(home, "a.txt", "--at", "v1") == FIRST.encode()
 
@@ -443,12 +449,12 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
         (["cat", "a.txt", "--at", "never"], "'never' is no version: give a number from 1 to 2"),
         (["cat", "a.txt", "--at", "1999-12-31"], "had no version yet at 1999-12-31 23:59:59. It"),
         (["cat", "a.txt", "--at", "deadbeef"], "has a hash that begins deadbeef: it has versions"),
-        (["diff", "a.txt", "--at", "2 fortnights ago"], "or a time (2026-03-01, "),
+        (["history", "--diff", "a.txt", "--at", "2 fortnights ago"], "or a time (2026-03-01, "),
         (["history", "a.txt", "--at", "1999-12-31"], "It has versions 1 ("),
         (["show", SESSION, "--at", "1999-12-31"], "had made no call yet at 1999-12-31 23:59:59"),
         (["show", SESSION, "--at", "deadbeef"], "had a text or message whose hash begins deadbe"),
         (["show", SESSION, "--at", "soon"], "'soon' is neither a time"),
-        (["diff", "a.txt", "1", "7"], "has versions 1 to 2, no 7"),
+        (["history", "--diff", "a.txt", "1", "7"], "has versions 1 to 2, no 7"),
     ],
 )
 def test_what_is_not_there_is_told_with_the_nearest(

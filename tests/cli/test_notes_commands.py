@@ -57,7 +57,7 @@ def test_index_is_idempotent_and_follows_what_happens(vault: Path, capsys: Out) 
     (vault / "notes/tides.md").rename(vault / "notes/ebb.md")
     third = asked(capsys, "index", ".")
     assert (third["new"], third["moved"], third["changed"], third["deleted"]) == (1, 1, 1, 2)
-    edges = asked(capsys, "backlinks", "notes/ebb.md")["edges"]
+    edges = asked(capsys, "graph", "--backlinks", "notes/ebb.md")["edges"]
     assert len(edges) == 1
     assert main(["notes", "--broken"]) == 0
     assert "1 reference to something unknown, 0 ambiguous" in capsys.readouterr().out
@@ -110,7 +110,7 @@ def test_notes_are_listed_by_folder_tag_and_links(vault: Path, capsys: Out) -> N
     assert names(asked(capsys, "notes", "--tag", "sea/low")["notes"]) == ["tides.md"]
     assert names(asked(capsys, "notes", "--orphans")["notes"]) == ["Lonely.md"]
     assert len(asked(capsys, "notes", "--all")["notes"]) == 6
-    assert asked(capsys, "tags")["tags"] == [
+    assert asked(capsys, "graph", "--tags")["tags"] == [
         {"tag": "sea", "files": 1},
         {"tag": "sea/low", "files": 1},
     ]
@@ -130,7 +130,7 @@ def test_folders_of_notes_are_those_at_the_top_of_the_project(
     listed = names(asked(capsys, "notes")["notes"])
     assert listed == ["Lonely.md", "sea.md", "tides.md", "said.md"]
     monkeypatch.chdir(vault / "sub")
-    made = asked(capsys, "note", "From below", "--set", 'notes.folders=[".pi/notes"]')
+    made = asked(capsys, "notes", "--new", "From below", "--set", 'notes.folders=[".pi/notes"]')
     assert Path(made["path"]) == vault / ".pi/notes/From below.md"
 
 
@@ -165,7 +165,7 @@ def test_graph_backlinks_and_expand(vault: Path, capsys: Out) -> None:
         link = Path(path).read_text(encoding="utf-8")[edge["start"] : edge["end"]]
         assert link[0] == "["
         assert link[-1] in "])"
-    parents = asked(capsys, "backlinks", "[[Sea]]", "--relation", "parent")
+    parents = asked(capsys, "graph", "--backlinks", "[[Sea]]", "--relation", "parent")
     assert (names(parents["nodes"]), len(parents["edges"])) == (["tides.md"], 1)
     assert main(["graph", "Sea", "--dot"]) == 0
     assert capsys.readouterr().out.startswith("digraph notes {")
@@ -201,13 +201,13 @@ def test_a_link_to_a_field_means_what_is_in_it(vault: Path, capsys: Out) -> None
         ("Tides", "[[Sea]]"),
         ("std::vector", "# std::vector\n"),
     ]
-    assert names(asked(capsys, "backlinks", "Tides")["nodes"]).count("fields.md") == 1
+    assert names(asked(capsys, "graph", "--backlinks", "Tides")["nodes"]).count("fields.md") == 1
 
 
 def test_metadata_shows_view_size_and_summary(vault: Path, capsys: Out) -> None:
     asked(capsys, "index", str(vault))
     tides = str(vault / "notes" / "tides.md")
-    assert main(["describe", tides, "--short", "Ebb and flow"]) == 0
+    assert main(["name", tides, "--short", "Ebb and flow"]) == 0
     capsys.readouterr()
     (item,) = asked(capsys, "expand", "Tides", "--metadata")["objects"]
     text = Path(tides).read_text(encoding="utf-8")
@@ -224,17 +224,17 @@ def test_an_ambiguous_name_is_refused_with_its_candidates(vault: Path, capsys: O
     said = capsys.readouterr().err
     assert "one.md" in said
     assert "two.md" in said
-    assert main(["backlinks", "nothing like it"]) == 4
+    assert main(["graph", "--backlinks", "nothing like it"]) == 4
 
 
 def test_a_note_from_the_template_is_one(vault: Path, capsys: Out) -> None:
-    made = asked(capsys, "note", "What? A: [new] “note”", "--tag", "sea")
+    made = asked(capsys, "notes", "--new", "What? A: [new] “note”", "--tag", "sea")
     assert Path(made["path"]).parent == vault / "notes"
     asked(capsys, "index", "notes")
     note = next(n for n in asked(capsys, "notes")["notes"] if n["path"] == made["path"])
     assert (note["title"], note["tags"]) == ("What? A: [new] “note”", ["sea"])
-    assert main(["note", "What? A: [new] “note”"]) == 1
-    assert main(["note", "//"]) == 2
+    assert main(["notes", "--new", "What? A: [new] “note”"]) == 1
+    assert main(["notes", "--new", "//"]) == 2
 
 
 def test_starting_the_command_line_does_not_load_a_markdown_parser(vault: Path) -> None:

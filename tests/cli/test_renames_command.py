@@ -63,7 +63,7 @@ def test_what_was_lost_is_listed_and_repaired(folder: Path, capsys: Out) -> None
     assert "old/a.txt" in said(capsys, "history", "new/a.txt")
     assert said(capsys, "cat", "spec") == "content of a\n"
     assert f"{folder}/new/a.txt" in said(capsys, "history", "spec")
-    back = asked(capsys, "backlinks", "new/a.txt")["nodes"]
+    back = asked(capsys, "graph", "--backlinks", "new/a.txt")["nodes"]
     assert [node["path"] for node in back] == [f"{folder}/refers.md"]
 
 

@@ -159,7 +159,7 @@ def test_reindex_makes_a_damaged_index_again(
     with file.open("r+b") as damaged:
         damaged.seek(os.path.getsize(file) // 2)  # noqa: PTH202
         damaged.write(b"\xff" * 8192)
-    assert main(["reindex", "search", "--home", str(home), "--json"]) == 0
+    assert main(["doctor", "--rebuild", "search", "--home", str(home), "--json"]) == 0
     (layer,) = json.loads(capsys.readouterr().out)["layers"]
     assert (layer["layer"], layer["file"]) == ("search", str(file))
     assert found(capsys, home, "marzipan") == before

@@ -120,7 +120,7 @@ def test_what_is_not_there_is_told(
         ["show", "s"],
         ["history", "x"],
         ["cat", "x"],
-        ["diff", "x"],
+        ["history", "--diff", "x"],
         ["export", "s", "-"],
         ["name", "x", "y"],
     ],

@@ -38,20 +38,15 @@ READING = {
     "report": f"report {SESSION} --html {{out}}/page.html",
     "blame": f"blame {FILE}",
     "trace": f"trace turn {SESSION}",
-    "history": f"history {FILE}",
+    "history": f"history {FILE} 1 2",
     "cat": f"cat {SESSION}:@4",
-    "diff": f"diff {FILE} 1 2",
     "search": "search turn",
-    "reindex": "reindex",
-    "describe": f"describe {FILE}",
     "tasks": "tasks list --project /tmp/project",
     "notes": "notes --all",
     "memory": "memory list",
     "working": "working",
     "observations": f"observations {SESSION}",
     "graph": f"graph {FILE}",
-    "backlinks": f"backlinks {FILE}",
-    "tags": "tags",
     "expand": f"expand {FILE}",
     "export": f"export {SESSION} {{out}}/session.jsonl",
     "import": "import {out}/session.jsonl --home {out}/other",
@@ -67,9 +62,7 @@ READING = {
 }
 """Command lines by command, in an order in which each finds what it needs; `{out}` is a folder."""
 
-OTHERS = frozenset(
-    {"doctor", "config", "index", "note", "ingest", "replay", "engine", "ui", "mcp", "eval"}
-)
+OTHERS = frozenset({"doctor", "config", "index", "ingest", "replay", "engine", "ui", "mcp", "eval"})
 """Commands that look at the machine, take in something new, or serve others."""
 
 

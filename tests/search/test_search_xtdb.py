@@ -148,6 +148,6 @@ def test_the_command_finds_what_another_machine_has_done(
     hit = json.loads(capsys.readouterr().out)["hits"][0]
     assert (hit["session"], hit["role"]) == ("first", "assistant")
     assert hit["snippet"] == "On the ice, says walrus.py."
-    assert main(["reindex", "search", "--json", "--home", str(home), *chosen]) == 0
+    assert main(["doctor", "--rebuild", "search", "--json", "--home", str(home), *chosen]) == 0
     (made,) = json.loads(capsys.readouterr().out)["layers"]
     assert made["versions"] > 0

@@ -5,20 +5,26 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, add_project_flags
+from foredeck.cli.common import add_config_flags, add_json_flag, add_project_flags, resolve_config
 from foredeck.cli.output import coloured, print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.cli.stored import opened_store, warn_of_others
+from foredeck.derived.registry import LAYERS
+from foredeck.lookup.texts import counted, short_count
 
 if TYPE_CHECKING:
     from foredeck.cli.checks import Finding
 
+_ALL = "all"
 _MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "red")}
 
 
 def _run(args: Namespace) -> int:
+    if args.rebuild:
+        return _rebuild(args)
     with Progress("checking") as progress:
         findings = []
         for finding in _check(args):
@@ -64,12 +70,55 @@ def _print_text(findings: list[Finding]) -> None:
     )
 
 
+def _rebuild(args: Namespace) -> int:
+    from foredeck.derived.follower import Follower
+    from foredeck.derived.registry import load_layer
+
+    home = resolve_config(args).config.home
+    made: list[dict[str, Any]] = []
+    with opened_store(args) as store:
+        with Progress("fetching, page") as progress:
+            if not store.fetch_all(progress.advance):
+                warn_of_others()
+        for name in LAYERS if args.rebuild == _ALL else [args.rebuild]:
+            with (
+                Follower(store, load_layer(name), home) as follower,
+                Progress(f"{name}: batch") as progress,
+            ):
+                looked_at = follower.make_again(progress.advance)
+                made.append(
+                    {
+                        "layer": name,
+                        "versions": looked_at,
+                        "file": str(follower.path),
+                        "bytes": follower.path.stat().st_size,
+                    }
+                )
+    if args.json:
+        print_json({"layers": made})
+        return 0
+    for layer in made:
+        versions = counted(layer["versions"], "version")
+        size = f"{short_count(layer['bytes'])}B"
+        print(f"{layer['layer']}: {versions} looked at; {layer['file']} ({size})")
+    return 0
+
+
 def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--rebuild",
+        metavar="INDEX",
+        nargs="?",
+        const=_ALL,
+        choices=(_ALL, *LAYERS),
+        help="instead of checking, make an index again from the store, where it is damaged or "
+        f"doubted: {', '.join(LAYERS)} (default: all)",
+    )
     parser.add_argument(
         "--forget-refusals",
         action="store_true",
-        help="have all models tried again that have refused a prompt because of what had folded "
-        "before their sealed reasoning",
+        help="try all models again that refused a prompt because of what was folded before their "
+        "signed reasoning",
     )
     add_json_flag(parser)
     add_config_flags(parser)
@@ -80,7 +129,8 @@ COMMAND = Command(
     description=(
         "Check Python, Node, Pi, the configuration, the state folder, the store, how prompts are\n"
         "measured and file watching, and say what to do about each finding. Exit code 0: all is\n"
-        "well, 1: there is a finding. Nothing is changed without --forget-refusals."
+        "well, 1: there is a finding. Nothing is changed without --forget-refusals or --rebuild.\n"
+        "Indexes keep themselves up to date; rebuilding one costs time and nothing else."
     ),
     example="foredeck doctor --json",
     configure=_configure,

@@ -1,4 +1,4 @@
-"""`foredeck graph`, `backlinks` and `tags`: who refers to whom."""
+"""`foredeck graph`: who refers to whom, references to one object, and tags."""
 
 from __future__ import annotations
 
@@ -17,10 +17,25 @@ from foredeck.cli.graphs import (
 )
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
+from foredeck.errors import ForedeckError
 from foredeck.lookup.texts import counted
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import Neighbourhood
+
+
+class NoObject(ForedeckError):
+    """The command line does not say which object's references are meant."""
+
+    exit_code = 2
+
+
+def _run(args: Namespace) -> int:
+    if args.tags:
+        return _tags(args)
+    if args.object is None:
+        raise NoObject("which object? Name one, or list all tags with `foredeck graph --tags`.")
+    return _backlinks(args) if args.backlinks else _graph(args)
 
 
 def _graph(args: Namespace) -> int:
@@ -95,8 +110,8 @@ def _tags(args: Namespace) -> int:
     return 0
 
 
-def _configure_graph(parser: ArgumentParser) -> None:
-    add_objects(parser)
+def _configure(parser: ArgumentParser) -> None:
+    add_objects(parser, is_optional=True)
     parser.add_argument(
         "--depth", metavar="N", type=positive, default=1, help="references away (default: 1)"
     )
@@ -109,49 +124,31 @@ def _configure_graph(parser: ArgumentParser) -> None:
         default=1000,
         help="objects at most, the nearest (default: %(default)s)",
     )
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON, for programs")
-    form.add_argument("--dot", action="store_true", help="print a graph for Graphviz")
-    add_config_flags(parser)
-
-
-def _configure_backlinks(parser: ArgumentParser) -> None:
-    add_objects(parser)
-    add_selection(parser)
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument(
+        "--backlinks",
+        action="store_true",
+        help="list the references to the object, each with the place where it stands",
+    )
+    asked.add_argument(
+        "--tags",
+        action="store_true",
+        help="list the tags of all Markdown files, with the number of files that have each",
+    )
+    asked.add_argument("--dot", action="store_true", help="print a graph for Graphviz")
     add_json_flag(parser)
     add_config_flags(parser)
 
 
-def _configure_tags(parser: ArgumentParser) -> None:
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMANDS = {
-    "graph": Command(
-        description=(
-            "Show what an object refers to and what refers to it, up to N references away, with\n"
-            "the references between all of these. No content is read. With --json: `nodes` with\n"
-            "id, type, title, path and distance, `edges` with from, to, relation, static, field\n"
-            "and the characters start to end at which they stand."
-        ),
-        example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
-        configure=_configure_graph,
-        run=_graph,
+COMMAND = Command(
+    description=(
+        "Show what an object refers to and what refers to it, up to N references away, and the\n"
+        "references between all of these. --backlinks lists the references to the object instead:\n"
+        "from notes and other Markdown files, and from tool calls that read or touched a file. A\n"
+        "renamed file keeps the references to its old name. JSON: `nodes` with id, type, title,\n"
+        "path and distance, `edges` with from, to, relation, static, field, start and end."
     ),
-    "backlinks": Command(
-        description=(
-            "List the references to an object: from notes and other Markdown files, and from the\n"
-            "tool calls that read or touched a file. A renamed file keeps those to its old name."
-        ),
-        example="foredeck backlinks notes/tides.md --relation parent",
-        configure=_configure_backlinks,
-        run=_backlinks,
-    ),
-    "tags": Command(
-        description="List the tags of all Markdown files, with how many files have each.",
-        example="foredeck tags --json",
-        configure=_configure_tags,
-        run=_tags,
-    ),
-}
+    example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
+    configure=_configure,
+    run=_run,
+)

@@ -65,12 +65,14 @@ def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
     return find_object(opened.store, word, known).id
 
 
-def add_objects(parser: ArgumentParser, *, several: bool = False) -> None:
-    """OBJECT, of which there may be several, and `--session`."""
+def add_objects(
+    parser: ArgumentParser, *, several: bool = False, is_optional: bool = False
+) -> None:
+    """OBJECT, of which there may be several or none, and `--session`."""
     parser.add_argument(
         "object",
         metavar="OBJECT",
-        nargs="+" if several else None,
+        nargs="+" if several else "?" if is_optional else None,
         help="a path, a note's title, a nickname, an id or the start of one, or SESSION:@12; "
         "also in [[ ]]",
     )

@@ -1,4 +1,4 @@
-"""`foredeck history`, `cat` and `diff`: the versions of one object."""
+"""`foredeck history` and `cat`: the versions of one object, and what changed between them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _VERSION = (
 
 
 def _history(args: Namespace) -> int:
+    if args.diff or args.old:
+        return _diff(args)
     from foredeck.context.state.nicknames import nicknames
     from foredeck.lookup.branches import branches_of
     from foredeck.lookup.renames import stretches
@@ -297,12 +299,6 @@ def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
     return {"images": images} if images else {}
 
 
-def _configure(parser: ArgumentParser) -> None:
-    add_object(parser)
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
 def _configure_cat(parser: ArgumentParser) -> None:
     add_object(parser, parts=True)
     add_json_flag(parser)
@@ -311,23 +307,26 @@ def _configure_cat(parser: ArgumentParser) -> None:
 
 
 def _configure_history(parser: ArgumentParser) -> None:
-    _configure(parser)
+    add_object(parser)
+    parser.add_argument(
+        "old",
+        metavar="A",
+        nargs="?",
+        help=f"show what changed since this version: {_VERSION} (with --diff: the one before B)",
+    )
+    parser.add_argument(
+        "new", metavar="B", nargs="?", help="up to this version (default: the newest)"
+    )
+    parser.add_argument(
+        "--diff", action="store_true", help="show what the last change was, or that from A to B"
+    )
     parser.add_argument(
         "--at",
         metavar="VERSION",
-        help="list the versions up to this one, or those with this hash: " + _VERSION,
+        help="list the versions up to this one, or those with this hash; with --diff it is A",
     )
-
-
-def _configure_diff(parser: ArgumentParser) -> None:
-    _configure(parser)
-    parser.add_argument(
-        "old", metavar="A", nargs="?", help=f"{_VERSION} (default: the one before B)"
-    )
-    parser.add_argument("new", metavar="B", nargs="?", help="the same (default: the newest)")
-    parser.add_argument(
-        "--at", metavar="VERSION", help="A, where the newest version is compared with it"
-    )
+    add_json_flag(parser)
+    add_config_flags(parser)
 
 
 COMMANDS = {
@@ -336,9 +335,11 @@ COMMANDS = {
             "List every version of an object, oldest first: its number in the object's own\n"
             "history, what a session calls it, when it was stored, what it came from, and the\n"
             "token of its transaction. A renamed file is followed, from the old path forward and\n"
-            "from the new one back. `cat` and `diff` take any of these names, a hash, or a time."
+            "from the new one back. With A, or with --diff, show what changed between two\n"
+            "versions, as a unified diff: exit code 0 whether they differ or not, 1 if one\n"
+            "of them has no content. A version goes by any of these names, a hash, or a time."
         ),
-        example="foredeck history src/main.ts --at yesterday",
+        example="foredeck history src/main.ts 1 3",
         configure=_configure_history,
         run=_history,
     ),
@@ -356,14 +357,5 @@ COMMANDS = {
         example="foredeck cat src/main.ts --at '2h ago'",
         configure=_configure_cat,
         run=_cat,
-    ),
-    "diff": Command(
-        description=(
-            "Show what changed between two versions of an object, as a unified diff. Exit code 0\n"
-            "whether they differ or not, 1 if one of them has no content."
-        ),
-        example="foredeck diff src/main.ts 1 3",
-        configure=_configure_diff,
-        run=_diff,
     ),
 }

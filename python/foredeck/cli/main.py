@@ -5,32 +5,33 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from contextlib import nullcontext
 
 from foredeck import __version__
 from foredeck.cli.output import shown
-from foredeck.cli.registry import COMMANDS, Command, load
+from foredeck.cli.registry import COMMANDS, GROUPS, RENAMED, Command, load
 from foredeck.errors import ForedeckError
 
 EXIT_CODES = {
     0: "success",
-    1: "failure, or something found or left (doctor, replay, purge, restore)",
-    2: "wrong usage, or a configuration that cannot be used",
-    3: "the store cannot be opened, refused, or failed",
-    4: "not found: no such session, object, version, task or entry of memory",
+    1: "failure, or something was found or is left to do (doctor, replay, purge, restore)",
+    2: "wrong usage, or an invalid configuration",
+    3: "the store could not be opened, or failed",
+    4: "no such session, object, version, task or memory entry",
     5: "import refused",
     130: "interrupted (Ctrl-C)",
 }
 
 _DESCRIPTION = """\
 foredeck decides, before every model call of the Pi coding agent, what the model sees.
-This command shows and checks what it keeps."""
+This command shows what it has stored, and looks after it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; gives the exit code (see EXIT_CODES)."""
-    arguments = _join_name(list(sys.argv[1:] if argv is None else argv))
+    arguments = _renamed(_join_name(list(sys.argv[1:] if argv is None else argv)))
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     _survive_odd_streams(needs_stdout=chosen == "engine")
     # These two speak to a program over stdout.
@@ -59,22 +60,39 @@ def _join_name(arguments: list[str]) -> list[str]:
     return [name, *arguments[2:]] if name in COMMANDS and " " in name else arguments
 
 
+def _renamed(arguments: list[str]) -> list[str]:
+    """A command line with a command's old name as it is written now; says so."""
+    old = arguments[0] if arguments else ""
+    if old not in RENAMED:
+        return arguments
+    new = RENAMED[old]
+    print(
+        f"foredeck: `foredeck {old}` is now `foredeck {' '.join(new)}`; the old name will be "
+        "removed in the next version.",
+        file=sys.stderr,
+    )
+    return [*new, *arguments[1:]]
+
+
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The parser; only the chosen command's module is imported, for the sake of a quick start."""
     parser = argparse.ArgumentParser(
         prog="foredeck",
-        description=_DESCRIPTION,
+        description=f"{_DESCRIPTION}\n\n{_commands()}",
+        usage="foredeck [-h] [--version] COMMAND ...",
         epilog=_epilog(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"foredeck {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in COMMANDS.items():
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
+    )
+    for name in COMMANDS:
         if name == chosen:
             _add(commands, name, load(name))
         else:
-            commands.add_parser(name, help=summary)
+            commands.add_parser(name)
     return parser
 
 
@@ -83,7 +101,6 @@ def _add(
 ) -> None:
     parser = commands.add_parser(
         name,
-        help=COMMANDS[name],
         description=command.description,
         epilog=f"example:\n  {command.example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -174,6 +191,25 @@ def _survive_odd_streams(*, needs_stdout: bool) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _commands() -> str:
+    """The commands with their summaries, by group; those for builders apart."""
+    width = max(len(name) for group in GROUPS.values() for name in group)
+    parts = []
+    for heading, group in GROUPS.items():
+        lines = [f"  {name:<{width}}  {summary}" for name, summary in group.items()]
+        parts.append("\n".join([f"{heading}:", *lines]))
+    if "bench" in COMMANDS:
+        names = [name.removeprefix("bench ") for name in COMMANDS if name.startswith("bench ")]
+        listed = textwrap.fill(
+            f"bench, and bench with one of: {', '.join(names)}",
+            width=80,
+            initial_indent="  ",
+            subsequent_indent="  ",
+        )
+        parts.append(f"Measure and test foredeck itself (in a checkout):\n{listed}")
+    return "\n\n".join(parts)
 
 
 def _epilog() -> str:

@@ -1,22 +1,116 @@
-"""`foredeck notes`: which notes there are, and what is wrong with their links."""
+"""`foredeck notes`: which notes there are, what is wrong with their links, and a new one."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shlex
 from argparse import ArgumentParser, Namespace
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.graphs import OpenGraph, opened_graph, shown
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
+from foredeck.errors import ForedeckError
 from foredeck.lookup.texts import counted
 
 if TYPE_CHECKING:
+    from foredeck.config import Config
     from foredeck.notes.graph import MissingHeading, Node, Unresolved
     from foredeck.notes.parsed import Reference
 
 
+_UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]]+')
+MAX_NAME = 120
+
+TEMPLATE = """\
+---
+title: {title}
+kind: note
+created: {created}
+tags: {tags}
+---
+
+# {heading}
+
+"""
+
+
+class NoteExists(ForedeckError):
+    """There is a file of this name already."""
+
+
+class NotesElsewhere(ForedeckError):
+    """The project's folder of notes is a link that leads out of the project."""
+
+
+class NoName(ForedeckError):
+    """The title has nothing that a file could be called."""
+
+    exit_code = 2
+
+
+def _folder_of_notes(config: Config) -> Path:
+    """The first of `notes.folders`, at the top of the repository that this folder lies in."""
+    from foredeck.sources.filesystem import is_within
+    from foredeck.sources.opening import open_filesystems
+    from foredeck.sources.projects import checkout_of, is_outside
+
+    here = str(Path.cwd())
+    top, name = (
+        Path(checkout_of(here, open_filesystems(config, here)) or here),
+        config.notes.folders[0],
+    )
+    folder = top / name
+    real = os.path.realpath(folder)
+    if not is_outside(name) and not is_within(real, os.path.realpath(top)):
+        raise NotesElsewhere(f"{folder} leads to {real}, out of the project: --folder takes it.")
+    return folder
+
+
+def _new(args: Namespace) -> int:
+    if args.title is None:
+        raise NoName("what is the note called? `foredeck notes --new TITLE` makes one.")
+    folder = Path(args.folder) if args.folder else _folder_of_notes(resolve_config(args).config)
+    file = folder / f"{_file_name(args.title)}.md"
+    tags = json.dumps([tag.lstrip("#") for tag in args.tag or ()], ensure_ascii=False)
+    text = TEMPLATE.format(
+        title=json.dumps(args.title, ensure_ascii=False),
+        created=date.today().isoformat(),
+        tags=tags,
+        heading=" ".join(args.title.split()),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with file.open("x", encoding="utf-8") as made:
+            made.write(text)
+    except FileExistsError:
+        raise NoteExists(f"{file} is there already: nothing was written.") from None
+    if args.json:
+        print_json({"path": str(file.absolute()), "title": args.title})
+    else:
+        print(file)
+    return 0
+
+
+def _file_name(title: str) -> str:
+    """The title without what file systems or links cannot have."""
+    name = " ".join(_UNFIT.sub(" ", title).split()).lstrip(".")[:MAX_NAME].strip()
+    if not name:
+        raise NoName(f"{title!r} has no letter or digit that a file could be called by.")
+    return name
+
+
 def _run(args: Namespace) -> int:
+    if args.new:
+        return _new(args)
+    if args.title is not None:
+        raise NoName(f"`foredeck notes --new {shlex.quote(args.title)}` makes a note of that name.")
+    args.tag = args.tag[-1] if args.tag else None
     with opened_graph(args) as opened:
         if args.broken:
             return _broken(args, opened)
@@ -122,7 +216,25 @@ def _reference_as_json(source: Node, reference: Reference) -> dict[str, Any]:
 
 
 def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("--tag", metavar="T", help="those with this tag, or one within it (T/...)")
+    parser.add_argument("title", metavar="TITLE", nargs="?", help="with --new: title and file name")
+    parser.add_argument(
+        "--new",
+        action="store_true",
+        help="make a note from a template, with title, date and tags in its frontmatter, and print "
+        "its path",
+    )
+    parser.add_argument(
+        "--folder",
+        metavar="DIR",
+        help="with --new: where to put it (default: the first of `notes.folders`)",
+    )
+    parser.add_argument(
+        "--tag",
+        metavar="T",
+        action="append",
+        help="only notes with this tag, or one within it (T/...); with --new: a tag to give, may "
+        "be repeated",
+    )
     parser.add_argument(
         "--orphans", action="store_true", help="those that no other Markdown file refers to"
     )
@@ -139,9 +251,10 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "List the notes that the store knows. A note is a Markdown file in one of the folders of\n"
-        "`notes.folders`, or with `kind: note` in its frontmatter. `foredeck index` takes in\n"
-        "files that no session has met."
+        "List the stored notes, or make a new one. A note is a Markdown file in one of the\n"
+        "folders of `notes.folders`, or with `kind: note` in its frontmatter. `foredeck index`\n"
+        "stores files that no session has read. Notes are plain files: any other way to write\n"
+        "one is as good as --new."
     ),
     example="foredeck notes --tag project --orphans",
     configure=_configure,

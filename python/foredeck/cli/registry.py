@@ -21,66 +21,81 @@ def _bench_commands() -> dict[str, str]:
     return commands
 
 
+GROUPS: dict[str, dict[str, str]] = {
+    "Use what is stored": {
+        "sessions": "list the stored sessions",
+        "search": "search messages, tool calls, files and summaries",
+        "cost": "show what a session cost, and why each lost cache hit was lost",
+        "report": "show on one page what a session cost and did",
+        "tasks": "list, create, claim, close and connect a project's tasks",
+        "notes": "list notes, find broken links, or make a new note",
+        "memory": "show and change what is remembered across sessions",
+        "working": "show or change the page that a project keeps across sessions",
+        "ui": "open the inspector in the browser",
+        "mcp": "serve search, objects, notes and tasks to MCP clients",
+    },
+    "Look into a session or an object": {
+        "show": "show what the model saw at a call",
+        "trace": "show at which calls the model could see a text",
+        "blame": "show which prompt wrote each line of a file",
+        "history": "list the versions of an object, or compare two",
+        "cat": "print the content of an object, as it is or was",
+        "graph": "show what refers to an object, and what it refers to",
+        "expand": "print objects and what they refer to, within a budget",
+        "name": "give an object a nickname or a summary",
+        "observations": "show, edit or delete the notes taken of a session's chat",
+    },
+    "Add, keep and move": {
+        "ingest": "read the histories that coding agents have kept",
+        "index": "add files and folders to the store",
+        "export": "write a session with all its objects to a file",
+        "import": "read a session that was exported",
+        "backup": "write the whole store to one file",
+        "restore": "restore a backup, or a session's files as of a call",
+        "migrate": "copy everything from one store to another, SQLite or XTDB",
+        **{name: text for store in STORES.values() for name, text in store.commands.items()},
+    },
+    "Repair and remove": {
+        "doctor": "check this machine, and say how to fix what it finds",
+        "config": "show every setting, its value, and where it was set",
+        "renames": "list and repair renames that went unnoticed",
+        "purge": "remove a text or an object from everything that is stored",
+        "forget": "delete a session and what belongs to it alone",
+        "prune": "remove the text of old messages that have been summarized",
+        "vacuum": "give the disk space of deleted data back",
+    },
+    "Measure": {
+        "replay": "run recorded sessions through foredeck, and show what a model would have seen",
+        "eval": "compare plain Pi and foredeck on tasks, with a model of your choice",
+    },
+    "Started by the Pi extension": {"engine": "serve one host over stdin and stdout"},
+}
+"""The commands in the order of `foredeck --help`: `{name: one-line summary}` by heading."""
+
 COMMANDS: dict[str, str] = {
-    "sessions": "list the stored sessions",
-    "show": "print what the model saw at a call",
-    "cost": "say what a session has cost, and why each lost cache hit was lost",
-    "report": "say on one page what a session has cost and done",
-    "blame": "say which prompt wrote each line of a file",
-    "trace": "say at which calls the model could see a text",
-    "history": "list the versions of an object",
-    "cat": "print the content of an object, as it is or was",
-    "diff": "show what changed between two versions of an object",
-    "restore": "put a backup back; or bring the files of a session to what they were at a call",
-    "search": "find messages, tool calls, files and summaries by the words in them",
-    "reindex": "make the index of `foredeck search` again from the store",
-    "name": "give an object a nickname",
-    "describe": "show or set what stands for an object while its content is not in view",
-    "tasks": "list, make, claim, close and connect the tasks of a project",
-    "index": "take files and folders into the store without an agent",
-    "renames": "list and repair renames that nobody saw",
-    "notes": "list the notes, and what is wrong with their links",
-    "note": "make a note from a template",
-    "memory": "show, add, accept, change and delete what is remembered, and say where it is from",
-    "working": "show or change the page that a project keeps from session to session",
-    "observations": "show, edit or delete what was noted of a session's chat",
-    "graph": "show what refers to an object, and what it refers to",
-    "backlinks": "list the references to an object",
-    "tags": "list the tags of all notes",
-    "expand": "print objects and what they refer to, within a budget",
-    "export": "write a session with all its objects to a file",
-    "import": "read a session that was exported",
-    "backup": "write everything that is stored into one file, while sessions go on",
-    "ingest": "read the histories that coding agents have kept into the store",
-    "purge": "put a text, or an object with all that came from it, out of everything stored",
-    "forget": "erase a session and what belongs to it alone",
-    "prune": "take the text of old messages away that summaries stand for",
-    "vacuum": "give the space of what was erased back to the disk",
-    "doctor": "check this machine and say what to do about each finding",
-    "config": "print every setting with its value and where it came from",
-    "replay": "drive the engine with recorded sessions and say what a model would have seen",
-    "eval": "compare plain Pi and foredeck on tasks, with a model of your choice",
-    "migrate": "copy everything from one store to another, SQLite or XTDB",
-    **{name: text for store in STORES.values() for name, text in store.commands.items()},
-    "ui": "show what is stored in the browser",
-    "mcp": "serve search, objects, notes and tasks to clients of the Model Context Protocol",
-    "engine": "serve one host over stdin and stdout (started by the Pi extension)",
+    **{name: text for group in GROUPS.values() for name, text in group.items()},
     **_bench_commands(),
 }
-"""`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND, one of
-a store in the store's package, those of `foredeck bench` in foredeck_bench.commands."""
+"""All commands. A command NAME lives in foredeck.cli.NAME_command as COMMAND, one of a store in
+the store's package, those of `foredeck bench` in foredeck_bench.commands."""
+
+RENAMED: dict[str, tuple[str, ...]] = {
+    "backlinks": ("graph", "--backlinks"),
+    "describe": ("name",),
+    "diff": ("history", "--diff"),
+    "note": ("notes", "--new"),
+    "reindex": ("doctor", "--rebuild"),
+    "tags": ("graph", "--tags"),
+}
+"""Commands of the version before, and what they are now."""
 
 _SHARED = {
     "history": "history",
     "cat": "history",
-    "diff": "history",
     "export": "transfer",
     "import": "transfer",
     "forget": "forget",
     "vacuum": "forget",
-    "backlinks": "graph",
-    "graph": "graph",
-    "tags": "graph",
 }
 """Commands that share a module, where COMMANDS has them by name."""
 

@@ -73,7 +73,7 @@ def reported(path: Path) -> Iterator[None]:
         if code & 0xFF == sqlite3.SQLITE_BUSY:
             raise LayerBusy(f"index {path}: another process is writing to it") from error
         raise StoreUnavailable(
-            f"index {path}: {error}. `foredeck reindex` makes it again from the store."
+            f"index {path}: {error}. `foredeck doctor --rebuild` makes it again from the store."
         ) from error
 
 

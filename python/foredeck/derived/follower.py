@@ -211,7 +211,7 @@ class Follower:
         if position.version > self._layer.version:
             raise StoreUnavailable(
                 f"index {self.path}: a newer foredeck wrote it: upgrade foredeck, or make it again "
-                f"with `foredeck reindex {self._layer.name}`"
+                f"with `foredeck doctor --rebuild {self._layer.name}`"
             )
         if position.version < self._layer.version or position.lineage != self._store.lineage():
             return False

@@ -33,7 +33,7 @@ class Layer(Protocol):
     What they hold must follow from the changes and their order alone, not from how these were
     cut into batches: then a layer that was killed and resumed equals one that was made at once.
 
-    name     what `foredeck reindex` calls it
+    name     what `foredeck doctor --rebuild` calls it
     version  of its tables; where the file has another one, the layer is made again
     """
 

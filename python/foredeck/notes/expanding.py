@@ -255,7 +255,7 @@ def _text(
 
 
 def _about(head: Head) -> dict[str, Any]:
-    """What `foredeck describe` and a look at the file have said of an object."""
+    """What `foredeck name` and a look at the file have said of an object."""
     fields = head.fields
     size = {"char_count": fields.get("char_count"), "size": fields.get("size")}
     about = {"view": fields.get("view"), **size, **{n: fields.get(n) for n in SUMMARIES}}

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 2.0
 """How long a question waits for the index to take in what is new. In that time it takes in some
-10,000 messages; a larger store is indexed over several questions, or by `foredeck reindex`."""
+10,000 messages; a larger store is indexed over several questions, or by
+`foredeck doctor --rebuild`."""
 
 OF_ONE_FILE = frozenset({"write", "edit", "read"})
 """Tools of which a call says what stands in a file."""

@@ -1,4 +1,4 @@
-"""`foredeck describe`: showing and setting what stands for an object."""
+"""`foredeck name`: showing and setting what stands for an object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def described(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> Any:
-    assert main(["describe", "/repo/src/a.txt", *arguments, "--home", str(home), "--json"]) == 0
+    assert main(["name", "/repo/src/a.txt", *arguments, "--home", str(home), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -34,7 +34,7 @@ def test_a_summary_is_set_shown_and_taken_away(
     assert given["view"] == [*plain["view"], "short_summary"]
     assert given["short_summary_hash"] == hash_text("Where it starts")
     assert given["metadata_view_hash"] != plain["metadata_view_hash"]
-    assert main(["describe", "/repo/src/a.txt", "--home", str(home)]) == 0
+    assert main(["name", "/repo/src/a.txt", "--home", str(home)]) == 0
     told = capsys.readouterr().out
     assert "view: path, file_type, char_count, nickname, short_summary\n" in told
     assert "short summary: Where it starts\n" in told
@@ -45,5 +45,5 @@ def test_a_summary_is_set_shown_and_taken_away(
 def test_a_field_that_there_is_not_is_refused(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
-    assert main(["describe", "/repo/src/a.txt", "--view", "pathh", "--home", str(home)]) != 0
+    assert main(["name", "/repo/src/a.txt", "--view", "pathh", "--home", str(home)]) != 0
     assert "has no field 'pathh' to show. Did you mean path?" in capsys.readouterr().err
