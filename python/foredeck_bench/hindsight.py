@@ -49,12 +49,22 @@ class _Course:
 
 def hindsight_cost(transcript: Transcript, facts: SessionFacts, rule: Rule) -> float:
     """Cost of all prompts of a session with an ideal cache, in tokens of uncached input."""
-    cold = [True] + [
+    stays = list(stays_of(transcript, facts))
+    return cheapest(stays, cold_calls(transcript, rule), facts.calibration.head_tokens, rule.prices)
+
+
+def head_cost(transcript: Transcript, facts: SessionFacts, rule: Rule) -> float:
+    """What the system prompt and the tools cost in all prompts, which nothing here changes."""
+    cold, prices = cold_calls(transcript, rule), rule.prices
+    return facts.calibration.head_tokens * sum(prices.write if c else prices.read for c in cold)
+
+
+def cold_calls(transcript: Transcript, rule: Rule) -> list[bool]:
+    """Of each call whether nothing is cached at it."""
+    return [True] + [
         call.name != before.name or call.time_ms - before.time_ms > rule.ttl_s * 1000
         for before, call in pairwise(transcript.calls)
     ]
-    stays = list(stays_of(transcript, facts))
-    return cheapest(stays, cold, facts.calibration.head_tokens, rule.prices)
 
 
 def stays_of(transcript: Transcript, facts: SessionFacts) -> Iterator[Stay]:

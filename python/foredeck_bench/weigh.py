@@ -33,7 +33,7 @@ from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.lookup.texts import counted, short_count
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import judge_replay
-from foredeck_bench.hindsight import hindsight_cost
+from foredeck_bench.hindsight import head_cost, hindsight_cost
 from foredeck_bench.made import on_wire, unsealed
 from foredeck_bench.masking import masked_prompts
 
@@ -56,13 +56,14 @@ Load = Callable[[Path], Transcript]
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """One session: its name, the repository that it is from, its judgements by row, and the least
-    that it could cost with hindsight."""
+    """One session: its name, the repository that it is from, its judgements by row, the least that
+    it could cost with hindsight, and what its system prompt and tools cost in any case."""
 
     name: str
     repository: str
     judged: Mapping[str, Judgement]
     hindsight: float
+    head: float
 
     @property
     def best_simple(self) -> str:
@@ -132,6 +133,8 @@ def report(
     rows = [_row(name, sessions, plain, bound) for name in (*RIVALS, *names)]
     best = (HINDSIGHT, _share(bound, plain.cost), "100.0", *[""] * (len(HEAD) - 3))
     yield table([HEAD, *rows, best])
+    head = sum(session.head for session in sessions)
+    yield f"system prompt and tools, which nothing changes: {_share(head, plain.cost)} of the cost"
     for name in names[1:]:
         yield f"\n{name}, against {names[0]}, in points of all-in and of edits in view:"
         yield from _by_repository(sessions, names[0], name)
@@ -176,7 +179,8 @@ def _weighed(variants: Sequence[ReplayOptions], load: Load, path: Path) -> Weigh
         comparison.add(each.label, judge_replay(transcript, facts, each, comparison))
     judged = {row: listed[0] for row, listed in comparison.rows.items()}
     bound = hindsight_cost(transcript, facts, rule)
-    return Weighed(stem_of(path), repository_of(path), judged, bound)
+    head = head_cost(transcript, facts, rule)
+    return Weighed(stem_of(path), repository_of(path), judged, bound, head)
 
 
 def repository_of(path: Path) -> str:

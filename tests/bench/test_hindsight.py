@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from foredeck.accounting.judge import Rule, SessionFacts
 from foredeck.context.cache.economics import Prices
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
-from foredeck_bench.hindsight import NEVER, Stay, cheapest, hindsight_cost, stays_of
+from foredeck_bench.hindsight import NEVER, Stay, cheapest, head_cost, hindsight_cost, stays_of
 from foredeck_bench.made import on_wire, unsealed
 from foredeck_bench.masking import MASK, masked_prompts
 from replay.recordings import SOURCE, Recording, call, text
@@ -81,6 +82,14 @@ def test_a_message_stays_until_the_last_edit_of_its_text(tmp_path: Path) -> None
     results = [stay for stay in stays_of(transcript, facts) if stay.tokens > 500]
     assert [stay.gone - stay.came for stay in results] == [1, 1, 1, 9, *([1] * 8)]
     assert 0 < hindsight_cost(transcript, facts, Rule()) < 20_000
+
+
+def test_the_system_prompt_and_tools_cost_the_same_whatever_folds(tmp_path: Path) -> None:
+    transcript = recorded(tmp_path)
+    facts = SessionFacts.of(transcript)
+    facts = replace(facts, calibration=replace(facts.calibration, head_tokens=1000))
+    # Nothing is cached at the first of 14 calls, nor where the model changes and changes back.
+    assert head_cost(transcript, facts, Rule()) == pytest.approx(1000 * (3 * 1.25 + 11 * 0.1))
 
 
 def test_all_but_the_newest_results_are_masked(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_the_simple_rules_and_hindsight_stand_beside_the_variants(
         assert cost[PLAIN] == 100
         assert cost[HINDSIGHT] < min(cost[name] for name in (*SIMPLE, "default"))
         assert rows[PLAIN][1] == "0.0"
+        assert "system prompt and tools, which nothing changes: 0.0 of the cost" in shown
         assert sum(line.startswith("owner__one__s1") for line in shown.splitlines()) == 1
 
 
