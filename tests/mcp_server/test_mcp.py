@@ -96,18 +96,21 @@ async def test_it_reads_and_no_more(folder: Path) -> None:
     async with _asked(folder) as client:
         tools = (await client.list_tools()).tools
     assert [tool.name for tool in tools] == [
-        *("search", "read", "history", "links", "notes", "task-query")
+        f"foredeck_{name}"
+        for name in (
+            *("search", "read", "history", "links", "notes", "sessions", "memory", "tasks"),
+        )
     ]
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
 
 
 async def test_what_was_done_is_found_and_read(folder: Path) -> None:
     async with _asked(folder) as client:
-        found = await _text(client, "search", query="spring_tide")
-        text = await _text(client, "read", object=str(folder / "tide.py"))
-        first = await _text(client, "read", object=str(folder / "tide.py"), version=1)
-        part = await _text(client, "read", object="chat:0199aaaa", offset=10)
-        versions = await _text(client, "history", object=str(folder / "tide.py"))
+        found = await _text(client, "foredeck_search", query="spring_tide")
+        text = await _text(client, "foredeck_read", object=str(folder / "tide.py"))
+        first = await _text(client, "foredeck_read", object=str(folder / "tide.py"), version=1)
+        part = await _text(client, "foredeck_read", object="chat:0199aaaa", offset=10)
+        versions = await _text(client, "foredeck_history", object=str(folder / "tide.py"))
     assert "tide.py" in found
     assert text.endswith("return 2\n")
     assert first.endswith("return 1\n")
@@ -117,19 +120,19 @@ async def test_what_was_done_is_found_and_read(folder: Path) -> None:
 
 async def test_notes_and_their_links(folder: Path) -> None:
     async with _asked(folder) as client:
-        tagged = await _text(client, "notes", tag="sea")
-        links = await _text(client, "links", object=str(folder / "notes" / "tides.md"))
+        tagged = await _text(client, "foredeck_notes", tag="sea")
+        links = await _text(client, "foredeck_links", object=str(folder / "notes" / "tides.md"))
     assert tagged.startswith("- Plan (")
     assert "mentions: Plan" in links
 
 
 async def test_private_sessions_are_neither_found_nor_read(folder: Path) -> None:
     async with _asked(folder) as client:
-        public = await _text(client, "search", query="public_word")
-        secret = await _text(client, "search", query="secret_word")
-        read = await _text(client, "read", object="0199bbbb:@1")
-        chat = await _text(client, "read", object="chat:0199bbbb")
-        paste = await _text(client, "read", object=PASTE)
+        public = await _text(client, "foredeck_search", query="public_word")
+        secret = await _text(client, "foredeck_search", query="secret_word")
+        read = await _text(client, "foredeck_read", object="0199bbbb:@1")
+        chat = await _text(client, "foredeck_read", object="chat:0199bbbb")
+        paste = await _text(client, "foredeck_read", object=PASTE)
     assert "«public_word»" in public
     assert "secret_word" not in secret
     assert all("private session" in each for each in (read, chat, paste))
@@ -137,21 +140,53 @@ async def test_private_sessions_are_neither_found_nor_read(folder: Path) -> None
 
 async def test_tasks_are_changed_where_that_is_allowed(folder: Path) -> None:
     async with _asked(folder, "--write") as client:
-        fields = {"title": "Chart the tides"}
-        made = await _text(client, "task-mutate", action="create", fields=fields)
-        ready = await _text(client, "task-query")
+        made = await _text(
+            client, "foredeck_change_tasks", action="create", title="Chart the tides"
+        )
+        ready = await _text(client, "foredeck_tasks")
+        untitled = await _text(client, "foredeck_change_tasks", action="create")
     assert "Chart the tides" in made
     assert "Chart the tides" in ready
+    assert untitled.startswith("refused: ")
+    assert 'needs title: {"action": "create", "title": "Fix the login redirect"}' in untitled
     async with _asked(folder) as client:
-        refused = await _text(client, "task-mutate", action="create", fields=fields)
-        assert "task-mutate" in refused
-        assert "1 ready" in await _text(client, "task-query")
+        refused = await _text(client, "foredeck_change_tasks", action="create", title="More")
+        assert "foredeck_change_tasks" in refused
+        assert "1 ready" in await _text(client, "foredeck_tasks")
+
+
+async def test_former_names_and_forms_are_accepted(folder: Path) -> None:
+    async with _asked(folder, "--write") as client:
+        fields = {"title": "Chart the tides"}
+        assert "Chart" in await _text(client, "task-mutate", action="create", fields=fields)
+        assert "Chart" in await _text(client, "task-query")
+        assert "tide.py" in await _text(client, "search", query="spring_tide")
+
+
+async def test_every_parameter_is_described(folder: Path) -> None:
+    async with _asked(folder, "--write") as client:
+        tools = (await client.list_tools()).tools
+    for tool in tools:
+        for name, schema in tool.input_schema.get("properties", {}).items():
+            assert schema.get("description"), (tool.name, name)
+
+
+async def test_sessions_and_memory_are_listed_without_private_ones(folder: Path) -> None:
+    async with _asked(folder) as client:
+        sessions = await _text(client, "foredeck_sessions")
+        memory = await _text(client, "foredeck_memory")
+        unknown = await _text(client, "foredeck_search", query="x", session="zzzz")
+    assert sessions.startswith("1 session:\n- 0199aaaa: ")
+    assert "0199bbbb" not in sessions
+    assert memory == "Nothing is remembered that applies here."
+    assert "foredeck_sessions lists all" in unknown
+    assert "`foredeck sessions`" not in unknown
 
 
 async def test_what_is_wrong_is_said_to_the_model(folder: Path) -> None:
     async with _asked(folder) as client:
-        missing = await _text(client, "read", object="nowhere.py")
-        version = await _text(client, "read", object=str(folder / "tide.py"), version=9)
+        missing = await _text(client, "foredeck_read", object="nowhere.py")
+        version = await _text(client, "foredeck_read", object=str(folder / "tide.py"), version=9)
     assert missing.startswith("refused:")
     assert "no object is called 'nowhere.py'" in missing
     assert "versions 1 to 2, no 9" in version

@@ -16,6 +16,7 @@ from foredeck.errors import ForedeckError, ToolError
 from foredeck.lookup.contents import content_of, name_of, version_of
 from foredeck.lookup.finding import AskedPart, Found, find_part, find_session
 from foredeck.lookup.reader import Reader, stated_memories
+from foredeck.lookup.sessions import summaries
 from foredeck.lookup.texts import counted, when
 from foredeck.model.quoting import block, name, one_line
 from foredeck.notes.graph import Edge, Graph
@@ -110,6 +111,28 @@ class Answers:
         more = len(nodes) - len(lines)
         ending = [f"and {more} more"] if more > 0 else []
         return "\n".join([*lines, *ending, *filter(None, [state.note])]) or "No notes."
+
+    def sessions(self, limit: int) -> str:
+        """The sessions that were used last, a line each, with the id to read the chat by."""
+        with self._reader.store() as store:
+            private = set(private_sessions(store))
+            heads = [h for h in store.query("session") if h.fields["session_id"] not in private]
+            found = sorted(summaries(store, heads), key=lambda s: s.last_ms, reverse=True)
+        lines = [
+            f"- {one_line(s.id)}: {when(s.last_ms)[:16]}, {one_line(s.project_name)}, "
+            f"{counted(s.messages, 'message')}: {one_line(s.title) or 'untitled'}"
+            for s in found[:limit]
+        ]
+        more = [f"and {len(found) - limit} older"] if len(found) > limit else []
+        return "\n".join([f"{counted(len(found), 'session')}:", *lines, *more])
+
+    def memory(self) -> str:
+        """What the user has stated that applies in this project, a line each."""
+        with self._reader.store() as store:
+            ids = [id for id, _ in stated_memories(store, self._config, self._project)]
+            heads = store.heads(ids)
+        lines = [f"- {one_line(str(heads[id].fields.get('fact')))}" for id in ids if id in heads]
+        return "\n".join(lines) or "Nothing is remembered that applies here."
 
     def tasks(self, input: dict[str, object]) -> str:
         """As the model's tool `task-query` answers in Pi. Raises `ToolError`."""
