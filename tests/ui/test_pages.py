@@ -117,7 +117,13 @@ def test_search_finds_and_jumps(served: Served) -> None:
     value: Any = served.value("/search.json?q=spring_tide")
     assert value["total"] >= 1
     hits = [hit for group in value["groups"] for hit in group["hits"]]
-    assert all(hit["address"].startswith("/objects/") for hit in hits)
+    addresses = {hit["type"]: hit["address"] for hit in reversed(hits)}
+    assert addresses["file"].startswith("/objects/")
+    assert addresses["toolcall"].startswith(f"/sessions/{TIDY}/turns?message=")
+    place, _, anchor = addresses["toolcall"].partition("#")
+    opened = served.page(place)
+    assert f'<li id="{anchor}" class="step here">' in opened
+    assert "<mark>spring_tide</mark>" in opened
     assert "<mark>spring_tide</mark>" in served.page("/search?q=spring_tide")
     jump: Any = served.value(f"/search.json?q={TIDY}")["jump"]
     assert jump["address"] == f"/sessions/{TIDY}"

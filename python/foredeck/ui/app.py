@@ -34,6 +34,7 @@ from foredeck.ui.views.session import session_page
 from foredeck.ui.views.sessions import Listing, sessions_page
 from foredeck.ui.views.tasks import task_page, tasks_page
 from foredeck.ui.views.traces import trace_page
+from foredeck.ui.views.turns import TurnsListing, turns_page
 
 STATIC = Path(__file__).parent / "static"
 MOST_REPORTS = 100
@@ -60,6 +61,7 @@ def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
         "/sessions/{session}": _session,
         "/sessions/{session}/calls/{call:int}": _prompt,
         "/sessions/{session}/calls/{call:int}/changes": _prompt_diff,
+        "/sessions/{session}/turns": _turns,
         "/sessions/{session}/trace": _trace,
         "/sessions/{session}/observations": _observations,
         "/objects": _objects,
@@ -177,6 +179,12 @@ def _sessions(request: Request, _: Reader, store: LocalStore) -> WebPage:
 
 def _session(request: Request, _: Reader, store: LocalStore) -> WebPage:
     return session_page(store, request.path_params["session"], _number(request, "first"))
+
+
+def _turns(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    words = request.query_params.get("words", "")
+    asked = TurnsListing(_number(request, "first"), _number(request, "message"), words)
+    return turns_page(store, request.path_params["session"], asked)
 
 
 def _prompt(request: Request, _: Reader, store: LocalStore) -> WebPage:

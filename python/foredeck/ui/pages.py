@@ -14,8 +14,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.lookup.texts import counted, lasted, money, short_count, when
 from foredeck.model.quoting import printable
+from foredeck.ui.rendering import coloured, markdown, marked
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -60,6 +61,9 @@ def environment() -> Environment:
     )
     found.filters.update(
         when=when, short=short_count, printable=_visible, counted=counted, segment=segment
+    )
+    found.filters.update(
+        lasted=lasted, money=money, markdown=markdown, coloured=coloured, marked=marked
     )
     found.globals["link"] = link
     return found

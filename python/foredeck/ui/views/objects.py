@@ -121,7 +121,7 @@ def _listed(head: Head) -> dict[str, Any]:
     return {
         "object": head.id,
         "name": name_of(head),
-        "time_ms": head.time_ms,
+        "time_ms": version_ms(head),
         "status": head.fields.get("status") or head.fields.get("state"),
         "chars": head.fields.get("char_count"),
     }
