@@ -57,6 +57,7 @@ def _object(served: Served, name: str) -> str:
 def test_every_page_can_be_read_by_everybody(served: Served, chromium: str, checkout: Path) -> None:
     note, code = _object(served, "plan.md"), _object(served, "tide.py")
     paths = [
+        "/overview",
         "/sessions",
         f"/sessions/{TIDY}",
         f"/sessions/{TIDY}/turns",

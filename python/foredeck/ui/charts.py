@@ -83,6 +83,34 @@ def bars(made: Sequence[Composition], address: Address) -> Markup:
     )
 
 
+def days(spent: Sequence[tuple[str, int, int]]) -> Markup:
+    """A bar for each day: what it has cost, with a line at what plain Pi would have."""
+    top = _nice(max((max(cost, plain) for _, cost, plain in spent), default=1))
+    step, scale = WIDTH / max(1, len(spent)), HEIGHT / top
+    drawn = [_level(top * tick / _TICKS * scale, "grid") for tick in range(1, _TICKS + 1)]
+    for at, (day, cost, plain) in enumerate(spent):
+        x, tall, high = at * step, cost * scale, HEIGHT - plain * scale
+        more = f", plain Pi {short_count(plain)}" if plain != cost else ""
+        drawn.append(
+            f"<g><title>{escape(day)}: {short_count(cost)} tokens{more}</title>"
+            f'<rect class="column" x="{x:.1f}" y="0" width="{step:.1f}" height="{HEIGHT}"/>'
+            f'<rect class="spent" x="{x + 2:.1f}" y="{HEIGHT - tall:.1f}" '
+            f'width="{step - 4:.1f}" height="{tall:.1f}"/>'
+        )
+        if plain != cost:
+            drawn.append(
+                f'<line class="plain" x1="{x:.1f}" x2="{x + step:.1f}" y1="{high:.1f}" '
+                f'y2="{high:.1f}" vector-effect="non-scaling-stroke"/>'
+            )
+        drawn.append("</g>")
+    labels = "".join(f"<span>{escape(day)}</span>" for day, _, _ in (*spent[:1], *spent[-1:]))
+    svg = _svg("What was spent, day by day", HEIGHT, "".join(drawn))
+    return Markup(  # numbers and dates
+        f'<div class="plot"><div class="axis-y" aria-hidden="true">{_y_axis(top)}</div>{svg}'
+        f'<div class="axis-x" aria-hidden="true">{labels}</div></div>'
+    )
+
+
 def _nice(most: float) -> int:
     """The next round number, whose quarters are round, too."""
     unit = 10 ** math.floor(math.log10(most / _TICKS)) if most > _TICKS else 1

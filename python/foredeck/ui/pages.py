@@ -46,7 +46,8 @@ def render(page: WebPage, *, path: str = "", asked: str = "") -> str:
     """The page as HTML. Everything that is stored is escaped: none of it can become markup."""
     twin = f"{path}.json" + (f"?{asked}" if asked else "")
     template = environment().get_template(page.template)
-    return template.render(page=page, twin=twin, path=path, **page.data)
+    follows = "follow=" in asked
+    return template.render(page=page, twin=twin, path=path, follows=follows, **page.data)
 
 
 @cache

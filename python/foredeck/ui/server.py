@@ -29,8 +29,11 @@ class PortTaken(ForedeckError):
     """Another program listens there."""
 
 
-def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
-    """Print the address, open it, and answer until Ctrl-C or SIGTERM.
+def serve(
+    config: Config, port: int | None, *, opens: bool, edits: bool, follows: bool = False
+) -> int:
+    """Print the address, open it, and answer until Ctrl-C or SIGTERM. `follows`: the address is
+    that of the session at work.
 
     Raises `NotFound` where nothing is stored, `PortTaken` for a `port` that is asked for.
     """
@@ -47,7 +50,7 @@ def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
     with _listening(port) as listener:
         number = listener.getsockname()[1]
         app = OnlyThisUser(make_app(reader), number)
-        address = f"http://{LOOPBACK}:{number}/?token={app.token}"
+        address = f"http://{LOOPBACK}:{number}/{'follow' if follows else ''}?token={app.token}"
         print(address, flush=True)
         if port is None and number != PORT:
             print(
