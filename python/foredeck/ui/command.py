@@ -9,24 +9,6 @@ from foredeck.cli.person import check_person
 from foredeck.cli.registry import Command
 
 PORT = 8477
-<<<<<<< HEAD
-=======
-_NEEDED = ("starlette", "jinja2", "uvicorn", "pygments")
-
-
-class MissingExtra(ForedeckError):
-    """The packages that the pages need are not installed."""
-
-
-def check_packages(what: str) -> None:
-    """Raises `MissingExtra` where a package that the pages need is not there."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise MissingExtra(
-            f"{what} needs {', '.join(missing)}: pip install 'foredeck[ui]' in the Python "
-            "that runs foredeck."
-        )
->>>>>>> 60973f5f (Show in the inspector what was said and done as a tree, with plain Pi and the window over the chart of a session)
 
 
 def _run(args: Namespace) -> int:
