@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from stored_session import SESSION, make_home
+from syrupy.assertion import SnapshotAssertion
 
+from foredeck.accounting.figure import CostFigure, money
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.model.asked import AskedDocument
@@ -40,6 +42,7 @@ def test_a_stored_session(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert [line["call"] for line in value["calls"]] == [1, 2, 3, 4, 5]
     assert set(value) == {
         "session",
+        "figure",
         "cache",
         "ttl_s",
         "chars_per_token",
@@ -58,9 +61,8 @@ def test_a_stored_session(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert total["lost_tokens"] == {}
     assert total["cost"] == pytest.approx(sum(n["ours"]["cost"] for n in value["calls"]), abs=5)
     text = run(capsys, "cost", SESSION, "--home", str(home))
-    assert text.startswith(f"{SESSION}: 5 calls, ")
+    assert text.startswith(f"{value['figure']['text']}.\n\n{SESSION}\n5 calls, ")
     assert "No cache hit was lost." in text
-    assert "Total, in uncached input tokens: plain Pi " in text
 
 
 def test_a_session_goes_by_its_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +74,6 @@ def test_a_recorded_file_is_replayed(home: Path, capsys: pytest.CaptureFixture[s
     file = home.parents[1] / f"{SESSION}.jsonl"
     value = cost_json(capsys, str(file), "--cache", "anthropic")
     assert (value["session"], value["cache"], len(value["calls"])) == (file.name, "anthropic", 5)
-    assert value["total"]["money"] is None
     assert value["reported_of"] == "plain"
 
 
@@ -92,8 +93,8 @@ def test_a_long_session_shows_where_something_happened(
     file = tmp_path / "long.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     short = run(capsys, "cost", str(file))
-    assert "No call lost anything or was a rebase (--all shows all 50)." in short
-    assert "\n50    " in run(capsys, "cost", str(file), "--all")
+    assert "No call lost anything or was a rebase (--calls shows all 50)." in short
+    assert "\n50    " in run(capsys, "cost", str(file), "--calls")
     lines[60]["message"]["timestamp"] += 86_400_000
     for line in lines[61:]:
         line["message"]["timestamp"] += 86_400_000
@@ -141,9 +142,58 @@ def test_what_foredeck_itself_has_asked_stands_apart(
     value = cost_json(capsys, SESSION, "--home", str(home))["asked"]
     tokens = {"read": 9000, "written": 0, "fresh": 400, "output": 70}
     assert value == {"observe": {"calls": 2, "failed": 1, **tokens, "cost": 0.51}}
-    text = run(capsys, "cost", SESSION, "--home", str(home))
-    assert "Beside that, foredeck's own questions to a model: $0.5100\n" in text
+    text = " ".join(run(capsys, "cost", SESSION, "--home", str(home)).split())
+    assert "Of this, foredeck's own questions to a model: $0.51 " in text
     assert (
-        "  observe: asked 2 times, 1 without an answer; 9,400 tokens in (9,000 from the cache), "
-        "70 out, $0.5100\n"
-    ) in f"{text}\n"
+        "observe: asked 2 times, 1 without an answer; 9,400 tokens in (9,000 from the cache), "
+        "70 out, $0.5100"
+    ) in text
+
+
+def test_all_that_is_stored_on_one_page(
+    home: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run(capsys, "cost", "--all", "--home", str(home))
+    assert re.sub(r"\d{4}-\d\d-\d\d", "<monday>", text) == snapshot
+    value = cost_json(capsys, "--home", str(home))
+    assert [row["calls"] for row in value["weeks"]] == [5]
+    assert run(capsys, "cost", "--home", str(tmp_path)).startswith(
+        "No stored session has made a call with foredeck yet."
+    )
+    assert not list(tmp_path.iterdir()), "reading creates no store"
+
+
+def test_histories_are_replayed_and_nothing_is_stored(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    file = home.parents[1] / f"{SESSION}.jsonl"
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("no session\n")
+    store = tmp_path / "store"
+    flags = ["--histories", str(file), str(bad), "--home", str(store)]
+    value = cost_json(capsys, *flags)
+    (total,) = value["total"]
+    assert (value["sessions"], total["calls"], total["estimate"]) == (1, 5, True)
+    assert len(value["unread"]) == 1
+    text = run(capsys, "cost", *flags)
+    assert text.startswith(f"{total['text']}.\n1 session in 1 project.")
+    assert "an estimate (~)" in text
+    assert max(map(len, text.split("\n"))) <= 80
+    assert not store.exists()
+
+
+def test_amounts_are_short_and_small_ones_have_no_share() -> None:
+    assert [money(n) for n in (0, 0.0021, 0.012, 0.14, 12.4)] == [
+        *("$0.00", "$0.0021", "$0.012", "$0.14", "$12.40")
+    ]
+    assert CostFigure(3, 0.008, 0.010).short == "$0.0020 more so far"
+    assert CostFigure(3, 0.010, 0.008).short == "$0.0020 saved so far"
+    assert CostFigure(3, 2.0, 1.2).short == "$0.80 saved (40%)"
+    assert CostFigure(3, 9000, 6000, in_money=False).short == "3.0k tokens saved (33%)"
+    assert not CostFigure(3, 0.008, 0.010).matters

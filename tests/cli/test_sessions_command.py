@@ -32,6 +32,8 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
 
 def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     value: Any = json.loads(run(capsys, "sessions", "--json", "--home", str(home)))
+    figure = value["sessions"][0].pop("figure")
+    assert figure["text"].endswith("with plain Pi, over 5 calls")
     assert value == {
         "sessions": [
             {

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from context.driver import Host
 from context.messages import assistant, image, user
 from context.sent import Sent
+from foredeck.accounting.figure import session_figure
 from foredeck.cli.checks.stored import check_stored
 from foredeck.config import Config
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
@@ -21,7 +22,7 @@ from foredeck.context.messages.images import UNKNOWN_TOKENS, image_tokens, pixel
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.state.gauge import MIN_CALLS, Calibrator, Gauge, rate_of
 from foredeck.context.state.workspace import Workspace
-from foredeck.context.status import status_line, tokens_of
+from foredeck.context.status import tokens_of
 from foredeck.model.call_values import CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import calibration_id
@@ -64,12 +65,12 @@ def test_an_estimate_until_the_provider_has_counted(tmp_path: Path) -> None:
     work(host, MIN_CALLS, 2.5)
     first = record_of(host)
     assert (first.stats.rate, first.stats.reports) == (CHARS_PER_TOKEN, 0)
-    assert status_line(first).startswith("foredeck ~")
+    assert session_figure(host.store, host.session, first).is_estimate
     work(host, 1, 2.5)
     then = record_of(host)
     assert then.stats.rate == pytest.approx(2.5, rel=0.01)
     assert then.stats.reports == MIN_CALLS
-    assert not status_line(then).startswith("foredeck ~")
+    assert not session_figure(host.store, host.session, then).is_estimate
     assert tokens_of(then.stats, then.stats.chars_sent) == int(
         then.stats.chars_sent / then.stats.rate
     )

@@ -9,7 +9,6 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines, user
 from context.scenes import ask, bash, context_tool, finish, old_output
-from foredeck.context.status import status_line
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
 
@@ -35,7 +34,7 @@ def paying(new_host: NewHost, **settings: object) -> Host:
 
 def test_before_the_first_call(host: Host) -> None:
     assert command_text(host, "why") == "No call has been made yet."
-    assert command_text(host, "cost") == "No call has been made yet."
+    assert "No call has gone out with foredeck yet." in command_text(host, "cost")
 
 
 def test_why_alone_tells_the_newest_call_and_rebase(
@@ -115,7 +114,6 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     record = host.state.branch_record
     assert record is not None
     wait = record.stats.rebase_in
-    assert f"next rebase in {wait}+ calls" in status_line(record)
     assert f"pays in {wait} calls at the earliest" in command_text(host, "why")
     kinds = []
     while "rebase" not in kinds and len(kinds) < 10 * wait:

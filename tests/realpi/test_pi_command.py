@@ -77,12 +77,10 @@ def test_the_status_line_follows_each_call(pi: Pi) -> None:
     model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done"])
     rpc = pi.rpc(foredeck=True)
     rpc.prompt("go")
-    shown = [text for text in rpc.statuses() if "tokens" in text]
-    assert len(shown) == len(model.requests)
-    pattern = r"foredeck ~[\d.]+k? of [\d.]+k? tokens(, \d+% saved)?, \d+ active, \d+ folded"
-    assert all(re.fullmatch(pattern, text) for text in shown)
-    assert "saved" in shown[-1]
-    assert "1 active" in shown[-1]
+    shown = [text for text in rpc.statuses() if text.startswith("foredeck")]
+    assert len(shown) >= len(model.requests)
+    # A session of three short calls has nothing to say of money.
+    assert all(re.fullmatch(r"foredeck(: \d+ folded)?", text) for text in shown[-2:])
 
 
 def test_off_sends_pis_own_bytes_and_on_goes_on(pi: Pi) -> None:

@@ -48,7 +48,7 @@ def report(home: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> str:
 def test_the_page(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = report(home, capsys)
     assert page.startswith(f"Session {Recording.id}\n")
-    assert "of plain Pi's" in page
+    assert "with plain Pi, over" in page
     assert "-export const value1 = 1; // line 1\n+export const one = 1; // line 1" in page
     assert "+1 -1 lines in 1 version" in page
     assert "+90 -0 lines in 1 version" in page
@@ -76,7 +76,7 @@ def test_the_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert written["path"].endswith("/long.txt")
     assert [(f["tool"], f["call"]) for f in value["failed"]] == [("bash", 4)]
     assert [(a["what"], a["times"]) for a in value["asked_back"]] == [("@2", 1)]
-    assert value["cost"] > 0
+    assert value["figure"]["foredeck"] > 0
 
 
 def test_a_session_without_calls(

@@ -99,7 +99,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work")
     _fill(home, folder)
     Reader(Config(home=home)).warm()  # a page does not wait for long
-    yield from serving(home)
+    yield from _serving(home)
 
 
 @pytest.fixture
@@ -108,11 +108,10 @@ def editable(tmp_path: Path) -> Iterator[Served]:
     home = tmp_path / "home"
     home.mkdir()
     open_store(Config(home=home)).close()
-    yield from serving(home, "--edit")
+    yield from _serving(home, "--edit")
 
 
-def serving(home: Path, *arguments: str) -> Iterator[Served]:
-    """The inspector over what is in `home`, with a browser that was let in."""
+def _serving(home: Path, *arguments: str) -> Iterator[Served]:
     process, address = started(home, *arguments)
     parts = urlsplit(address)
     with httpx.Client(

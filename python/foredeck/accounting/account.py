@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from foredeck.accounting.figure import CostFigure
 from foredeck.context.messages.items import PromptUsage
 
 Reported = Literal["ours", "plain"]
@@ -23,8 +24,6 @@ class AccountingMethod:
     ttl_s: float | None = None
     rate: float | None = None
     """Characters per token."""
-    head: tuple[float, float] | None = None
-    """Tokens before the messages, plain and with foredeck."""
     reported: Reported = "ours"
     """The prompts that the provider's figures are about: ours, or plain Pi's."""
 
@@ -92,6 +91,8 @@ class Account:
     """How many reports of the provider `rate` rests on; with 0 it is an estimate."""
     reported: Reported = "ours"
     """The prompts that the provider's figures are about."""
+    figure: CostFigure = field(default_factory=CostFigure)
+    """What all of it has cost, as every screen says it."""
     lines: list[AccountLine] = field(default_factory=list)
     rebases: list[RebaseBalance] = field(default_factory=list)
 
@@ -114,15 +115,6 @@ class Account:
     def uncached(self) -> float:
         """Tokens that were not."""
         return sum(line.ours.tokens - line.ours.cached for line in self.lines)
-
-    @property
-    def money(self) -> tuple[float, float] | None:
-        """Cost of plain Pi and of foredeck in the host's currency; None where a price is missing
-        or the prices are a profile's."""
-        if self.reported != "ours" or not all(line.price for line in self.lines):
-            return None
-        plain = sum(line.plain.cost * line.price for line in self.lines) / 1_000_000
-        return plain, sum(line.ours.cost * line.price for line in self.lines) / 1_000_000
 
     @property
     def compared(self) -> int:
@@ -155,7 +147,6 @@ class Account:
             "cached_tokens": round(self.cached),
             "uncached_tokens": round(self.uncached),
             "lost_tokens": dict(self.lost.most_common()),
-            "money": None if self.money is None else [round(each, 4) for each in self.money],
             "reported": {
                 name: {"predicted": round(predicted), "reported": round(reported)}
                 for name, predicted, reported in self.comparison()

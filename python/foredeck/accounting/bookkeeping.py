@@ -20,10 +20,11 @@ from foredeck.accounting.causes import (
     common_messages,
     continues,
 )
-from foredeck.accounting.shapes import Shape
+from foredeck.accounting.figure import CostFigure, figure_of, session_figure
 from foredeck.accounting.stored import StoredCall, StoredCalls
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
+from foredeck.context.state.spending import spent_at, spent_by
 from foredeck.model.call_values import CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.store.protocol import Store
@@ -37,17 +38,14 @@ provider counts a little differently."""
 def account_of(
     calls: Iterable[StoredCall],
     method: AccountingMethod,
-    plain: Iterable[list[Shape]] | None = None,
+    figure: CostFigure | None = None,
 ) -> Account:
-    """The account of a session's calls.
-
-    `plain`: what the host alone would have sent at each call, where that is not the list of
-    messages that it handed over.
-    """
+    """The account of a session's calls. `figure`: what all of it has cost, where that is known."""
     listed = list(calls)
-    books = _Bookkeeper(_opened([call.record for call in listed], method), method)
-    for call, shapes in zip(listed, plain or (c.plain for c in listed), strict=True):
-        books.enter(call, shapes)
+    records = [call.record for call in listed]
+    books = _Bookkeeper(_opened(records, method, figure), method)
+    for call in listed:
+        books.enter(call)
     return books.account
 
 
@@ -56,14 +54,17 @@ def stored_account(
 ) -> Account:
     """The account of a stored session; `advance` is called after every call that is read."""
     calls = StoredCalls(store, session)
-    books = _Bookkeeper(_opened(calls.records, method), method)
+    figure = session_figure(store, session, calls.newest)
+    books = _Bookkeeper(_opened(calls.records, method, figure), method)
     for call in calls:
-        books.enter(call, call.plain)
+        books.enter(call)
         advance()
     return books.account
 
 
-def _opened(records: Sequence[CallRecord], method: AccountingMethod) -> Account:
+def _opened(
+    records: Sequence[CallRecord], method: AccountingMethod, figure: CostFigure | None
+) -> Account:
     """An account without lines, for calls with these records."""
     gauged = (record.stats for record in reversed(records) if record.stats.rate)
     stats = next(gauged, CallStats(rate=CHARS_PER_TOKEN))
@@ -74,6 +75,7 @@ def _opened(records: Sequence[CallRecord], method: AccountingMethod) -> Account:
         method.rate or stats.rate,
         stats.reports,
         method.reported,
+        figure or figure_of(spent_by(records, ())),
     )
 
 
@@ -91,42 +93,39 @@ class _Bookkeeper:
     def __init__(self, account: Account, method: AccountingMethod) -> None:
         self.account = account
         self._method = method
-        self._plain: Cache = CACHES[account.cache](account.ttl_s)
         self._ours: Cache = CACHES[account.cache](account.ttl_s)
         self._ideal: Cache = CACHES["ideal"](account.ttl_s)
-        self._plain_prompts = PromptMaker(account.rate)
         self._our_prompts = PromptMaker(account.rate)
         self._last: tuple[StoredCall, float] | None = None
-        self._sent: tuple[CachedPrompt, CachedPrompt] | None = None
-        """The last prompt, plain and ours."""
+        self._sent: CachedPrompt | None = None
+        """The last prompt."""
+        self._records: dict[str, CallRecord] = {}
         self._open: list[tuple[RebaseBalance, int]] = []
         """Rebases whose savings last, with the first message that they have changed."""
 
-    def enter(self, call: StoredCall, plain: list[Shape]) -> None:
-        """Add the next call; `plain` is what the host alone would have sent."""
+    def enter(self, call: StoredCall) -> None:
+        """Add the next call."""
         model, rate = call.record.model, self.account.rate
         prices = Prices(model.read, model.write)
-        heads = self._method.head or (
-            (call.around.chars - call.around.own_chars) / rate,
-            call.around.chars / rate,
-        )
+        head = call.around.chars / rate
         name = f"{model.name}\0{call.around.hash}"
         time_ms = call.record.time_ms
-        theirs = self._plain_prompts.make(name, plain, heads[0], "")
-        prompt = self._our_prompts.make(name, call.sent, heads[1], call.mark)
+        prompt = self._our_prompts.make(name, call.sent, head, call.mark)
         warmed = self._warm(call)
         hit = self._ours.request(prompt, time_ms)
-        lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), heads[1], warmed)
+        lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), head, warmed)
         self._compare(call, hit, lost)
         decision = call.record.decision
+        spent = spent_at(call.record, self._records.get(call.record.parent or ""))
+        self._records[call.record.id] = call.record
         line = AccountLine(
             call.ordinal,
             time_ms,
             model.name,
             decision.kind,
             decision.reason or "",
-            _charge(theirs.tokens, self._plain.request(theirs, time_ms), prices),
-            _charge(prompt.tokens, hit, prices),
+            self._plain(call.record, spent.plain),
+            Charge(prompt.tokens, hit.read, spent.ours * self._scale(call.record)),
             {cause: round(tokens) for cause, tokens in lost.items() if round(tokens) > 0},
             model.input_price,
             call.record.cache.read,
@@ -134,17 +133,31 @@ class _Bookkeeper:
         )
         self.account.lines.append(line)
         self._follow_rebases(call, line, prices)
-        self._last, self._sent = (call, prompt.tokens), (theirs, prompt)
+        self._last, self._sent = (call, prompt.tokens), prompt
+
+    def _scale(self, record: CallRecord) -> float:
+        """Of a cost as it was counted at the call: only that of a recording is scaled, which is
+        replayed without what its provider had counted."""
+        return self._rescaled(record) if self._method.reported == "plain" else 1.0
+
+    def _rescaled(self, record: CallRecord) -> float:
+        """Of tokens as they were counted at the call to those of the account's rate."""
+        return (record.stats.rate or CHARS_PER_TOKEN) / self.account.rate
+
+    def _plain(self, record: CallRecord, cost: float) -> Charge:
+        scaled, plain = cost * self._scale(record), record.cache.plain
+        if plain is None:
+            return Charge(record.stats.chars_host / self.account.rate, 0.0, scaled)
+        scale = self._rescaled(record)
+        return Charge(sum(plain) * scale, plain.read * scale, scaled)
 
     def _warm(self, call: StoredCall) -> int:
         """Take in that the host sent the last prompt once more to keep the cache warm; returns when
         (milliseconds), 0 if it did not."""
         warmed = call.record.cache.warmed_ms
         if warmed and self._sent is not None:
-            plain, ours = self._sent
-            self._plain.request(plain, warmed)
             for cache in (self._ours, self._ideal):
-                cache.request(ours, warmed)
+                cache.request(self._sent, warmed)
         return warmed
 
     def _lost(
@@ -242,9 +255,3 @@ class _Bookkeeper:
         gone = self._tokens(last, len(last.keys) + 1) - self._tokens(last, shared)
         new = sum(shape.chars for shape in call.sent[bisect_left(call.sent_at, shared) :])
         return total - (gone if shared < len(last.keys) else 0.0) + new / self.account.rate
-
-
-def _charge(tokens: float, hit: Hit, prices: Prices) -> Charge:
-    rest = tokens - hit.read - hit.written
-    cost = hit.read * prices.read + hit.written * prices.write + rest
-    return Charge(tokens, hit.read, cost)

@@ -19,6 +19,44 @@ PROFILES: dict[str, dict[str, float]] = {
 prompt is paid in full."""
 
 
+LIST_PRICES: dict[str, float] = {
+    "claude-3-5-haiku": 0.8,
+    "claude-3-haiku": 0.25,
+    "claude-3-opus": 15.0,
+    "claude-3": 3.0,
+    "claude-fable-5": 10.0,
+    "claude-haiku-4": 1.0,
+    "claude-opus-4": 5.0,
+    "claude-opus-4-0": 15.0,
+    "claude-opus-4-1": 15.0,
+    "claude-opus-4-2": 15.0,
+    "claude-opus-5": 5.0,
+    "claude-opus-5-5": 4.0,
+    "claude-sonnet-4": 3.0,
+    "claude-sonnet-5": 2.0,
+    "gemini-2.5-flash": 0.3,
+    "gemini-2.5-pro": 1.25,
+    "gemini-3-flash": 0.5,
+    "gemini-3.1-pro": 2.0,
+    "gpt-5": 1.25,
+    "gpt-5-mini": 0.25,
+    "gpt-5.2": 1.75,
+    "gpt-5.3": 1.75,
+    "gpt-5.4": 2.5,
+    "gpt-5.4-mini": 0.75,
+    "gpt-5.5": 5.0,
+}
+"""Dollars for a million tokens of uncached input, by how a model's name begins, as in the list of
+models of Pi 1.5.2: for histories, which name no prices."""
+
+
+def list_price(model: str) -> float:
+    """The price of a model (`provider/id`, or the id alone); 0 where the list has none."""
+    id = model.rsplit("/", 1)[-1]
+    known = [name for name in LIST_PRICES if id.startswith(name)]
+    return LIST_PRICES[max(known, key=len)] if known else 0.0
+
+
 class PriceError(ForedeckError):
     """No such profile, or a file that holds no prices."""
 

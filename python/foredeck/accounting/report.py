@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from foredeck.accounting.account import Account, AccountingMethod
-from foredeck.accounting.bookkeeping import stored_account
+from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import path_of
@@ -64,7 +63,7 @@ class AskedBack:
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
-    """One session. Costs in tokens of uncached input."""
+    """One session."""
 
     session: str
     folder: str
@@ -72,8 +71,7 @@ class SessionReport:
     first_ms: int
     last_ms: int
     calls: int
-    account: Account | None
-    """None where nobody asked for it: it looks at every prompt as a whole."""
+    figure: CostFigure
     files: list[ChangedFile] = field(default_factory=list)
     unversioned: dict[str, int] = field(default_factory=dict)
     """How many other files its commands have changed, by the reason why no versions were kept."""
@@ -83,7 +81,7 @@ class SessionReport:
     asked_back: list[AskedBack] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs; without an account no costs."""
+        """For programs."""
         return {
             "session": self.session,
             "folder": self.folder,
@@ -91,7 +89,7 @@ class SessionReport:
             "first_ms": self.first_ms,
             "last_ms": self.last_ms,
             "calls": self.calls,
-            **({} if self.account is None else _costs(self.account)),
+            "figure": self.figure.to_json(),
             "files": [asdict(changed) for changed in self.files],
             "unversioned": self.unversioned,
             "failed": [asdict(failed) for failed in self.failed],
@@ -100,24 +98,8 @@ class SessionReport:
         }
 
 
-def _costs(account: Account) -> dict[str, Any]:
-    money = account.money
-    return {
-        "cost": round(account.cost),
-        "plain_cost": round(account.plain_cost),
-        "money": None if money is None else [round(each, 4) for each in money],
-    }
-
-
-def report_of(
-    store: Store,
-    session: str,
-    advance: Callable[[], None] = lambda: None,
-    *,
-    accounted: bool = True,
-) -> SessionReport:
-    """The report of a session that has made calls; `advance` is called after each of them that the
-    account has looked at. `accounted`: whether there is to be one."""
+def report_of(store: Store, session: str) -> SessionReport:
+    """The report of a session that has made calls."""
     records = records_of(store, session)
     head = store.head(session_object_id(session))
     tool_calls = store.query("toolcall", {"chat_ref": chat_id(session)})
@@ -131,7 +113,7 @@ def report_of(
         records[0].time_ms,
         records[-1].time_ms,
         len(records),
-        stored_account(store, session, AccountingMethod(), advance) if accounted else None,
+        session_figure(store, session, records[-1]),
         list(_changed_files(store, session, tool_calls, changes, handles)),
         _unversioned(changes),
         list(_failed(tool_calls, asking, handles)),

@@ -80,6 +80,11 @@ class StoredCalls:
         self._log = CallLog.load(heads)
 
     @property
+    def newest(self) -> CallRecord | None:
+        """The record of the newest call, whatever became of it."""
+        return self._log.last
+
+    @property
     def records(self) -> list[CallRecord]:
         """Of the same calls, in the same order."""
         return [self._log.records[head.id] for head in self._heads if self._is_sent(head)]

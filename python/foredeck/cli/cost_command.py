@@ -1,7 +1,8 @@
-"""`foredeck cost`: what a session has cost, and why each lost cache hit was lost."""
+"""`foredeck cost`: what sessions have cost, and why each lost cache hit was lost."""
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
+from foredeck.store.registry import store_kind
 
 if TYPE_CHECKING:
     from foredeck.accounting.account import Account
@@ -19,13 +21,41 @@ if TYPE_CHECKING:
 
 
 def _run(args: Namespace) -> int:
+    if args.all or args.histories or args.session is None:
+        return _overview(args)
     path = Path(args.session)
     name, account, asked = (*_recorded(args, path), None) if path.is_file() else _stored(args)
     if args.json:
         own = {} if asked is None else {"asked": asked.to_json()}
-        print_json({"session": name, **account.to_json(), **own})
+        print_json(
+            {"session": name, "figure": account.figure.to_json(), **account.to_json(), **own}
+        )
     else:
-        print(cost_text(name, account, asked, every_call=args.all))
+        print(cost_text(name, account, asked, every_call=args.calls))
+    return 0
+
+
+def _overview(args: Namespace) -> int:
+    from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
+    from foredeck.histories.finding import history_files, usual_folders
+
+    overview = Overview()
+    config = resolve_config(args).config
+    if store_kind(config.store).exists(config):
+        with opened_store(args) as store:
+            add_stored(overview, store)
+    histories = args.histories is not None
+    if histories:
+        files = (
+            list(history_files(args.histories))
+            if args.histories
+            else [file for folder in usual_folders() for file in folder.files]
+        )
+        add_histories(overview, files, lambda text: print(text, file=sys.stderr))
+    if args.json:
+        print_json(overview.to_json())
+    else:
+        print(overview_text(overview, histories=histories))
     return 0
 
 
@@ -65,15 +95,29 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "session",
         metavar="SESSION|FILE",
+        nargs="?",
         help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
         "Claude Code or Codex, which is replayed for this",
     )
-    parser.add_argument("--all", action="store_true", help="print every call of a long session")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="all stored sessions on one page, by week and project (the default without SESSION)",
+    )
+    parser.add_argument(
+        "--histories",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        help="--all, with what Pi, Claude Code and Codex have kept (in PATH, else in their usual "
+        "folders): what would foredeck have saved there? Nothing is stored",
+    )
+    parser.add_argument("--calls", action="store_true", help="print every call of a long session")
     parser.add_argument(
         "--cache",
         choices=("ideal", "anthropic", "openai"),
-        help="whose prompt cache to charge by (default: that of the model's wire, for a "
-        "file ideal)",
+        help="by whose prompt cache's rule to look for lost hits (default: that of the model's "
+        "wire, for a file ideal)",
     )
     parser.add_argument(
         "--ttl",
@@ -85,8 +129,8 @@ def _configure(parser: ArgumentParser) -> None:
         "--prices",
         metavar="P",
         default="anthropic",
-        help="for a file: anthropic (default), openai, no-cache, or a JSON file of prices; "
-        "a stored session has its own",
+        help="for a file: by what the replay decides, anthropic (default), openai, no-cache, or a "
+        "JSON file of prices; a stored session has its own",
     )
     add_json_flag(parser)
     add_config_flags(parser)
@@ -94,18 +138,16 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Say what each call of a session cost with foredeck and what it would have with plain Pi,\n"
-        "what was read from the prompt cache, each rebase with its reason and what it has paid\n"
-        "back since, and why each lost cache hit was lost. A loss that nothing explains is shown\n"
-        "as such: it is a defect, please report it. Of a stored session the prompts are those\n"
-        "that went out, and the provider's own figures stand beside the prediction; a file is\n"
-        "replayed on a private store. Costs are in tokens of uncached input, and in the currency\n"
-        "of Pi's model prices where the model has any.\n"
-        "The JSON has `calls` (each with `plain` and `ours`: `tokens`, `cached`, `cost`; `lost`\n"
-        "by cause; `reported`), `rebases`, `total`, `asked` (of a stored session: what\n"
-        "foredeck itself has asked of a model, by purpose), and what it was counted by:\n"
-        "`cache`, `ttl_s`, `chars_per_token`, `reported_calls` (how many counts of the\n"
-        "provider that rests on), `reported_of` (`ours` or `plain` prompts)."
+        "Show what sessions have cost in money, beside what plain Pi would have sent at the same\n"
+        "calls; without SESSION all that are stored, by week and project. For one session: each\n"
+        "call, each rebase with its reason and what it has paid back since, and why each lost\n"
+        "cache hit was lost. A loss that nothing explains is a defect, please report it.\n"
+        "Cost is that of the prompts, foredeck's own questions included; plain Pi's side has\n"
+        "everything in full, compacted where the window is full, without foredeck's tools. It is\n"
+        "in dollars, or in uncached input tokens where a model has no price. ~ marks an estimate.\n"
+        "A file is replayed on a private store, and priced by list prices.\n"
+        "JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`,\n"
+        "`total`, `asked`; with --all `total`, `weeks`, `projects`."
     ),
     example="foredeck cost 0199",
     configure=_configure,

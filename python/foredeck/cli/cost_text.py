@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from foredeck.accounting.asked import asked_lines
-from foredeck.cli.output import table
+from foredeck.accounting.figure import money
+from foredeck.cli.output import screen_width, table
 from foredeck.lookup.texts import counted, short_count, when
 
 if TYPE_CHECKING:
@@ -16,16 +18,18 @@ if TYPE_CHECKING:
 ALL_CALLS = 40
 """A session of more calls shows those at which something happened."""
 
-_HEAD = ("call", "time", "plain", "prompt", "cached", "reported", "cost", "plain's", "what", "lost")
+_HEAD = ("call", "time", "plain", "sent", "cached", "counted", "plain's", "cost", "what")
 _NOTE = """
-plain, prompt: tokens of plain Pi's prompt and of foredeck's; cached: what of it the cache's rule
-lets be found, reported: what the provider says was found; cost, plain's: in uncached input tokens;
-lost: tokens that the call before had left in the cache and this one did not find, by cause."""
+plain, sent: tokens of plain Pi's prompt and of foredeck's; cached: what of it
+the cache still has, counted: what the provider says it found; plain's, cost: in
+uncached input tokens; what: a rebase with its reason, and tokens that the cache
+had and that were not found again, by cause."""
 _REBASE_NOTE = """
-shorter by: tokens that left the prompt; lost: of what was in the cache, what had to be sent again;
-paid: what that has cost more than reading it, back since: what the shorter prompts have cost less
-up to the end; weighed: what the decision went by. All but tokens are in uncached input tokens."""
-_IDEAL = ", every prefix that was sent before is found (--cache takes a provider's rule)"
+shorter by: tokens that left the prompt; lost: what was cached and had to be
+sent again; paid: what that cost more than reading it; back: what the shorter
+prompts have cost less since, in uncached input tokens. --json says what each
+decision weighed."""
+_IDEAL = ", every prefix that was sent before is found"
 
 
 def cost_text(
@@ -34,13 +38,26 @@ def cost_text(
     """Tables and totals, as printed. `asked`: what foredeck itself has asked of a model."""
     if not account.lines:
         return f"Session {name} has made no call yet."
-    parts = [_title(name, account), _calls(account, every_call=every_call)]
+    parts = [f"{account.figure.sentence}.", _title(name, account)]
+    parts.append(_calls(account, every_call=every_call))
     if account.rebases:
         parts.append(_rebases(account))
-    parts += [_lost(account), _total(account)]
+    parts.append(_lost(account))
     reported = _reported(account)
     own = _asked(asked)
-    return "\n\n".join(part for part in (*parts, own, reported) if part)
+    text = "\n\n".join(part for part in (*parts, own, reported) if part)
+    return "\n".join(_fitted(line) for line in text.split("\n"))
+
+
+def _fitted(line: str) -> str:
+    """A line that is no wider than the screen: a sentence goes on below, a row is cut."""
+    width, line = screen_width(), line.rstrip()
+    if len(line) <= width:
+        return line
+    if "  " in line.strip():
+        return f"{line[: width - 1]}…"
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(line, width, subsequent_indent=f"{indent}    ")
 
 
 def _title(name: str, account: Account) -> str:
@@ -53,9 +70,9 @@ def _title(name: str, account: Account) -> str:
         else "an estimate: no provider has counted yet"
     )
     return (
-        f"{name}: {counted(len(account.lines), 'call')}, {models}\n"
-        f"cache: {account.cache}{_IDEAL if account.cache == 'ideal' else ''}\n"
-        f"it expires after {account.ttl_s:g} s; "
+        f"{name}\n{counted(len(account.lines), 'call')}, {models}\n"
+        f"cache: {account.cache}{_IDEAL if account.cache == 'ideal' else ''}; "
+        f"expires after {account.ttl_s:g} s\n"
         f"{account.rate:.2f} characters a token ({measured})"
     )
 
@@ -66,10 +83,10 @@ def _calls(account: Account, *, every_call: bool) -> str:
         lines = [line for line in lines if line.lost or line.kind == "rebase"]
     left = len(account.lines) - len(lines)
     if not lines:
-        return f"No call lost anything or was a rebase (--all shows all {left:,})."
+        return f"No call lost anything or was a rebase (--calls shows all {left:,})."
     shown = table([_HEAD, *_rows(account, lines)]) + _NOTE
     return (
-        f"{shown}\n{counted(left, 'further call')} lost nothing (--all shows them)"
+        f"{shown}\n{counted(left, 'further call')} lost nothing (--calls shows them)"
         if left
         else shown
     )
@@ -93,15 +110,20 @@ def _call(line: AccountLine, time: str, *, is_ours: bool) -> tuple[str, ...]:
         _k(ours.tokens),
         _k(ours.cached),
         _k(line.reported.read) if line.reported and is_ours else "-",
-        _k(ours.cost),
         _k(line.plain.cost),
-        f"{line.kind} ({line.reason})" if line.reason else line.kind,
-        ", ".join(f"{cause} {_k(tokens)}" for cause, tokens in line.lost.items()) or "-",
+        _k(ours.cost),
+        "; ".join(_happened(line)),
     )
 
 
+def _happened(line: AccountLine) -> Iterator[str]:
+    if line.reason:
+        yield f"{line.kind} ({line.reason})"
+    yield from (f"{cause} {_k(tokens)}" for cause, tokens in line.lost.items())
+
+
 def _rebases(account: Account) -> str:
-    head = ("rebase", "reason", "shorter by", "lost", "paid", "back since", "weighed")
+    head = ("rebase", "reason", "shorter by", "lost", "paid", "back")
     return table([head, *map(_rebase, account.rebases)]) + _REBASE_NOTE
 
 
@@ -113,7 +135,6 @@ def _rebase(rebase: RebaseBalance) -> tuple[str, ...]:
         _k(rebase.lost),
         _k(rebase.paid),
         _k(rebase.back),
-        ", ".join(f"{name} {_k(value)}" for name, value in rebase.weighed.items()) or "-",
     )
 
 
@@ -130,24 +151,11 @@ def _lost(account: Account) -> str:
     return text
 
 
-def _total(account: Account) -> str:
-    plain, ours = account.plain_cost, account.cost
-    share = f" ({100 * ours / plain:.1f}%)" if plain else ""
-    text = (
-        f"Total, in uncached input tokens: plain Pi {_k(plain)}, foredeck {_k(ours)}{share}; "
-        f"cached {_k(account.cached)}, uncached {_k(account.uncached)} tokens"
-    )
-    money = account.money
-    if money is None:
-        return text
-    return f"{text}\nIn money: plain Pi ${money[0]:.2f}, foredeck ${money[1]:.2f}"
-
-
 def _asked(asked: AskedAccount | None) -> str:
-    """The questions of foredeck's own, which the total does not hold."""
+    """The questions of foredeck's own, which the figure includes."""
     if asked is None or not asked.calls:
         return ""
-    head = f"Beside that, foredeck's own questions to a model: ${asked.cost:.4f}"
+    head = f"Of this, foredeck's own questions to a model: {money(asked.cost)}"
     return "\n".join([head, *(f"  {line}" for line in asked_lines(asked))])
 
 

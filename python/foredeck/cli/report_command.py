@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.files import STANDARD, written_file
 from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.texts import counted, short_count, when
@@ -29,13 +28,11 @@ def _run(args: Namespace) -> int:
     from foredeck.accounting.report import report_of
     from foredeck.lookup.finding import find_session, without_calls
 
-    with opened_store(args) as store, Progress("reading calls") as progress:
+    with opened_store(args) as store:
         session = find_session(store, args.session)
         if not store.query("call", {"session": session}, limit=1):
             raise without_calls(store, session)
-        # The page has the costs that were reckoned while the session ran.
-        accounted = args.json or not args.html
-        report = report_of(store, session, progress.advance, accounted=accounted)
+        report = report_of(store, session)
         page = _snapshot(store, report, full=args.full) if args.html else None
     stream = sys.stderr if args.html == STANDARD else sys.stdout
     if page is not None:
@@ -84,7 +81,7 @@ def _redacted_json(value: Any) -> Any:
 
 def _parts(report: SessionReport, *, full: bool) -> Iterator[str]:
     yield _title(report)
-    yield _cost(report)
+    yield f"{report.figure.sentence}."
     if report.files:
         yield "\n\n".join(["Files changed", *(_file(each, full=full) for each in report.files)])
     if report.unversioned:
@@ -104,20 +101,6 @@ def _title(report: SessionReport) -> str:
         f"Session {report.session}\n{report.folder}\n{models}, "
         f"{when(report.first_ms)} to {when(report.last_ms)}, {counted(report.calls, 'call')}"
     )
-
-
-def _cost(report: SessionReport) -> str:
-    account = report.account
-    assert account is not None
-    share = account.cost / account.plain_cost if account.plain_cost else 1.0
-    line = (
-        f"Cost: {short_count(round(account.cost))} tokens of uncached input, {share:.0%} of plain "
-        f"Pi's {short_count(round(account.plain_cost))}"
-    )
-    if account.money is not None:
-        plain, ours = account.money
-        line += f"; by the model's prices {ours:.2f} in place of {plain:.2f}"
-    return line
 
 
 def _file(changed: ChangedFile, *, full: bool) -> str:
@@ -168,7 +151,7 @@ COMMAND = Command(
         "How many files commands changed without versions being kept is said with the reason.\n"
         "--html FILE writes the page that `foredeck ui` has of the session, with all its prompts\n"
         "as charts and tables, into one file that any browser opens and that fetches nothing.\n"
-        'JSON: {"session", "calls", "cost", "plain_cost", "files": [{"path", "added", "removed",\n'
+        'JSON: {"session", "calls", "figure", "files": [{"path", "added", "removed",\n'
         '"diff"}], "unversioned", "failed", "folded", "asked_back"}.'
     ),
     example="foredeck report 0199",

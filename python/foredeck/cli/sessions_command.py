@@ -20,7 +20,8 @@ _PROJECT = 18
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.lookup.sessions import summaries
+    from foredeck.accounting.figure import session_figure
+    from foredeck.lookup.sessions import newest_calls, summaries
     from foredeck.store.forgetting import size_of
 
     with opened_store(args) as store:
@@ -28,10 +29,16 @@ def _run(args: Namespace) -> int:
         sessions.sort(key=lambda session: (session.last_ms, session.first_ms), reverse=True)
         sizes = [size_of(store, session.id) for session in sessions] if args.size else []
         objects = {}
+        figures = {}
         if args.json:
+            newest = newest_calls(store, [s.id for s in sessions])
+            figures = {s.id: session_figure(store, s.id, newest[s.id]).to_json() for s in sessions}
             objects = {s.id: len(store.query("member", {"session": s.id})) for s in sessions}
     if args.json:
-        rows = [_as_json(session) | {"objects": objects[session.id]} for session in sessions]
+        rows = [
+            _as_json(session) | {"objects": objects[session.id], "figure": figures[session.id]}
+            for session in sessions
+        ]
         for row, size in zip(rows, sizes, strict=False):
             row["size_bytes"] = size
         print_json({"sessions": rows})

@@ -5,12 +5,11 @@ Imported with the first of them: most of what answers is used for nothing else.
 
 from __future__ import annotations
 
-from foredeck.accounting.asked import asked_account, asked_lines, stored_questions
+from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import trace
 from foredeck.accounting.trace_lines import text_of
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.context.status import cost_so_far
 from foredeck.context.tools.filling import describe_window
 from foredeck.context.tools.listing import describe_entry, describe_session, name_object
 from foredeck.context.tools.reasons import why
@@ -43,7 +42,7 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
         case "why":
             return why(session, arguments, opened.assembler.policy, opened.assembler.uses)
         case "cost":
-            return _cost(session, config)
+            return _cost(session)
         case "observe":
             return observe_command(tuple(opened.facilities.workers), arguments)
         case "compact":
@@ -65,16 +64,9 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
 
 
-def _cost(session: Session, config: Config) -> str:
-    account = asked_account(stored_questions(session.store, session.id))
-    lines = [cost_so_far(session)]
-    if account.calls:
-        lines.append(
-            f"foredeck's own questions, ${account.cost:.4f} beside these (at most "
-            f"{config.asking.share:.0%}, {config.asking.per_hour} an hour):"
-        )
-        lines += [f"  {line}" for line in asked_lines(account)]
-    return "\n".join(lines)
+def _cost(session: Session) -> str:
+    lines = figure_lines(session.store, session.id, session.newest_record)
+    return "\n".join([*lines, f"foredeck cost {session.id} explains it call by call."])
 
 
 def _compact(session: Session, config: Config, arguments: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from foredeck import __version__
+from foredeck.accounting.figure import session_figure
 from foredeck.config import Config
 from foredeck.context.calls.reports import unpriced
 from foredeck.context.intake.early_results import store_early_result, take_answer
@@ -263,7 +264,8 @@ class Engine:
         items = session.branch.conversation.items if answer.inserts else []
         record = session.branch_record
         assert record is not None  # that of the call which was just assembled
-        status = status_line(record)
+        figure = session_figure(session.store, session.id, record)
+        status = status_line(record.stats, figure.short if figure.matters else "")
         status += ", private" if session.private else ""
         if trouble := self._store.trouble:
             status = f"{status}, {trouble}"

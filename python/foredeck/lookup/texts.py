@@ -28,16 +28,9 @@ def when(time_ms: int) -> str:
 
 
 def lasted(duration_ms: int) -> str:
-    """A duration with its two largest units: `0.4s`, `45s`, `12m`, `6h 12m`, `3d 4h`."""
-    if 0 < duration_ms < 10_000:
-        return f"{duration_ms / 1000:.1f}s"
+    """A duration with its two largest units: `45s`, `12m`, `6h 12m`, `3d 4h`."""
     seconds = duration_ms // 1000
     for unit, size, inner, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60)):
         if seconds >= size:
             return f"{seconds // size}{unit} {seconds % size // part}{inner}"
     return f"{seconds // 60}m" if seconds >= 60 else f"{seconds}s"
-
-
-def money(amount: float) -> str:
-    """An amount in the currency of the model's prices, which Pi gives in dollars."""
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}".rstrip("0").ljust(4, "0")

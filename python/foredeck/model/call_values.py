@@ -218,6 +218,19 @@ class ReportedUsage(NamedTuple):
     fresh: int
 
 
+class PromptTokens(NamedTuple):
+    """Tokens of one prompt, by what the provider's cache does with them."""
+
+    read: int
+    written: int
+    fresh: int
+    """Of neither kind."""
+
+    def cost(self, model: CalledModel) -> float:
+        """What they cost, in tokens of uncached input."""
+        return self.read * model.read + self.written * model.write + self.fresh
+
+
 class CachePrediction(NamedTuple):
     """What the provider's cache was expected to do with a call; all None without a prediction, as
     where the call went out without foredeck."""
@@ -238,6 +251,8 @@ class CachePrediction(NamedTuple):
     """When the host had last sent the newest prompt again to keep it cached; 0: it had not."""
     reported: ReportedUsage | None = None
     """What the provider has counted of the call before."""
+    plain: PromptTokens | None = None
+    """What the host alone would have sent; None in records from before this was kept."""
 
     @classmethod
     def from_record(cls, stored: Stored | None) -> CachePrediction:
@@ -254,6 +269,7 @@ class CachePrediction(NamedTuple):
             stored.get("marked"),
             stored.get("warmed_ms") or 0,
             ReportedUsage(*reported) if reported else None,
+            PromptTokens(*stored["plain"]) if stored.get("plain") else None,
         )
 
     def to_record(self) -> dict[str, Any] | None:
@@ -273,6 +289,8 @@ class CachePrediction(NamedTuple):
             values["reported"] = list(self.reported)
         if self.warmed_ms:
             values["warmed_ms"] = self.warmed_ms
+        if self.plain is not None:
+            values["plain"] = list(self.plain)
         return values
 
 
@@ -301,12 +319,27 @@ class BranchCost(NamedTuple):
     """With nothing folded."""
     ours: float = 0.0
     """As it went out."""
+    left: int = 0
+    """Characters of the chat that the host would have compacted away by now."""
 
     @classmethod
     def from_record(cls, stored: Stored) -> BranchCost:
         """The inverse of `to_record`."""
-        return cls(stored.get("plain") or 0.0, stored.get("ours") or 0.0)
+        return cls(stored.get("plain") or 0.0, stored.get("ours") or 0.0, stored.get("left") or 0)
 
     def to_record(self) -> dict[str, float]:
         """As a record keeps it."""
-        return self._asdict()
+        values: dict[str, float] = {"plain": self.plain, "ours": self.ours}
+        return {**values, "left": self.left} if self.left else values
+
+
+class ModelSpending(NamedTuple):
+    """What the calls of a session to one model have cost, in tokens of uncached input."""
+
+    model: str
+    price: float
+    """Of a million of these tokens, in the host's currency; 0 where it is not known."""
+    calls: int
+    plain: float
+    """What the host's own prompts would have cost at the same calls."""
+    ours: float

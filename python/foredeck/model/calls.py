@@ -21,6 +21,7 @@ from foredeck.model.call_values import (
     CalledModel,
     CallStats,
     Decision,
+    ModelSpending,
 )
 from foredeck.model.documents import Document, Provenance
 from foredeck.model.messages import MessageKey
@@ -66,7 +67,7 @@ class CallDocument(Document):
     state: dict[str, Any] = Field(default_factory=dict)
     """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`), how
     many tokens the `head` may have, where there is one, and `seals`: `free` in a turn in which
-    bytes before sealed reasoning may change."""
+    bytes before sealed reasoning may change. `spent`: what the session has cost so far."""
     due: dict[str, list[list[int]]] | None = None
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
     and a piece of it (`context.messages.parts.PieceRef`). None in the first records, which were
@@ -214,6 +215,13 @@ class CallRecord:
     def cost(self) -> BranchCost:
         """What the branch has cost up to this call, by the default rate of characters per token."""
         return BranchCost.from_record((self.fields.get("state") or {}).get("ledger") or {})
+
+    @property
+    def spent(self) -> tuple[ModelSpending, ...] | None:
+        """What the session has cost up to this call, over all branches, by model; None in records
+        from before this was kept."""
+        rows = (self.fields.get("state") or {}).get("spent")
+        return None if rows is None else tuple(ModelSpending(*row) for row in rows)
 
     @property
     def head_tokens(self) -> int:

@@ -6,34 +6,46 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.calibration import calibrate
-from foredeck.accounting.plain import plain_prompts
-from foredeck.accounting.shapes import Shapes
+from foredeck.accounting.calibration import Calibration, calibrate
+from foredeck.accounting.figure import CostFigure, figure_of
+from foredeck.accounting.prices import list_price
 from foredeck.accounting.stored import StoredCalls
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.messages import to_usage
 from foredeck.hosts.pi.transcripts import Transcript
+from foredeck.model.calls import CallRecord
+from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store
 
 
+class RecordedFigure(NamedTuple):
+    """One recorded session: its id and folder, when its last call was, and what it cost."""
+
+    session: str
+    folder: str
+    last_ms: int
+    figure: CostFigure
+
+
 def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], None]) -> Account:
     """The account of a session file, replayed with `options` on a private store.
 
-    It is compared with plain Pi as it was recorded, compactions included, and the provider's
-    figures are those of the recording. `advance` is called after every call. Raises
+    The provider's figures are those of the recording. `advance` is called after every call. Raises
     `TranscriptError`, `PriceError` or `ConfigError`.
     """
     transcript = load_recording(path)
     rate = calibrate(transcript)
-    head = (rate.head_tokens, rate.head_tokens + options.definition_tokens)
     with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:
-        replay_into(Path(name), transcript, options, advance)
+        replay_into(Path(name), transcript, options, advance, head_tokens=rate.head_tokens)
         with closing(open_store(options.config(Path(name)))) as store:
             calls = [
                 replace(stored, usage=to_usage(transcript.messages[call.seen].message.get("usage")))
@@ -41,17 +53,50 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
                     StoredCalls(store, transcript.id), transcript.calls, strict=True
                 )
             ]
-        method = AccountingMethod(options.cache, options.ttl_s, rate.chars_per_token, head, "plain")
-        shapes = Shapes()
-        prompts = plain_prompts(transcript, transcript.compactions)
-        return account_of(calls, method, map(shapes.of, prompts))
+        method = AccountingMethod(options.cache, options.ttl_s, rate.chars_per_token, "plain")
+        return account_of(calls, method, _figure(calls[-1].record if calls else None, rate))
+
+
+def recorded_figure(path: Path) -> RecordedFigure:
+    """What a recorded session would have cost with foredeck, beside plain Pi. Nothing is stored.
+    Raises `TranscriptError`."""
+    transcript = load_recording(path)
+    calls, options = transcript.calls, ReplayOptions()
+    last_ms = calls[-1].time_ms if calls else 0
+    found = partial(RecordedFigure, transcript.id, transcript.cwd or "", last_ms)
+    if not calls:
+        return found(CostFigure())
+    rate = calibrate(transcript)
+    with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:
+        home = Path(name)
+        replay_into(home, transcript, options, lambda: None, head_tokens=rate.head_tokens)
+        with closing(open_store(options.config(home))) as store:
+            head = store.head(call_id(transcript.id, len(calls)))
+    return found(_figure(None if head is None else CallRecord(head.fields), rate))
+
+
+def _figure(record: CallRecord | None, rate: Calibration) -> CostFigure:
+    """The figure of a replay, whose tokens were counted by the default rate."""
+    scale = CHARS_PER_TOKEN / rate.chars_per_token
+    rows = () if record is None else record.spent or ()
+    scaled = [
+        row._replace(price=list_price(row.model), plain=row.plain * scale, ours=row.ours * scale)
+        for row in rows
+    ]
+    return figure_of(scaled, is_estimate=True)
 
 
 def replay_into(
-    home: Path, transcript: Transcript, options: ReplayOptions, advance: Callable[[], None]
+    home: Path,
+    transcript: Transcript,
+    options: ReplayOptions,
+    advance: Callable[[], None],
+    *,
+    head_tokens: float = 0.0,
 ) -> None:
-    """Replay a recorded session on the store in `home`; `advance` is called after every call."""
-    with closing(ReplayedSession(home, transcript, options)) as session:
+    """Replay a recorded session on the store in `home`; `advance` is called after every call.
+    `head_tokens`: of what stood before its messages."""
+    with closing(ReplayedSession(home, transcript, options, head_tokens=head_tokens)) as session:
         for call in transcript.calls:
             session.call(call)
             advance()

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.prices import load_cost, load_prices
+from foredeck.context.cache.economics import definition_chars
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.engine.engine import Engine
 from foredeck.engine.facilities import make_facilities
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
@@ -28,7 +30,15 @@ class ReplayedSession:
     The engine is started at the first call, on the store in `home`.
     """
 
-    def __init__(self, home: Path, transcript: Transcript, options: ReplayOptions) -> None:
+    def __init__(
+        self,
+        home: Path,
+        transcript: Transcript,
+        options: ReplayOptions,
+        *,
+        head_tokens: float = 0.0,
+    ) -> None:
+        """`head_tokens`: how many stood before the recorded messages; 0 says nothing of them."""
         self.engine: Engine | None = None
         self.marker = ""
         """The tool call whose result carries one more cache marker in the newest prompt; empty
@@ -38,6 +48,9 @@ class ReplayedSession:
         self._options = options
         self._cost = load_cost(options.prices)
         self._host = SimulatedHost(transcript.id)
+        if head_tokens:
+            chars = int(head_tokens * CHARS_PER_TOKEN) + definition_chars(options.tools)
+            self._host.system = [{"role": "system", "content": "." * chars}]
         self.observer: ReplayObserver | None = None
         """What observes the session; None where nobody does."""
         if options.config(home).observations != "off":

@@ -13,21 +13,25 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from foredeck.accounting.figure import session_figure
 from foredeck.errors import ForedeckError
-from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.lookup.sessions import newest_calls
+from foredeck.store.opening import open_store
 from foredeck_bench.demo.second import PROMPT, conclude, narrator, plan, second_script, told
 from foredeck_bench.demo.store import DemoStore, demo_store
 from foredeck_bench.demo.story import TESTS, story
 from foredeck_bench.demo.table import (
+    WIDTH,
+    answers_in,
     call_rows,
     newest_session,
-    plain_calls,
     render,
 )
-from foredeck_bench.scripted import ScriptedModel, prompt_tokens, write_agent_dir
+from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import (
     PATIENT,
     VERSIONS,
@@ -109,10 +113,9 @@ def run_interactive(
     session = newest_session(store.config)
     rows = call_rows(store.config, session[0]) if session else []
     if session and rows:
-        print(render(rows, [], []))
+        print(render(rows, answers_in(session[1]) if session[1] else []))
         _print_held(store)
-        _print_hints(store, checkout, session[0])
-        print(_summary(len(rows), rows[-1].sent_tokens, rows[-1].host_tokens))
+        _print_end(store, checkout, session[0])
     return code
 
 
@@ -173,7 +176,7 @@ def _play(
 
 
 def _command(pi: RpcPi, command: str) -> None:
-    print(f"> {command}", flush=True)
+    print(f"> {command}"[:WIDTH], flush=True)
     pi.command(command)
 
 
@@ -190,7 +193,7 @@ def _play_second(
             extensions=[checkout],
             environment={**PATIENT, **store.environment},
             timeout_s=START_TIMEOUT_S,
-            on_event=narrator(print),
+            on_event=narrator(lambda line: print(line[:WIDTH])),
         ) as pi:
             pi.command("/foredeck setup")
             print(f"> {PROMPT}", flush=True)
@@ -198,7 +201,7 @@ def _play_second(
     workspace.leftovers()
     print("\nWhat it was told beside that:\n")
     for line in told(model):
-        print(f"    {line[:120]}")
+        print(f"    {line[: WIDTH - 4]}")
     print()
     return model.steps_left == 0 and not model.violations
 
@@ -209,9 +212,9 @@ def _narrate(event: Mapping[str, Any]) -> None:
     if kind == "tool_execution_start":
         arguments = event.get("args") or {}
         subject = next((value for value in arguments.values() if isinstance(value, str)), "")
-        print(f"    {event.get('toolName')} {subject}", flush=True)
+        print(f"    {event.get('toolName')} {subject}"[:WIDTH], flush=True)
     elif kind == "extension_ui_request" and event.get("method") == "notify":
-        print(f"    ({event.get('message')})", flush=True)
+        print(f"    ({event.get('message')})"[:WIDTH], flush=True)
 
 
 def _report(
@@ -225,12 +228,9 @@ def _report(
     if session is None or session[1] is None:
         return _fail("foredeck recorded nothing", workspace)
     rows = call_rows(store.config, session[0])
-    bodies = [recorded.request.body for recorded in model.requests if not recorded.side]
-    seen = [prompt_tokens(body) for body in bodies]
-    plain = plain_calls(session[1], _fixed_tokens(bodies[0]))
-    print(render(rows, seen, plain))
+    print(render(rows, answers_in(session[1])))
+    print("plain Pi, foredeck: tokens of the prompt")
     _print_held(store)
-    _print_hints(store, checkout, session[0])
     if model.violations:
         return _fail(f"the model refused a prompt: {model.violations[0].message}", workspace)
     if model.steps_left:
@@ -240,14 +240,8 @@ def _report(
         return _fail("the sample's tests do not pass", workspace)
     if not _play_second(install, workspace, checkout, store):
         return _fail("the second session did not come to its end", workspace)
-    print(_summary(len(rows), seen[-1], plain[-1].tokens))
+    _print_end(store, checkout, session[0])
     return 0
-
-
-def _fixed_tokens(body: Json) -> int:
-    """Tokens of the system prompt and of Pi's own tools."""
-    tools = [tool for tool in body.get("tools") or () if tool["name"] not in OWN_TOOLS]
-    return prompt_tokens({"system": body.get("system"), "tools": tools, "messages": []})
 
 
 def _tests_pass(workspace: PiWorkspace) -> bool:
@@ -263,19 +257,20 @@ def _print_held(store: DemoStore) -> None:
         print(f"\n{held}")
 
 
-def _print_hints(store: DemoStore, checkout: Path, session: str) -> None:
-    program = checkout / ".venv" / "bin" / "foredeck"
-    print("\nTokens are estimates (characters / 4). To see exactly what the model saw at a call:")
+def _print_end(store: DemoStore, checkout: Path, session: str) -> None:
+    """The figure of the first session, as `foredeck cost` has it, and what to try next."""
+    with closing(open_store(store.config, lazy=True)) as opened:
+        newest = newest_calls(opened, [session])[session]
+        figure = session_figure(opened, session, newest)
+    print(f"foredeck demo:\n{figure.sentence}.\n")
     variables = {"FOREDECK_HOME": str(store.home), **store.environment}
-    print(f"  export {' '.join(f'{name}={value}' for name, value in variables.items())}")
-    print(f"  {program} show {session} --call 1\n")
-
-
-def _summary(calls: int, sent: int, plain: int) -> str:
-    return (
-        f"foredeck demo: {calls} model calls; the last prompt has {sent:,} tokens, "
-        f"plain Pi's would have {plain:,} ({100 * (plain - sent) // plain}% saved)."
-    )
+    print("Three things to try, after")
+    for name, value in variables.items():
+        print(f"  export {name}={value}")
+    print(f"  export PATH={checkout / '.venv' / 'bin'}:$PATH")
+    print(f"\n  foredeck cost {session[:13]:<24}what each call has cost, and why")
+    print(f"  foredeck show {session[:13]} --call 14  what the model saw at a call")
+    print(f"  {'foredeck cost --histories':<38}what foredeck would have saved you")
 
 
 def _fail(reason: str, workspace: PiWorkspace) -> int:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from foredeck_bench.scripted import Text, ToolCall
 from foredeck_bench.scripted.steps import StepResult
 
-FIRST_RUN = "toolu_first_test_run"
-"""Id of the call whose output the model brings back at the end."""
+FIRST_RUN = "@4"
+"""Handle of the output that the model brings back at the end."""
 
 PRICING = "stocktake/pricing.py"
 TESTS = "python3 -m unittest"
@@ -36,7 +36,7 @@ def _mend() -> Turn:
     return Turn(
         "The tests fail. Find out why, and mend it.",
         (
-            ToolCall("bash", {"command": TESTS}, FIRST_RUN),
+            _bash(TESTS),
             [_read("tests/test_pricing.py"), _read(PRICING)],
             _bash("grep -rn 'tier' --include='*.py' ."),
             _read(PRICING),

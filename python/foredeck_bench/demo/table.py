@@ -1,8 +1,7 @@
 """The demo's table: per model call, what the model saw with foredeck and what plain Pi would send.
 
-What foredeck did and why is read from the call records in its store, what the model saw from the
-requests that reached it, plain Pi's side from the session file, in which Pi keeps every message
-in full. Tokens are estimated alike: characters of text and arguments / 4.
+Tokens, and what foredeck did and why, are read from the call records in its store, by which
+`foredeck cost` goes, too; what the model did from the session file.
 """
 
 from __future__ import annotations
@@ -15,18 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.model.call_values import CallStats
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.store.opening import open_store
-from foredeck_bench.scripted.cache import block_tokens, estimate_tokens
 
-CHARS_PER_TOKEN = 4
-
-_WHAT_WIDTH = 44
+_DOES_WIDTH, WIDTH = 22, 80
+_LEAST_TOKENS = 30
 _REASONS = {
-    "high-water": "the window fills up",
-    "cold": "the cache was cold",
+    "high-water": "window full",
+    "cold": "cache was cold",
 }
 
 Json = Mapping[str, Any]
@@ -36,25 +31,15 @@ Json = Mapping[str, Any]
 class CallRow:
     """One model call as foredeck recorded it.
 
-    `host_tokens` is the host's whole list, `sent_tokens` what went out; `active` and `pinned`
-    count objects, `collapsed` outputs that are only a reference now. `why` says what changed.
+    `plain_tokens` is what plain Pi would have sent, `sent_tokens` what went out; `folded` counts
+    messages that are only a reference now. `why` says what changed.
     """
 
     call: int
-    host_tokens: int
+    plain_tokens: int
     sent_tokens: int
-    active: int
-    collapsed: int
-    pinned: int
+    folded: int
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlainCall:
-    """One model call as plain Pi would have made it: its messages in tokens, and the answer."""
-
-    tokens: int
-    answer: str
 
 
 # ---------------------------------------------------------------- foredeck's side
@@ -79,37 +64,39 @@ def call_rows(config: Config, session: str) -> list[CallRow]:
 
 
 def _rows(records: Iterable[CallRecord]) -> Iterator[CallRow]:
-    before: CallStats | None = None
+    before: CallRecord | None = None
     shown: set[int] = set()
     for record in records:
-        stats = record.stats
         yield CallRow(
             record.ordinal,
-            _tokens(stats.chars_host),
-            _tokens(stats.chars_sent),
-            stats.active,
-            stats.folded,
-            stats.pinned,
+            sum(record.cache.plain or ()),
+            _sent(record),
+            record.stats.folded,
             _why(record, before, shown),
         )
-        before = stats
+        before = record
         shown.update(record.sets.active.added)
 
 
-def _why(record: CallRecord, before: CallStats | None, shown: set[int]) -> str:
-    decision, stats = record.decision, record.stats
+def _sent(record: CallRecord) -> int:
+    cache = record.cache
+    return (cache.read or 0) + (cache.written or 0) + (cache.fresh or 0)
+
+
+def _why(record: CallRecord, before: CallRecord | None, shown: set[int]) -> str:
+    decision = record.decision
     if decision.is_host:
         return f"sent as Pi has it ({decision.reason})"
     notes = []
     if decision.is_rebase:
-        folded = stats.folded - (before.folded if before else 0)
-        reason = str(decision.reason)
-        notes.append(f"{folded} outputs folded: {_REASONS.get(reason, reason)}")
+        more = record.stats.folded - (before.stats.folded if before else 0)
+        reason = _REASONS.get(str(decision.reason), str(decision.reason))
+        notes.append(f"{more} folded: {reason}" if more > 0 else f"shorter: {reason}")
     elif before:
-        host = stats.chars_host - before.chars_host
-        spared = host - (stats.chars_sent - before.chars_sent)
-        if _tokens(spared) >= 30:
-            notes.append(f"{_tokens(spared):,} tokens not sent twice")
+        plain = sum(record.cache.plain or ()) - sum(before.cache.plain or ())
+        spared = plain - (_sent(record) - _sent(before))
+        if spared >= _LEAST_TOKENS:
+            notes.append(f"{spared:,} not sent twice")
     notes += _set_changes(record, shown)
     return "; ".join(notes)
 
@@ -126,51 +113,19 @@ def _set_changes(record: CallRecord, shown: set[int]) -> list[str]:
     return notes
 
 
-def _tokens(chars: int) -> int:
-    return -(-chars // CHARS_PER_TOKEN)
-
-
 def _handles(ordinals: Iterable[int]) -> str:
     return " ".join(f"@{ordinal}" for ordinal in ordinals)
 
 
-# ---------------------------------------------------------------- plain Pi's side
+# ---------------------------------------------------------------- Pi's side
 
 
-def plain_calls(session_file: Path, fixed: int) -> list[PlainCall]:
-    """Each call of a session as plain Pi would have made it.
-
-    `fixed` is what system prompt and tools take, in tokens. Calls of foredeck's own tools and
-    their results are left out: plain Pi has none.
-    """
-    sum_so_far = fixed
-    found = []
+def answers_in(session_file: Path) -> list[str]:
+    """What the model did with each call of a session, in a few words."""
     lines = session_file.read_text(encoding="utf-8").split("\n")
-    for entry in (json.loads(line) for line in lines if line):
-        message = entry.get("message") or {}
-        if entry.get("type") != "message" or message.get("role") == "system":
-            continue
-        if message.get("role") == "assistant":
-            found.append(PlainCall(sum_so_far, _answer(message)))
-        sum_so_far += _message_tokens(message)
-    return found
-
-
-def _message_tokens(message: Json) -> int:
-    if message.get("role") == "toolResult" and message.get("toolName") in CONTEXT_TOOLS:
-        return 0
-    content = message.get("content")
-    if isinstance(content, str):
-        return estimate_tokens(content)
-    return sum(_block_tokens(block) for block in content or ())
-
-
-def _block_tokens(block: Json) -> int:
-    if block.get("type") != "toolCall":
-        return block_tokens(dict(block))
-    if block.get("name") in CONTEXT_TOOLS:
-        return 0
-    return estimate_tokens(block["name"]) + estimate_tokens(block["arguments"])
+    entries = (json.loads(line) for line in lines if line)
+    messages = (entry.get("message") or {} for entry in entries if entry.get("type") == "message")
+    return [_answer(message) for message in messages if message.get("role") == "assistant"]
 
 
 def _answer(message: Json) -> str:
@@ -190,25 +145,17 @@ def _call_words(call: Json) -> str:
 # ---------------------------------------------------------------- the table
 
 
-def render(rows: list[CallRow], seen: list[int], plain: list[PlainCall]) -> str:
-    """The table as text.
-
-    `seen` holds the tokens of each request and `plain` each call without foredeck; for calls
-    that they do not know, the engine's own figures stand in.
-    """
-    lines = [
-        f"{'call':>4}  {'plain Pi':>8}  {'foredeck':>8}  {'active':>6}  {'folded':>6}  "
-        f"{'pinned':>6}  {'what the model then does':<{_WHAT_WIDTH}}  what changed, and why"
-    ]
+def render(rows: list[CallRow], answers: list[str]) -> str:
+    """The table as text, `WIDTH` wide at most."""
+    head = f"{'call':>4}  {'plain Pi':>8}  {'foredeck':>8}  {'folded':>6}  "
+    lines = [f"{head}{'the model then':<{_DOES_WIDTH}}  what changed"]
     for row in rows:
-        known = plain[row.call - 1] if row.call <= len(plain) else None
-        host = known.tokens if known else row.host_tokens
-        sent = seen[row.call - 1] if row.call <= len(seen) else row.sent_tokens
-        answer = _shorten(known.answer if known else "", _WHAT_WIDTH)
-        lines.append(
-            f"{row.call:>4}  {host:>8,}  {sent:>8,}  {row.active:>6}  "
-            f"{row.collapsed:>6}  {row.pinned:>6}  {answer:<{_WHAT_WIDTH}}  {row.why}".rstrip()
+        answer = answers[row.call - 1] if row.call <= len(answers) else ""
+        left = (
+            f"{row.call:>4}  {row.plain_tokens:>8,}  {row.sent_tokens:>8,}  {row.folded:>6}  "
+            f"{_shorten(answer, _DOES_WIDTH):<{_DOES_WIDTH}}  "
         )
+        lines.append(f"{left}{_shorten(row.why, WIDTH - len(left))}".rstrip())
     return "\n".join(lines)
 
 

@@ -107,11 +107,15 @@ class Ledger:
 
     plain: float = 0.0
     ours: float = 0.0
+    left: int = 0
+    """Characters of the chat that the host would have compacted away by now."""
 
     def after(self, prices: Prices, plain: PromptBill, ours: PromptBill) -> Ledger:
         """The ledger after one more call; rounded, so that a stored one is the same."""
         return Ledger(
-            round(self.plain + plain.cost(prices), 1), round(self.ours + ours.cost(prices), 1)
+            round(self.plain + plain.cost(prices), 1),
+            round(self.ours + ours.cost(prices), 1),
+            self.left,
         )
 
     def allows(self, premium: float, thresholds: RebaseThresholds) -> bool:
@@ -121,7 +125,7 @@ class Ledger:
     @property
     def total(self) -> BranchCost:
         """As a call record keeps it."""
-        return BranchCost(self.plain, self.ours)
+        return BranchCost(self.plain, self.ours, self.left)
 
 
 @dataclass(frozen=True, slots=True)

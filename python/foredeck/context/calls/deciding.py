@@ -26,7 +26,7 @@ from foredeck.context.rewriting.copies import copy_finder
 from foredeck.context.rewriting.costs import CallCosts
 from foredeck.context.rewriting.ending import TURN_ENDED
 from foredeck.context.rewriting.folding import unseal
-from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
+from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee, foresee_plain
 from foredeck.context.rewriting.rebasing import Rebase
 from foredeck.context.rewriting.refresh import RefreshFinder
 from foredeck.context.rewriting.replacing import Replacer
@@ -185,7 +185,12 @@ def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction
         else:
             soon = basis.policy.first_to_go()
     prediction = foresee(call.context, basis.costs, changed_from, soon, before=before)
-    return prediction._replace(reported=call.reported, warmed_ms=call.request.warmed_ms)
+    model = call.request.model
+    return prediction._replace(
+        reported=call.reported,
+        warmed_ms=call.request.warmed_ms,
+        plain=foresee_plain(call.context, basis.costs, model.window if model else None),
+    )
 
 
 def _rebase_inputs(call: CallInProgress) -> RebaseInputs:

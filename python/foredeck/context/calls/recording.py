@@ -8,11 +8,11 @@ from typing import Any
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.parts import form_as_host
-from foredeck.context.state.branch import Branch
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
+from foredeck.context.state.spending import spent_after
 from foredeck.model.call_values import (
     NO_PREDICTION,
     REWRITTEN,
@@ -128,7 +128,7 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
         drops=sorted(new.edits.drops),
         system=_system_version(session),
         sets=branch.sets.take_changes()._replace(expired=conversation.take_expired()).to_record(),
-        state=_state(branch),
+        state=_state(session, new),
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
         decision=new.decision.to_record(),
         time_ms=new.time_ms,
@@ -150,11 +150,13 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
     return record
 
 
-def _state(branch: Branch) -> dict[str, Any]:
+def _state(session: Session, new: _NewCall) -> dict[str, Any]:
+    branch = session.branch
     head = branch.edits.head
     return {
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger.total.to_record(),
+        "spent": [list(each) for each in spent_after(session, new.model, new.cache, new.acks)],
         **({} if head is None else {"head": head.head_tokens}),
         **({"seals": "free"} if branch.conversation.seals.free else {}),
     }

@@ -34,6 +34,8 @@ class Conversation:
     """While a rebase is made after which a word of ours ends the turn under way."""
     chars_host: int = 0
     """Characters if every message went out as the host has it."""
+    chars_own: int = 0
+    """Characters of `chars_host` that are calls of our tools and their results."""
     chars_sent: int = 0
     """Characters as the parts have it."""
     turn: int = 0
@@ -97,6 +99,7 @@ class Conversation:
             self._pictured.append(len(self.items) - 1)
         chars = item.chars
         self.chars_host += chars
+        self.chars_own += item.own_chars
         if part is None:
             self.parts.append(Part(chars=chars))
             self.chars_sent += chars

@@ -14,6 +14,7 @@ from itertools import accumulate, islice
 from typing import Any, Literal, NamedTuple, overload
 
 from foredeck.model.messages import MessageKey
+from foredeck.model.own_tools import OWN_TOOLS
 
 Block = dict[str, Any]
 ItemKind = Literal["user", "assistant", "result", "context", "opaque"]
@@ -89,6 +90,16 @@ class Item:
     def chars(self) -> int:
         """Characters that the model reads when the message goes out as the host has it."""
         return 0 if self.void or self.kind == "opaque" else blocks_chars(self.blocks)
+
+    @property
+    def own_chars(self) -> int:
+        """Those of them that are calls of our tools and their results."""
+        if self.kind == "result":
+            return self.chars if self.tool in OWN_TOOLS else 0
+        if self.void or not any(call.tool in OWN_TOOLS for call in self.calls):
+            return 0
+        calls = (block for block in self.blocks if block.get("type") == "toolCall")
+        return blocks_chars(block for block in calls if block.get("name") in OWN_TOOLS)
 
     @property
     def said(self) -> str:

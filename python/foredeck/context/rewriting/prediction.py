@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from foredeck.context.cache.cached import HEAD, MINIMUM_TOKENS, NOTHING, marker_id
 from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.costs import CallCosts
-from foredeck.model.call_values import CachePrediction
+from foredeck.model.call_values import CachePrediction, PromptTokens
 
 KEEP_CALLS = 5
 """For how many calls a marker stays where it is, if it can, before its place is chosen again: that
 costs asking the policy once more."""
+
+HOST_RESERVES = 16_384
+"""Tokens of the window that the host keeps free: it compacts a longer chat."""
+
+HOST_KEEPS = 20_000 + 1_500
+"""Tokens of the chat that it then keeps, and of the summary before them."""
 
 
 def foresee(
@@ -31,11 +40,49 @@ def foresee(
     marked = reach.mark(hit, first_to_go, rebased=changed_from < costs.first_new)
     if before is not None and before in reach.markable and before <= hit and hit >= reach.nearest:
         marked = before
-    total, read = _tokens(context, costs, hit)
+    read, written, fresh = _tokens_of(costs, *_own(context, costs, hit))
+    return CachePrediction(reach.rule, hit, read, written, fresh, marked)
+
+
+def foresee_plain(context: RenderContext, costs: CallCosts, window: int | None) -> PromptTokens:
+    """What is expected of the cache for what the host alone would have sent: every message as it
+    has it, without our tools, their calls and results, and without our cache marker.
+
+    Where that does not fit into the window any more, the host would have compacted it: the branch's
+    ledger notes how much of the chat is left out from here on.
+    """
+    conversation, gauge, branch = context.conversation, context.gauge, context.branch
+    fixed = costs.fixed_chars - min(costs.own_chars, costs.fixed_chars)
+    chat = conversation.chars_host - conversation.chars_own
+    left = min(branch.ledger.left, chat)
+    images, image_tokens = gauge.images(conversation)
+    pictured = image_tokens - gauge.tokens(images * IMAGE_CHARS)
+    total = gauge.tokens(fixed + chat - left) + pictured
+    new = conversation.items[costs.first_new if costs.first_new >= costs.reach.nearest else HEAD :]
+    after = sum(item.chars - item.own_chars for item in new)
+    is_compacted = window is not None and total > host_limit(window)
+    if window is not None and is_compacted:
+        kept = min(HOST_KEEPS, window // 2 - window // 8) * gauge.rate
+        after = max(after, min(chat - left, int(kept)))
+        left = chat - after
+        total = gauge.tokens(fixed + after) + pictured
+    branch.ledger = replace(branch.ledger, left=left)
+    is_warm = costs.warm and costs.reach.rule != "none"
+    read = max(0, total - gauge.tokens(after)) if is_warm else 0
+    return PromptTokens(*_tokens_of(costs, total, read if read >= MINIMUM_TOKENS else 0))
+
+
+def host_limit(window: int) -> int:
+    """Above how many tokens the host compacts the chat by default."""
+    return window - min(HOST_RESERVES, window // 8)
+
+
+def _tokens_of(costs: CallCosts, total: int, read: int) -> tuple[int, int, int]:
+    """Tokens read, written, and of neither kind."""
     rest = total - read
-    pays_for_writing = reach.rule == "markers" or costs.prices.write > 1
+    pays_for_writing = costs.reach.rule == "markers" or costs.prices.write > 1
     written = rest if pays_for_writing and total >= MINIMUM_TOKENS else 0
-    return CachePrediction(reach.rule, hit, read, written, rest - written, marked)
+    return read, written, rest - written
 
 
 def marker_of(conversation: Conversation, cache: CachePrediction) -> str:
@@ -44,7 +91,7 @@ def marker_of(conversation: Conversation, cache: CachePrediction) -> str:
     return "" if end is None else marker_id(conversation, end)
 
 
-def _tokens(context: RenderContext, costs: CallCosts, hit: int) -> tuple[int, int]:
+def _own(context: RenderContext, costs: CallCosts, hit: int) -> tuple[int, int]:
     """Of the whole prompt, and of the prefix that is found."""
     conversation, gauge = context.conversation, context.gauge
     total = gauge.prompt(conversation, costs.around_chars)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from foredeck.accounting.asked import AskedAccount, asked_account, stored_questions
 from foredeck.context.state.session import Session
-from foredeck.context.status import price_of, spent
 from foredeck.engine.background.limits import Caps, Spending, why_not
 from foredeck.errors import StoreError
 from foredeck.hosts.asking import ModelUsage
@@ -33,9 +32,10 @@ class Meter:
 
     @property
     def session_cost(self) -> float:
-        """What the agent's prompts have cost so far, in dollars; as `/foredeck cost` has it."""
+        """What the agent's prompts have cost so far, in dollars."""
         record = self._session.newest_record
-        return 0.0 if record is None else spent(record)[1] * price_of(record)
+        rows = () if record is None else record.spent or ()
+        return sum(row.ours * row.price for row in rows) / 1_000_000
 
     def why_not(self, price: float, worth: float | None) -> str | None:
         """Why a question at this price is not asked now; None where it may be."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from foredeck.accounting.figure import session_figure
 from foredeck.histories.standing import progress_in
 from foredeck.lookup.sessions import newest_calls
 from foredeck.model.calls import CallRecord
@@ -32,13 +33,13 @@ def sessions_page(store: Store, asked: Listing) -> WebPage:
     """The sessions, the one that was last active first."""
     heads = store.query("session")
     chats = {head.id: head.time_ms for head in store.query("chat")}
-    active = {head.id: active_ms(head, chats) for head in heads}
+    active = {head.id: _active_ms(head, chats) for head in heads}
     chosen = [head for head in heads if _is_asked(head, asked)]
     chosen.sort(key=lambda head: active[head.id], reverse=True)
     first = (asked.page - 1) * PER_PAGE
     shown = chosen[first : first + PER_PAGE]
     newest = newest_calls(store, [_id(head) for head in shown])
-    rows = [_row(head, active[head.id], newest[_id(head)]) for head in shown]
+    rows = [_row(store, head, active[head.id], newest[_id(head)]) for head in shown]
     data = {
         "sessions": rows,
         "total": len(chosen),
@@ -57,8 +58,7 @@ def _id(head: Head) -> str:
     return str(head.fields["session_id"])
 
 
-def active_ms(head: Head, chats: dict[str, int]) -> int:
-    """When a session was active last; `chats`: when each chat has got its newest turn."""
+def _active_ms(head: Head, chats: dict[str, int]) -> int:
     read_in = progress_in(head.fields)
     if read_in is not None and read_in.last_ms:
         return read_in.last_ms
@@ -75,10 +75,9 @@ def _is_asked(head: Head, asked: Listing) -> bool:
     return asked.agent is None or _agent(head) == asked.agent
 
 
-def _row(head: Head, active_ms: int, newest: CallRecord | None) -> dict[str, Any]:
+def _row(store: Store, head: Head, active_ms: int, newest: CallRecord | None) -> dict[str, Any]:
     fields = head.fields
     folder = str(fields.get("cwd") or "")
-    cost = None if newest is None else newest.cost
     return {
         "session": _id(head),
         "folder": folder,
@@ -88,8 +87,7 @@ def _row(head: Head, active_ms: int, newest: CallRecord | None) -> dict[str, Any
         "calls": 0 if newest is None else newest.ordinal,
         "objects": 0 if newest is None else newest.stats.objects,
         "model": "" if newest is None else newest.model.name,
-        "cost": None if cost is None else round(cost.ours),
-        "plain_cost": None if cost is None else round(cost.plain),
+        "figure": None if newest is None else session_figure(store, _id(head), newest).to_json(),
         "parent": fields.get("parent_session"),
         "started_by": fields.get("started_by"),
         "ingested": progress_in(fields) is not None,

@@ -1,0 +1,189 @@
+"""`foredeck cost --all`: what all sessions have cost beside plain Pi, by project and by week."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from foredeck.accounting.figure import CostFigure
+from foredeck.cli.output import screen_width, table
+from foredeck.cli.progress import Progress
+from foredeck.lookup.texts import counted
+from foredeck.model.short_texts import shortened
+
+if TYPE_CHECKING:
+    from foredeck.store.protocol import Store
+
+WEEKS, PROJECTS = 12, 15
+"""How many of each are printed; --json has all."""
+_NAME = 24
+
+
+@dataclass(slots=True)
+class Overview:
+    """Sums of sessions. Those in money and those in tokens, of models without a price, are apart,
+    since they cannot be added."""
+
+    sessions: int = 0
+    total: dict[bool, CostFigure] = field(default_factory=dict)
+    projects: dict[tuple[bool, str], CostFigure] = field(default_factory=dict)
+    weeks: dict[tuple[bool, str], CostFigure] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
+    """Ids of the sessions that are counted."""
+    unread: list[str] = field(default_factory=list)
+    """Histories that could not be read."""
+    left: int = 0
+    """Histories that were not looked at any more."""
+    ingested: int = 0
+    """Stored sessions that were read from histories, of which no prompts are stored."""
+
+    def add(self, session: str, project: str, last_ms: int, figure: CostFigure) -> None:
+        """Take in one session, once."""
+        if not figure.calls or session in self.known:
+            return
+        self.known.add(session)
+        self.sessions += 1
+        unit = figure.in_money
+        self.total[unit] = self.total.get(unit, CostFigure()) + figure
+        for sums, key in ((self.projects, project), (self.weeks, week_of(last_ms))):
+            sums[unit, key] = sums.get((unit, key), CostFigure()) + figure
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+
+        def rows(sums: dict[tuple[bool, str], CostFigure], name: str) -> list[dict[str, Any]]:
+            return [{name: key, **figure.to_json()} for (_, key), figure in sums.items()]
+
+        return {
+            "sessions": self.sessions,
+            "total": [figure.to_json() for figure in self.total.values()],
+            "projects": rows(self.projects, "project"),
+            "weeks": rows(self.weeks, "week"),
+            "unread": self.unread,
+            "not_looked_at": self.left,
+        }
+
+
+def week_of(time_ms: int) -> str:
+    """The Monday of the week in which a time lies."""
+    day = datetime.fromtimestamp(time_ms / 1000)
+    return f"{day - timedelta(days=day.weekday()):%Y-%m-%d}"
+
+
+def add_stored(overview: Overview, store: Store) -> None:
+    """Take in all sessions of a store that have made calls. Only the newest record of each is
+    read."""
+    from foredeck.accounting.figure import session_figure
+    from foredeck.lookup.sessions import newest_calls, project_folder
+
+    heads = store.query("session")
+    newest = newest_calls(store, [str(head.fields["session_id"]) for head in heads])
+    with Progress("looking at session", len(heads)) as progress:
+        for head in heads:
+            session = str(head.fields["session_id"])
+            record = newest[session]
+            if record is None:
+                overview.ingested += bool(head.fields.get("ingested"))
+            else:
+                figure = session_figure(store, session, record)
+                project = project_folder(str(head.fields.get("cwd") or ""))
+                overview.add(session, project, record.time_ms, figure)
+            progress.advance()
+
+
+def add_histories(overview: Overview, files: Iterable[Path], tell: Callable[[str], None]) -> None:
+    """Take in what other agents have kept, the newest files first; stores nothing.
+
+    Each file is replayed, some at once. Whoever interrupts it gets the sums so far.
+    """
+    from foredeck.lookup.sessions import project_folder
+    from foredeck.replay.recorded_account import recorded_figure
+
+    listed = sorted(files, key=_changed, reverse=True)
+    done = 0
+    workers = max(1, min(8, os.cpu_count() or 1))
+    pool = ProcessPoolExecutor(workers)
+    try:
+        with Progress("replaying history", len(listed)) as progress:
+            running = {pool.submit(recorded_figure, file): file for file in listed}
+            for future in as_completed(running):
+                try:
+                    found = future.result()
+                except Exception as error:  # one bad file must not end the others
+                    overview.unread.append(f"{running[future]}: {error}")
+                else:
+                    project = project_folder(found.folder)
+                    overview.add(found.session, project, found.last_ms, found.figure)
+                done += 1
+                progress.advance(note=" ".join(f.short for f in overview.total.values()))
+    except KeyboardInterrupt:
+        overview.left = len(listed) - done
+        tell("Interrupted: these are the sums so far.")
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _changed(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def overview_text(overview: Overview, *, histories: bool) -> str:
+    """One page: the total, then by week and by project."""
+    if not overview.sessions:
+        hint = (
+            "" if histories else " `foredeck cost --all --histories` reads what agents have kept."
+        )
+        return f"No stored session has made a call with foredeck yet.{hint}"
+    parts = [_verdict(overview)]
+    weeks = sorted(overview.weeks.items(), key=lambda item: item[0][1], reverse=True)
+    parts.append(_table("week of", weeks, WEEKS))
+    projects = sorted(
+        overview.projects.items(), key=lambda item: (item[0][0], item[1].plain), reverse=True
+    )
+    parts.append(_table("project", projects, PROJECTS))
+    return "\n\n".join([*parts, "\n".join(_notes(overview, histories=histories))])
+
+
+def _verdict(overview: Overview) -> str:
+    figures = [overview.total[unit] for unit in (True, False) if unit in overview.total]
+    first, *others = (f"{figure.sentence}." for figure in figures)
+    without = [f"At models without a price: {line}" for line in others]
+    projects = counted(len({key for _, key in overview.projects}), "project")
+    return "\n".join([first, *without, f"{counted(overview.sessions, 'session')} in {projects}."])
+
+
+def _table(name: str, sums: list[tuple[tuple[bool, str], CostFigure]], most: int) -> str:
+    rows = [(name, "calls", "plain Pi", "foredeck", "saved", "")]
+    for (_, key), figure in sums[:most]:
+        label = key if name == "week of" else shortened(PurePath(key).name or key or "?", _NAME)
+        plain, ours = figure.amount(figure.plain), figure.amount(figure.ours)
+        saved = figure.amount(figure.saved)
+        rows.append((label, f"{figure.calls:,}", plain, ours, saved, figure.share))
+    text = "\n".join(line[: screen_width()].rstrip() for line in table(rows).split("\n"))
+    more = len(sums) - most
+    return f"{text}\n(and {more:,} more: --json)" if more > 0 else text
+
+
+def _notes(overview: Overview, *, histories: bool) -> Iterator[str]:
+    if overview.ingested and not histories:
+        sessions = counted(overview.ingested, "session")
+        yield f"{sessions} read from histories left out: --histories replays them."
+    if histories:
+        yield (
+            "Histories are replayed, without a model: what they cost is an estimate (~), by\n"
+            "list prices, with Pi's compaction at a window of 200k tokens on plain Pi's side."
+        )
+    if overview.unread:
+        yield f"{counted(len(overview.unread), 'file')} could not be read (--json names them)."
+    if overview.left:
+        yield f"{counted(overview.left, 'history file')} not looked at."
+    if overview.sessions and not histories:
+        yield "`foredeck cost SESSION` explains one session, `foredeck sessions` lists them."
