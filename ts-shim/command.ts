@@ -1,4 +1,4 @@
-/** The user's commands: /foredeck itself, /context, and what every command of ours shares. */
+/** The user's commands: /foredeck itself, /context, and what all of foredeck's commands share. */
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
@@ -18,6 +18,9 @@ const MODEL_MS = 120_000;
 const VERBS: Record<string, string> = {
   list: "the objects of this session and their state",
   context: "what fills the window: by kind, the largest objects, what stands before the chat",
+  tasks: "the project's tasks; /foredeck tasks help",
+  memory: "what foredeck remembers; /foredeck memory help",
+  search: "QUERY: what was said, done and read in this project's sessions",
   name: "@N NAME: give an object a nickname",
   describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
   why: "[@N]: why an object is in view or not; alone: the last rebase",
@@ -58,7 +61,8 @@ export interface CommandSpec {
   run(args: string, ask: AskEngine, ctx: ExtensionCommandContext): Promise<string>;
 }
 
-const context: CommandSpec = {
+/** /context. */
+export const context: CommandSpec = {
   name: "context",
   description: "What fills the window: by kind, the largest objects, what stands before the chat",
   complete: () => [],
@@ -68,15 +72,28 @@ const context: CommandSpec = {
   },
 };
 
-/** Registers both commands with their completions. */
-export function registerCommand(pi: ExtensionAPI, shim: Shim): void {
-  register(pi, shim, context);
+/** Registers /foredeck with its completions; the short commands are verbs of it, too. */
+export function registerCommand(
+  pi: ExtensionAPI,
+  shim: Shim,
+  shorts: readonly CommandSpec[],
+): void {
   register(pi, shim, {
     name: "foredeck",
     description: "Objects in the model's context; on, off, setup, help",
-    // While a list is open, Enter picks from it instead of sending. A complete verb is sent.
-    complete: (prefix) => (prefix in VERBS ? [] : Object.entries(VERBS)),
-    run: (args, ask, ctx) => runCommand(args, shim, ask, ctx),
+    complete: (prefix) => {
+      const [, verb, rest] = prefix.match(/^(\S+) (.*)$/s) ?? [];
+      const short = shorts.find(({ name }) => name === verb);
+      if (short)
+        return short.complete(rest ?? "").map(([value, text]) => [`${verb} ${value}`, text]);
+      // While a list is open, Enter picks from it instead of sending. A complete verb is sent.
+      return prefix in VERBS ? [] : Object.entries(VERBS);
+    },
+    run: (args, ask, ctx) => {
+      const [, verb, rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
+      const short = shorts.find(({ name }) => name === verb);
+      return short ? short.run(rest, ask, ctx) : runCommand(args, shim, ask, ctx);
+    },
   });
 }
 

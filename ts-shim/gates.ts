@@ -7,7 +7,7 @@ import type { ExtensionAPI, ToolCallEvent } from "@earendil-works/pi-coding-agen
 import { replacedTools } from "./context/foreign.ts";
 import { isRecord } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
-import { AWAY, askEngine } from "./tools.ts";
+import { AWAY, askEngine, TOOL_NAMES } from "./tools.ts";
 
 /** The tools that show a file. */
 const SHOWING: ReadonlySet<string> = new Set(["activate", "pin"]);
@@ -34,7 +34,8 @@ export function registerGates(
 ): void {
   const runners = runnerClass === null ? null : remembered(runnerClass);
   pi.on("tool_call", async (event) => {
-    if (!SHOWING.has(event?.toolName) || shim.isOff()) return undefined;
+    const name = event?.toolName;
+    if (!SHOWING.has(name) || !TOOL_NAMES.has(name) || shim.isOff()) return undefined;
     let path: string | undefined;
     try {
       path = await shownFile(event, shim);

@@ -21,6 +21,8 @@ const WORK_KEY = "foredeck-work";
 export class Host {
   private ctx: ExtensionContext | null = null;
   private readonly notified = new Set<string>();
+  /** Short commands that belong to another extension: ours are typed behind /foredeck. */
+  readonly taken = new Set<string>();
 
   /** Uses this context from now on. */
   attach(ctx: ExtensionContext): void {
@@ -43,9 +45,9 @@ export class Host {
    */
   notify(level: NoticeLevel, text: string, withoutScreen?: string): void {
     try {
-      if (this.ctx?.hasUI) this.ctx.ui.notify(visible(text), level);
+      if (this.ctx?.hasUI) this.ctx.ui.notify(this.worded(text), level);
       else if (withoutScreen || level !== "info")
-        console.error(`foredeck: ${visible(withoutScreen ?? text)}`);
+        console.error(`foredeck: ${this.worded(withoutScreen ?? text)}`);
     } catch {
       // The session has just been replaced: nobody is left to read it.
     }
@@ -61,8 +63,8 @@ export class Host {
   /** Shows what the user asked for. In print mode Pi keeps stdout for the model's answer. */
   show(text: string): void {
     try {
-      if (this.ctx?.hasUI) this.ctx.ui.notify(visible(text), "info");
-      else console.log(visible(text));
+      if (this.ctx?.hasUI) this.ctx.ui.notify(this.worded(text), "info");
+      else console.log(this.worded(text));
     } catch {
       // As above.
     }
@@ -85,6 +87,13 @@ export class Host {
   /** Shows above the editor what foredeck does in the background; empty for nothing. */
   work(text: string): void {
     this.setWidget(WORK_KEY, text === "" ? undefined : [text]);
+  }
+
+  /** The text with every command as it is typed here. */
+  private worded(text: string): string {
+    return visible(text).replace(/(?<![\w./~-])\/([a-z]+)(?![\w./-])/g, (all, name) =>
+      this.taken.has(name) ? `/foredeck ${name}` : all,
+    );
   }
 
   private setWidget(key: string, lines: string[] | undefined): void {

@@ -5,7 +5,7 @@
 
 import { fileURLToPath } from "node:url";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
-import { registerCommand } from "./command.ts";
+import { context, registerCommand } from "./command.ts";
 import { registerCompaction } from "./compaction.ts";
 import { registerRequests } from "./context/marker.ts";
 import { registerRefused } from "./context/refused.ts";
@@ -13,37 +13,37 @@ import { registerContextHook } from "./context/register.ts";
 import { stateDir } from "./engine/state-dir.ts";
 import { registerGates } from "./gates.ts";
 import { registerGuards } from "./guards.ts";
-import { registerMemoryCommand } from "./memory-command.ts";
-import { piProjection, piRunner, piSettings, piVersion } from "./pi-version.ts";
+import { memory } from "./memory-command.ts";
+import { registerNames } from "./names.ts";
+import { isOhMyPi, piProjection, piRunner, piSettings, piVersion } from "./pi-version.ts";
 import { registerPreparing } from "./preparing.ts";
 import { registerReporting } from "./reporting.ts";
 import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
 import { firstCopy, stepAside } from "./single.ts";
 import { declaredFacilities, keepFacilities } from "./switches.ts";
-import { registerTaskCommands } from "./task-commands.ts";
-import { registerTools } from "./tools.ts";
+import { search, tasks } from "./task-commands.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const here = fileURLToPath(import.meta.url);
   const first = firstCopy(pi, here);
   if (first !== null) return stepAside(pi, here, first);
   const version = await piVersion();
+  const isFork = isOhMyPi(pi);
   const shim = new Shim(pi, version, await piProjection(), await piSettings());
   registerSessions(pi, shim);
-  registerContextHook(pi, shim, version);
+  registerContextHook(pi, shim, isFork ? "unknown" : version);
   registerRequests(pi, shim);
   registerRefused(pi, shim);
   registerCompaction(pi, shim);
   const facilities = await declaredFacilities(stateDir(), process.cwd());
-  registerTools(pi, shim, facilities);
+  const shorts = [context, tasks(shim), search, memory(shim)];
+  registerNames(pi, shim, shorts, facilities, isFork);
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
   registerGates(pi, shim, await piRunner());
   // Before the reports: a call that is blocked never runs, so nobody is told that it started.
   registerPreparing(pi, shim);
   registerReporting(pi, shim);
-  registerCommand(pi, shim);
-  registerTaskCommands(pi, shim);
-  registerMemoryCommand(pi, shim);
+  registerCommand(pi, shim, shorts);
 }

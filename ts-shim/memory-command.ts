@@ -1,7 +1,7 @@
 /** /memory: what is remembered, and what waits for the user's word, asked one after the other. */
 
-import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
-import { forward, register } from "./command.ts";
+import type { ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
+import { type CommandSpec, forward } from "./command.ts";
 import { type Choice, choose, type Waiting, waitingIn } from "./memory-question.ts";
 import type { Shim } from "./shim.ts";
 import { visible } from "./visible.ts";
@@ -29,9 +29,9 @@ const HELP = [
   ...Object.entries(VERBS).map(([verb, text]) => `/memory ${verb.padEnd(14)} ${text}`),
 ].join("\n");
 
-/** Registers the command, with its completions. */
-export function registerMemoryCommand(pi: ExtensionAPI, shim: Shim): void {
-  register(pi, shim, {
+/** /memory. */
+export function memory(shim: Shim): CommandSpec {
+  return {
     name: "memory",
     description: "What foredeck remembers: asks about what is new; list, add, edit, delete",
     complete: (prefix) => (prefix in VERBS ? [] : Object.entries(VERBS)),
@@ -44,7 +44,7 @@ export function registerMemoryCommand(pi: ExtensionAPI, shim: Shim): void {
       const waiting = waitingIn(questions);
       return waiting.length > 0 && ctx.hasUI ? askAll(waiting, ask, ctx) : text;
     },
-  });
+  };
 }
 
 async function askAll(

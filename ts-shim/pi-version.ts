@@ -58,6 +58,11 @@ async function lent(name: string): Promise<unknown> {
   return undefined;
 }
 
+/** Whether this is oh-my-pi, a fork with versions of its own: it lends its exports as `pi.pi`. */
+export function isOhMyPi(pi: object): boolean {
+  return typeof (pi as { pi?: unknown }).pi === "object";
+}
+
 /**
  * Whether Pi fires `context_with_system`. If in doubt, no: `context` works everywhere, and waiting
  * for an event that never fires would disable the hook.

@@ -59,7 +59,8 @@ function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): Session
     session: sessionManager.getSessionId(),
     file: sessionManager.getSessionFile() ?? null,
     cwd: ctx.cwd,
-    reason: event.reason,
+    // oh-my-pi, a fork of Pi, gives no reason.
+    reason: event.reason ?? "startup",
     parent: null,
     parent_file: sessionManager.getHeader?.()?.parentSession ?? null,
     started_by: starter,

@@ -1,7 +1,6 @@
 /** The user's commands about what was done and what is to be done: /tasks and /search. */
 
-import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
-import { type CommandSpec, register } from "./command.ts";
+import type { CommandSpec } from "./command.ts";
 import type { Shim } from "./shim.ts";
 
 const VERBS: Record<string, string> = {
@@ -21,13 +20,8 @@ const HELP = Object.entries(VERBS)
   .map(([verb, text]) => `/tasks ${verb.padEnd(6)} ${text}`)
   .join("\n");
 
-/** Registers both, with their completions. */
-export function registerTaskCommands(pi: ExtensionAPI, shim: Shim): void {
-  register(pi, shim, tasks(shim));
-  register(pi, shim, search);
-}
-
-function tasks(shim: Shim): CommandSpec {
+/** /tasks. */
+export function tasks(shim: Shim): CommandSpec {
   return {
     name: "tasks",
     description:
@@ -47,7 +41,8 @@ function tasks(shim: Shim): CommandSpec {
   };
 }
 
-const search: CommandSpec = {
+/** /search. */
+export const search: CommandSpec = {
   name: "search",
   description: "Find what was said, done and read in this project's sessions",
   complete: () => [],

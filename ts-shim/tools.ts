@@ -1,9 +1,9 @@
 /**
  * The model's tools, which only tools.json defines.
  *
- * They are registered when the extension loads and never change, engine or not: the definitions come
- * first in every request, so a tool that comes or goes would void the provider's whole cache. Which
- * of them a session has, its project's switches say (switches.ts).
+ * They are registered when the session begins (names.ts) and never change, engine or not: the
+ * definitions come first in every request, so a tool that comes or goes would void the provider's
+ * whole cache. Which of them a session has, its project's switches say (switches.ts).
  */
 
 import type { ImageContent } from "@earendil-works/pi-ai";
@@ -38,17 +38,28 @@ const OFF = "The user has switched the context manager off: everything is in vie
 /** The definitions in tools.json. */
 export const TOOL_SPECS: readonly ToolSpec[] = definitions;
 
-/** The names of foredeck's own tools. */
-export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOL_SPECS.map(({ name }) => name));
+/** The names of foredeck's own tools: all but those that another extension has. */
+export const TOOL_NAMES = new Set(TOOL_SPECS.map(({ name }) => name));
 
-/** Registers the tools of these facilities. Throwing is how a tool tells Pi that it failed. */
+/**
+ * Registers the tools of these facilities. Throwing is how a tool tells Pi that it failed.
+ * @param taken names that are not free
+ * @returns those among them that are not registered for that
+ */
 export function registerTools(
   pi: ExtensionAPI,
   shim: Shim,
   facilities: readonly string[] = DEFAULT_FACILITIES,
-): void {
+  taken: ReadonlySet<string> = new Set(),
+): string[] {
+  const away: string[] = [];
   for (const { facility, ...spec } of TOOL_SPECS) {
+    if (taken.has(spec.name)) TOOL_NAMES.delete(spec.name);
     if (!facilities.includes(facility)) continue;
+    if (taken.has(spec.name)) {
+      away.push(spec.name);
+      continue;
+    }
     pi.registerTool({
       ...spec,
       label: spec.name,
@@ -59,6 +70,7 @@ export function registerTools(
       },
     });
   }
+  return away;
 }
 
 async function callTool(

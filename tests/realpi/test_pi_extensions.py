@@ -265,3 +265,43 @@ def test_a_history_that_another_extension_rewrites_loses_nothing(pi: Pi, tmp_pat
     with stored(pi) as store:
         tools = [store.get(h.id, ToolcallDocument) for h in store.query("toolcall")]
         assert TEXT in {tool.content for tool in tools if tool}
+
+
+HAS_THE_SAME_NAMES = """
+export default function (pi) {
+  pi.registerTool({ name: "pin", label: "pin", description: "Pins a map.",
+    parameters: { type: "object", properties: {} },
+    async execute() { return { content: [{ type: "text", text: "on the map" }], details: {} }; } });
+  pi.registerCommand("tasks", { description: "theirs",
+    handler: async (_args, ctx) => ctx.ui.notify("their tasks", "info") });
+}
+"""
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_names_that_another_extension_has_stay_its_own(pi: Pi, tmp_path: Path, first: bool) -> None:
+    """Pi itself would not start for the tool, and would rename both commands."""
+    other = extension(tmp_path, HAS_THE_SAME_NAMES)
+    model = pi.serve([call("pin"), call("bash", command="seq 300"), "done"])
+    rpc = (
+        pi.rpc(foredeck=True, before=[other])
+        if first
+        else pi.rpc(foredeck=True, extensions=[other])
+    )
+    rpc.prompt("go")
+    (first_request, *_, last) = model.requests
+    assert first_request.request.tools.count("pin") == 1
+    assert "activate" in first_request.request.tools
+    pinned, listed = results(last)
+    assert pinned == "on the map"
+    assert listed.startswith("@")
+    assert model.violations == []
+    rpc.command("/tasks")
+    rpc.command("/foredeck tasks")
+    told = notified(rpc)
+    assert told[0].splitlines() == [
+        "/tasks belongs to another extension: type /foredeck tasks.",
+        "The tool is another extension's: pin. foredeck goes without it.",
+    ]
+    assert "their tasks" in told
+    assert any("0 ready" in text for text in told), told

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -19,12 +25,14 @@ INSTALLER_VARIABLES = ("PIP_", "UV_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", 
 """What a user sets to reach a package registry: the installers must see it."""
 
 
-def pi_command(pi: Pi, *arguments: str) -> subprocess.CompletedProcess[str]:
+def pi_command(
+    pi: Pi, *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run one of Pi's own commands, such as `pi install`."""
     return subprocess.run(
         [*pi.install.command, *arguments],
         cwd=pi.repo,
-        env=pi.workspace.environment(),
+        env=pi.workspace.environment(environment),
         capture_output=True,
         text=True,
         timeout=120,
@@ -103,43 +111,148 @@ def test_the_tarball_holds_what_runs_and_nothing_else(tarball: Path) -> None:
         "pyproject.toml",
         "README.md",
         "LICENSE",
+        "extensions/foredeck/index.ts",
+        "requirements.lock",
         "ts-shim/index.ts",
         "ts-shim/tools.json",
         "python/foredeck/engine/engine.py",
     ):
         assert needed in names
     folders = {name.split("/")[0] for name in names if "/" in name}
-    assert folders <= {"ts-shim", "python", "docs", "xtdb"}
+    assert folders <= {"extensions", "ts-shim", "python", "docs", "xtdb"}
     assert not [name for name in names if "test" in name.split("/") or name.endswith(".pyc")]
     assert not [name for name in names if name.startswith("python/foredeck_bench")]
 
 
 @pytest.mark.long
 @one_version
-def test_the_tarball_sets_its_engine_up_and_runs(pi: Pi, tarball: Path, tmp_path: Path) -> None:
-    """First use: Pi works at once and says so; the engine is built outside the package."""
+def test_the_published_package_from_first_use_to_update_and_removal(
+    pi: Pi, tarball: Path, tmp_path: Path
+) -> None:
+    """In an empty HOME: Pi works at once and says so; the engine is built outside the package."""
+    (pi.repo / "a.txt").write_text("".join(f"line {n} of a file\n" for n in range(60)))
+    first = json.loads(manifest_in(tarball))["version"]
+    tarballs = {first: tarball}
+    with registry(tarballs) as address:
+        environment = {
+            **installer_environment(),
+            **{"npm_config_registry": address, "PI_OFFLINE": "0"},
+        }
+
+        def manage(*words: str) -> str:
+            done = pi_command(pi, *words, environment=environment)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
+
+        serve(pi)
+        manage("install", "npm:pi-foredeck")
+        assert "npm:pi-foredeck" in manage("list")
+        settings = (pi.workspace.agent_dir / "settings.json").read_text()
+        model = pi.serve([call("bash", command="seq 300"), "done"])
+        (pi.workspace.agent_dir / "settings.json").write_text(settings)
+        unready = pi.print("go", environment=environment)
+        assert (unready.code, unready.stdout.strip(), model.violations) == (0, "done", [])
+        assert "foredeck: setting the engine up" in unready.stderr
+        (manifest,) = pi.workspace.agent_dir.glob("npm/**/node_modules/pi-foredeck/package.json")
+        before = files_in(manifest.parent)
+
+        ready = pi.print("/foredeck setup", environment=environment, timeout_s=280)
+        if "foredeck's engine is set up" not in ready.stdout + ready.stderr:
+            pytest.skip(f"the engine cannot be installed here: {ready.stderr.strip()[-300:]}")
+        with_foredeck(pi)
+        assert files_in(manifest.parent) == before
+
+        tarballs["9.9.9"] = next_version(tarball, tmp_path)
+        manage("update", "--extensions")
+        assert json.loads(manifest.read_text())["version"] == "9.9.9"
+        manage("remove", "npm:pi-foredeck")
+        assert not manifest.exists()
+    check_command_line(pi, tmp_path)
+
+
+def check_command_line(pi: Pi, tmp_path: Path) -> None:
+    """What was set up answers from `bin` of the state folder, with pages and MCP in it."""
+    command = pi.workspace.foredeck_home / "bin" / "foredeck"
+
+    def typed(*words: str) -> str:
+        environment = pi.workspace.environment()
+        done = subprocess.run([command, *words], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "1 hit" in typed("search", "seq")
+    session = pi.workspace.session_files()[-1].stem.split("_")[-1]
+    typed("report", session, "--html", str(tmp_path / "page.html"))
+    assert "<html" in (tmp_path / "page.html").read_text()
+    (python,) = pi.workspace.foredeck_home.glob("engines/*/venv/bin/python")
+    subprocess.run([python, "-c", "import foredeck.mcp_server.server"], check=True)
+
+
+def manifest_in(tarball: Path) -> bytes:
+    """The package.json of a packed package."""
     with tarfile.open(tarball) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    package = tmp_path / "unpacked" / "package"
-    serve(pi)
-    installed = pi_command(pi, "install", str(package))
-    assert installed.returncode == 0, installed.stderr
-    before = files_in(package)
-    settings = (pi.workspace.agent_dir / "settings.json").read_text()
+        member = archive.extractfile("package/package.json")
+        assert member is not None
+        return member.read()
 
-    model = serve(pi)
-    (pi.workspace.agent_dir / "settings.json").write_text(settings)
-    unready = pi.print("go", environment=installer_environment())
-    assert (unready.code, unready.stdout.strip(), model.violations) == (0, "done", [])
-    assert "foredeck: " in unready.stderr
 
-    ready = pi.print("/foredeck setup", environment=installer_environment(), timeout_s=280)
-    if "foredeck's engine is set up" not in ready.stdout + ready.stderr:
-        pytest.skip(f"the engine cannot be installed here: {ready.stderr.strip()[-300:]}")
-    with_foredeck(pi)
-    assert files_in(package) == before
-    (engine,) = [p for p in (pi.workspace.foredeck_home / "engines").iterdir() if p.is_dir()]
-    assert (engine / "venv").is_dir()
+def next_version(packed: Path, folder: Path) -> Path:
+    """The same package as version 9.9.9."""
+    with tarfile.open(packed) as tar:
+        tar.extractall(folder, filter="data")
+    manifest = folder / "package" / "package.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": "9.9.9"}))
+    target = folder / "next.tgz"
+    with tarfile.open(target, "w:gz") as tar:
+        tar.add(folder / "package", "package")
+    return target
+
+
+@contextmanager
+def registry(tarballs: dict[str, Path]) -> Iterator[str]:
+    """An npm registry on loopback with these versions of one package; gives its address."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.path.rsplit("/", 1)[-1]
+            if name == "pi-foredeck":
+                body = json.dumps(described()).encode()
+            elif name.removesuffix(".tgz") in tarballs:
+                body = tarballs[name.removesuffix(".tgz")].read_bytes()
+            else:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    address = f"http://127.0.0.1:{server.server_port}"
+
+    def described() -> dict[str, object]:
+        versions = {}
+        for version, path in tarballs.items():
+            manifest = json.loads(manifest_in(path))
+            digest = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+            dist = {"tarball": f"{address}/{version}.tgz", "integrity": f"sha512-{digest}"}
+            versions[version] = {**manifest, "dist": dist}
+        return {
+            "name": "pi-foredeck",
+            "dist-tags": {"latest": list(tarballs)[-1]},
+            "versions": versions,
+        }
+
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield address
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def files_in(folder: Path) -> set[str]:
@@ -152,7 +265,7 @@ def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: 
     copy = tmp_path / "copy"
     # What Python compiles beside its sources comes and goes while other tests run.
     compiled = shutil.ignore_patterns("__pycache__")
-    for part in ("ts-shim", "python"):
+    for part in ("extensions", "ts-shim", "python"):
         shutil.copytree(checkout / part, copy / part, ignore=compiled)
     for file in ("package.json", "pyproject.toml"):
         shutil.copy(checkout / file, copy / file)

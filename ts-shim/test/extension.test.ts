@@ -6,13 +6,22 @@ import { recorder } from "./support/pi.ts";
 test("loading registers everything, once, and starts nothing", async () => {
   const { pi, events, tools, commands } = recorder();
   await foredeck(pi);
+  assert.deepEqual([Object.keys(tools), Object.keys(commands)], [[], ["foredeck"]]);
+  await events.session_start?.[1]?.();
   assert.deepEqual(Object.keys(tools), ["activate", "deactivate", "pin", "unpin", "memory-search"]);
-  assert.deepEqual(Object.keys(commands), ["context", "foredeck", "tasks", "search", "memory"]);
+  assert.deepEqual(Object.keys(commands), ["foredeck", "context", "tasks", "search", "memory"]);
   assert.equal(events.context_with_system?.length, 1);
   assert.equal(events.context, undefined);
   const twice = Object.keys(events).filter((name) => events[name]?.length !== 1);
-  const shared = ["session_shutdown", "tool_call", "tool_result", "turn_end"]; // two to serve
+  const shared = ["session_shutdown", "session_start", "tool_call", "tool_result", "turn_end"]; // two to serve
   assert.deepEqual(twice.sort(), shared);
+});
+
+test("a fork that takes no tools once it has started gets them when it loads", async () => {
+  const { pi, events, tools } = recorder();
+  await foredeck(Object.assign(pi, { pi: {} }));
+  assert.ok("activate" in tools);
+  assert.deepEqual([events.context?.length, events.context_with_system], [1, undefined]);
 });
 
 test("a second copy registers nothing and says so once", async () => {
@@ -21,7 +30,7 @@ test("a second copy registers nothing and says so once", async () => {
   const registered = Object.keys(events).length;
   await foredeck(pi);
   assert.equal(Object.keys(events).length, registered);
-  const [, second] = events.session_start ?? [];
+  const [, , second] = events.session_start ?? [];
   const notices: string[] = [];
   const ctx = { hasUI: true, ui: { notify: (text: string) => notices.push(text) } };
   for (const _ of [1, 2]) second?.({}, ctx);

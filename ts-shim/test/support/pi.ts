@@ -1,13 +1,13 @@
 /** A stand-in for the side of Pi with which an extension registers, and a shim registered with it. */
 
 import { afterEach } from "node:test";
-import { registerCommand } from "../../command.ts";
+import { context, registerCommand } from "../../command.ts";
 import { registerCompaction } from "../../compaction.ts";
-import { registerMemoryCommand } from "../../memory-command.ts";
+import { memory } from "../../memory-command.ts";
+import { registerNames } from "../../names.ts";
 import { registerReporting } from "../../reporting.ts";
 import { registerSessions } from "../../sessions.ts";
-import { registerTaskCommands } from "../../task-commands.ts";
-import { registerTools } from "../../tools.ts";
+import { search, tasks } from "../../task-commands.ts";
 import { Harness } from "./harness.ts";
 
 type Handler = (...args: unknown[]) => unknown;
@@ -44,6 +44,8 @@ export function recorder() {
       flags[name] = options.default ?? false;
     },
     getFlag: (name: string) => flags[name],
+    getAllTools: () => Object.keys(tools).map((name) => ({ name })),
+    getCommands: () => Object.keys(commands).map((name) => ({ name })),
     registerCommand: (name: string, command: Command) => {
       commands[name] = command;
     },
@@ -60,26 +62,27 @@ afterEach(async () => {
 /**
  * A shim with an engine in this mode, whose session has begun, with all its parts registered.
  * Closed when the test ends.
+ * @param others names that other extensions have registered before
  */
-export function registered(mode: string) {
+export function registered(mode: string, others: { tools?: string[]; commands?: string[] } = {}) {
   const harness = new Harness(mode);
   open.push(harness);
   harness.begin();
   const recorded = recorder();
-  const parts = [
-    registerTools,
-    registerReporting,
-    registerSessions,
-    registerCommand,
-    registerTaskCommands,
-    registerMemoryCommand,
-  ];
-  for (const register of [...parts, registerCompaction]) register(recorded.pi, harness.shim);
+  for (const name of others.tools ?? []) recorded.tools[name] = {} as Tool;
+  for (const name of others.commands ?? []) recorded.commands[name] = {} as Command;
+  const shorts = [context, tasks(harness.shim), search, memory(harness.shim)];
+  registerNames(recorded.pi, harness.shim, shorts);
+  const begun = recorded.fire("session_start");
+  recorded.events.session_start = [];
+  for (const register of [registerReporting, registerSessions, registerCompaction])
+    register(recorded.pi, harness.shim);
+  registerCommand(recorded.pi, harness.shim, shorts);
   /** Types `/foredeck ARGS`, or another command, and returns what was shown. */
   const command = async (args: string, name = "foredeck") => {
     const before = harness.notices.length;
     await recorded.commands[name]?.handler(args, harness.ctx);
     return harness.notices.slice(before).join("\n");
   };
-  return { ...recorded, harness, command };
+  return { ...recorded, harness, command, begun };
 }
