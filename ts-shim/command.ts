@@ -35,6 +35,8 @@ const VERBS: Record<string, string> = {
   off: "send everything as Pi has it, until switched on",
   on: "manage the context again",
   setup: "set the Python engine up now",
+  ui: "open the inspector in the browser: all that is stored; it ends with Pi",
+  command: "put the foredeck command on your PATH",
   help: "this list",
 };
 
@@ -138,6 +140,11 @@ async function runCommand(
       return "foredeck is on.";
     case "setup":
       return setUp(shim);
+    case "ui":
+      if (!ctx.hasUI) throw new Error("Run foredeck ui: here the pages would end with this Pi.");
+      return `The inspector is open at ${await shim.host.commandLine.open(shim.engine.command)}`;
+    case "command":
+      return shim.host.commandLine.putOnPath();
     case "doctor":
       if (rest !== "" && rest !== "ask") throw new Error("It is /foredeck doctor [ask].");
       return ask(verb, rest);
@@ -155,7 +162,10 @@ async function setUp(shim: Shim): Promise<string> {
   shim.switchOn();
   if (shim.engine.state === "away") shim.engine.start(true);
   await within(shim.engine.whenReady(true), { deadlineMs: SETUP_MS });
-  return "foredeck's engine is set up and running.";
+  const { commandLine } = shim.host;
+  const called = commandLine.called();
+  const offer = called === "foredeck" ? "" : "; /foredeck command puts it on your PATH";
+  return `foredeck's engine is set up and running. Its command line is ${called}${offer}.`;
 }
 
 /** The engine's answer to a command, with all that came beside the text. */

@@ -7,6 +7,7 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { CommandLine } from "./command-line.ts";
 import type { NoticeLevel } from "./engine/protocol.ts";
 import { visible } from "./visible.ts";
 
@@ -23,6 +24,7 @@ export class Host {
   private readonly notified = new Set<string>();
   /** Short commands that belong to another extension: ours are typed behind /foredeck. */
   readonly taken = new Set<string>();
+  readonly commandLine = new CommandLine();
 
   /** Uses this context from now on. */
   attach(ctx: ExtensionContext): void {
@@ -91,9 +93,11 @@ export class Host {
 
   /** The text with every command as it is typed here. */
   private worded(text: string): string {
-    return visible(text).replace(/(?<![\w./~-])\/([a-z]+)(?![\w./-])/g, (all, name) =>
-      this.taken.has(name) ? `/foredeck ${name}` : all,
-    );
+    return this.commandLine
+      .typed(visible(text))
+      .replace(/(?<![\w./~-])\/([a-z]+)(?![\w./-])/g, (all, name) =>
+        this.taken.has(name) ? `/foredeck ${name}` : all,
+      );
   }
 
   private setWidget(key: string, lines: string[] | undefined): void {

@@ -84,6 +84,11 @@ export class Engine {
     return this.state === "ready" ? this.preparing : 0;
   }
 
+  /** How the engine that runs was started; null where none does. */
+  get command(): EngineCommand | null {
+    return this.process?.command ?? null;
+  }
+
   get pid(): number | undefined {
     return this.process?.pid;
   }

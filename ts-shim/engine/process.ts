@@ -35,11 +35,13 @@ const SIGNAL_MS = 500;
 /** A running engine. `peer` is closed as soon as the process is gone. */
 export class EngineProcess {
   readonly peer: Peer;
+  readonly command: EngineCommand;
   private readonly child: ChildProcess;
   private readonly exited: Promise<void>;
   private exitReason: string | null = null;
 
   constructor(command: EngineCommand, options: SpawnOptions) {
+    this.command = command;
     this.child = start(command, options);
     this.peer = new Peer({ ...options, write: (line) => this.write(line) });
     this.exited = new Promise((resolve) => {
