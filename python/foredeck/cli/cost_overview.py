@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -161,15 +162,27 @@ def _verdict(overview: Overview) -> str:
 
 
 def _table(name: str, sums: list[tuple[tuple[bool, str], CostFigure]], most: int) -> str:
+    labels = _labels([key for (_, key), _ in sums])
     rows = [(name, "calls", "plain Pi", "foredeck", "saved", "")]
     for (_, key), figure in sums[:most]:
-        label = key if name == "week of" else shortened(PurePath(key).name or key or "?", _NAME)
+        label = key if name == "week of" else labels[key]
         plain, ours = figure.amount(figure.plain), figure.amount(figure.ours)
         saved = figure.amount(figure.saved)
         rows.append((label, f"{figure.calls:,}", plain, ours, saved, figure.share))
     text = "\n".join(line[: screen_width()].rstrip() for line in table(rows).split("\n"))
     more = len(sums) - most
     return f"{text}\n(and {more:,} more: --json)" if more > 0 else text
+
+
+def _labels(folders: Sequence[str]) -> dict[str, str]:
+    """What each folder is called: its name, with its parent's where another has the same."""
+    names = Counter(PurePath(folder).name for folder in set(folders))
+    labels = {}
+    for folder in folders:
+        path = PurePath(folder)
+        name = path.name if names[path.name] == 1 else "/".join(path.parts[-2:])
+        labels[folder] = shortened(name or "(no folder)", _NAME)
+    return labels
 
 
 def _notes(overview: Overview, *, histories: bool) -> Iterator[str]:

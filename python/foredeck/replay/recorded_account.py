@@ -45,7 +45,7 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
     transcript = load_recording(path)
     rate = calibrate(transcript)
     with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:
-        replay_into(Path(name), transcript, options, advance, head_tokens=rate.head_tokens)
+        asked = replay_into(Path(name), transcript, options, advance, head_tokens=rate.head_tokens)
         with closing(open_store(options.config(Path(name)))) as store:
             calls = [
                 replace(stored, usage=to_usage(transcript.messages[call.seen].message.get("usage")))
@@ -54,7 +54,7 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
                 )
             ]
         method = AccountingMethod(options.cache, options.ttl_s, rate.chars_per_token, "plain")
-        return account_of(calls, method, _figure(calls[-1].record if calls else None, rate))
+        return account_of(calls, method, _figure(calls[-1].record if calls else None, rate, asked))
 
 
 def recorded_figure(path: Path) -> RecordedFigure:
@@ -69,21 +69,24 @@ def recorded_figure(path: Path) -> RecordedFigure:
     rate = calibrate(transcript)
     with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:
         home = Path(name)
-        replay_into(home, transcript, options, lambda: None, head_tokens=rate.head_tokens)
+        asked = replay_into(home, transcript, options, lambda: None, head_tokens=rate.head_tokens)
         with closing(open_store(options.config(home))) as store:
             head = store.head(call_id(transcript.id, len(calls)))
-    return found(_figure(None if head is None else CallRecord(head.fields), rate))
+    return found(_figure(None if head is None else CallRecord(head.fields), rate, asked))
 
 
-def _figure(record: CallRecord | None, rate: Calibration) -> CostFigure:
-    """The figure of a replay, whose tokens were counted by the default rate."""
+def _figure(record: CallRecord | None, rate: Calibration, asked: float) -> CostFigure:
+    """The figure of a replay, whose tokens were counted by the default rate. `asked`: what asking
+    for observations would have cost, by the same rate; it is charged to the last model."""
     scale = CHARS_PER_TOKEN / rate.chars_per_token
     rows = () if record is None else record.spent or ()
     scaled = [
         row._replace(price=list_price(row.model), plain=row.plain * scale, ours=row.ours * scale)
         for row in rows
     ]
-    return figure_of(scaled, is_estimate=True)
+    figure = figure_of(scaled, is_estimate=True)
+    own = asked * scale * (scaled[-1].price / 1_000_000 if figure.in_money and scaled else 1.0)
+    return replace(figure, ours=figure.ours + own, questions=own)
 
 
 def replay_into(
@@ -93,10 +96,14 @@ def replay_into(
     advance: Callable[[], None],
     *,
     head_tokens: float = 0.0,
-) -> None:
+) -> float:
     """Replay a recorded session on the store in `home`; `advance` is called after every call.
-    `head_tokens`: of what stood before its messages."""
+
+    `head_tokens`: of what stood before its messages. Returns what asking a model for observations
+    would have cost, in tokens of uncached input.
+    """
     with closing(ReplayedSession(home, transcript, options, head_tokens=head_tokens)) as session:
         for call in transcript.calls:
             session.call(call)
             advance()
+        return 0.0 if session.observer is None else session.observer.bill.cost
