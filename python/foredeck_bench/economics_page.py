@@ -3,11 +3,12 @@
     python -m foredeck_bench.economics_page PATH...
 
 replays the sessions once for an ideal cache and once for Anthropic's, writes the tables between
-the page's two marks, and the picture beside it.
+the page's two marks, the picture beside it, and the figure in money that the README begins with.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,10 @@ from foredeck.replay.run import replay
 CACHES = ("ideal", "anthropic")
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 PAGE = Path(__file__).parents[2] / "docs" / "economics.md"
+README = PAGE.parents[1] / "README.md"
+SAVED_BEGIN, SAVED_END = "<!-- saved -->", "<!-- end of saved -->"
+OURS = "anchored, adaptive"
+"""The row of the table that the README is about: what is used by default."""
 COMMAND = "python -m foredeck_bench.economics_page PATH..."
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -40,6 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         paths = find_recordings([Path(argument) for argument in arguments])
         results = {cache: _replayed(paths, ReplayOptions(cache=cache)) for cache in CACHES}
         write(PAGE, results)
+        write_saved(README, PAGE)
     except ForedeckError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -64,6 +70,32 @@ def write(page: Path, results: Results) -> None:
     page.write_text(text, encoding="utf-8")
     picture = frontier_svg(results["ideal"]["table"], f"{_size(results['ideal'])}; ideal cache")
     page.with_suffix(".svg").write_text(picture, encoding="utf-8")
+
+
+def write_saved(readme: Path, page: Path) -> None:
+    """Put the figure of the page into the README."""
+    before, _, rest = readme.read_text(encoding="utf-8").partition(SAVED_BEGIN)
+    _, _, after = rest.partition(SAVED_END)
+    line = saved(page.read_text(encoding="utf-8"))
+    text = f"{before}{SAVED_BEGIN}\n{line}\n{SAVED_END}{after}"
+    readme.write_text(text, encoding="utf-8")
+
+
+def saved(page: str) -> str:
+    """What foredeck saves, in money, from the text of the page: by Anthropic's rule, which is the
+    dearer one."""
+    size = re.search(r"^(\d+) recorded sessions, ([\d,]+) calls", page, re.MULTILINE)
+    row = re.search(rf"^\| {OURS} \|(.*)\|$", page, re.MULTILINE)
+    if size is None or row is None:
+        raise ValueError("the page has no figures of foredeck")
+    shares = [cell.strip().rstrip("%") for cell in row[1].split("|")]
+    ruled, all_in = float(shares[1]), float(shares[3])
+    return (
+        f"**Input that costs $100 with plain Pi costs ${ruled:.0f} with foredeck** "
+        f"(${all_in:.0f} where whatever the model then lacked is charged as well): "
+        f"{size[1]} recorded sessions, {size[2]} calls, prices and prompt cache as Anthropic's, "
+        "foredeck's own additions included."
+    )
 
 
 def figures(results: Results) -> str:

@@ -1,4 +1,4 @@
-"""What the documentation site has beside docs/: the README as its first page, and the changelog.
+"""What the documentation site has beside docs/: the README and the changelog.
 
 A hook of MkDocs (mkdocs.yml). The two lie above docs/ and link into it.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-ABOVE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+ABOVE = {"README.md": "about.md", "CHANGELOG.md": "changelog.md"}
 """The names of these files on the site."""
 
 _LINK = re.compile(r"(\]\(|src=\"|srcset=\")(docs/|(?:README|CHANGELOG)\.md)")

@@ -270,7 +270,7 @@ def test_sessions_show_their_size(home: Path, capsys: pytest.CaptureFixture[str]
     sizes = {s["session"]: s["size_bytes"] for s in json.loads(capsys.readouterr().out)["sessions"]}
     assert all(size > 1000 for size in sizes.values())
     assert main(["sessions", "--size", "--home", str(home)]) == 0
-    assert "B\n" in capsys.readouterr().out
+    assert "B  " in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("runtime")

@@ -73,7 +73,9 @@ def test_the_session_can_be_listed_shown_exported_and_forgotten(
     out, _ = run(capsys, "ingest", str(user / ".claude"))
     assert out == (
         "1 file read (1 of claude-code), 0 with nothing new, 0 skipped\n"
-        "1 new session, 0 with more in them; 3 messages, 1 tool call\n"
+        "1 new session, 0 with more in them; 3 messages, 1 tool call\n\n"
+        "Try `foredeck sessions`, `foredeck search WORDS`, or `foredeck ui` to see them in the "
+        "browser.\n"
     )
     (session,) = json.loads(run(capsys, "sessions", "--json")[0])["sessions"]
     assert (session["harness"], session["ingested"], session["gone"]) == (
@@ -82,7 +84,7 @@ def test_the_session_can_be_listed_shown_exported_and_forgotten(
         False,
     )
     assert session["last_ms"] - session["first_ms"] == 3000
-    assert "(read from claude-code)" in run(capsys, "sessions")[0]
+    assert "read from claude-code" in run(capsys, "sessions")[0]
     assert "What is in it?" in run(capsys, "cat", f"chat:{SESSION}")[0]
     assert run(capsys, "cat", f"{SESSION}:@1")[0].strip() == "a.py"
     file = user / "session.jsonl"
@@ -94,7 +96,7 @@ def test_the_session_can_be_listed_shown_exported_and_forgotten(
     assert "read from a history of claude-code" in capsys.readouterr().err
     run(capsys, "forget", SESSION, "--yes")
     out, _ = run(capsys, "ingest", str(user / ".claude"))
-    assert "1 session left out: they were forgotten" in out
+    assert "1 session skipped: you have forgotten them" in out
     out, _ = run(capsys, "ingest", str(user / ".claude"), "--forgotten")
     assert "1 new session, 0 with more in them; 3 messages, 1 tool call" in out
 

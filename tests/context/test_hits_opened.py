@@ -115,7 +115,7 @@ def test_cat_opens_it(agent: _Talking, kind: str, capsys: pytest.CaptureFixture[
     word, home = KINDS[kind], str(agent.home)
     assert main(["search", word, "--type", type_of(kind), "--home", home]) == 0
     found = capsys.readouterr().out
-    _, hit, *_ = found.splitlines()
+    hit = found.splitlines()[3]
     assert f"«{word}»" in found
     name, *_ = hit.strip().split("  ")
     assert main(["cat", *name.split(), "--home", home]) == 0
@@ -150,7 +150,7 @@ def test_what_a_person_reads_of_a_search_names_no_tool_of_the_models(agent: _Tal
     assert "0199aaaa" in said
     assert "::args.command" in said
     assert "activate" not in said
-    assert said.endswith("`foredeck cat NAME` prints one in full.")
+    assert said.splitlines()[0].endswith("`foredeck cat NAME` prints one in full.")
 
 
 def test_memory_is_found_while_it_is_kept_and_by_whom_it_may_be_shown_to(

@@ -110,7 +110,7 @@ def test_older_tables_are_made_again_and_newer_ones_left_alone(
     monkeypatch.setattr(type(layer), "version", layer.version + 1)
     assert stored.found("cherry")
     monkeypatch.setattr(type(layer), "version", layer.version - 1)
-    with pytest.raises(StoreUnavailable, match="reindex"):
+    with pytest.raises(StoreUnavailable, match="doctor --rebuild"):
         stored.found("cherry")
 
 

@@ -74,6 +74,7 @@ def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: Sqlit
         "origin": f"claude-code {file}",
         "generator": "tool",
         "parent_refs": [],
+        "at_ms": START_MS + 10_000,
     }
     assert render_chat(store, SESSION, 3) == (
         "--- user\nHow many lines has src/a.py?\n--- thinking\nCount them, and look.\n"

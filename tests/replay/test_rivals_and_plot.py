@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,13 @@ def test_the_page_needs_sessions(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert page.main([]) == 2
     assert page.main([str(tmp_path / "nowhere")]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_the_readme_has_the_figure_of_the_page(tmp_path: Path) -> None:
+    line = page.saved(page.PAGE.read_text())
+    assert f"{page.SAVED_BEGIN}\n{line}\n{page.SAVED_END}" in page.README.read_text()
+    assert re.fullmatch(r"\*\*Input that costs \$100 with plain Pi costs \$\d+ .*", line)
+    readme = tmp_path / "README.md"
+    readme.write_text(f"# x\n\n{page.SAVED_BEGIN}\nold\n{page.SAVED_END}\n\nrest\n")
+    page.write_saved(readme, page.PAGE)
+    assert readme.read_text() == (f"# x\n\n{page.SAVED_BEGIN}\n{line}\n{page.SAVED_END}\n\nrest\n")

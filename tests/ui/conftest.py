@@ -99,7 +99,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work")
     _fill(home, folder)
     Reader(Config(home=home)).warm()  # a page does not wait for long
-    yield from _serving(home)
+    yield from serving(home)
 
 
 @pytest.fixture
@@ -108,10 +108,11 @@ def editable(tmp_path: Path) -> Iterator[Served]:
     home = tmp_path / "home"
     home.mkdir()
     open_store(Config(home=home)).close()
-    yield from _serving(home, "--edit")
+    yield from serving(home, "--edit")
 
 
-def _serving(home: Path, *arguments: str) -> Iterator[Served]:
+def serving(home: Path, *arguments: str) -> Iterator[Served]:
+    """The inspector over what is in `home`, with a browser that was let in."""
     process, address = started(home, *arguments)
     parts = urlsplit(address)
     with httpx.Client(

@@ -57,8 +57,10 @@ def _object(served: Served, name: str) -> str:
 def test_every_page_can_be_read_by_everybody(served: Served, chromium: str, checkout: Path) -> None:
     note, code = _object(served, "plan.md"), _object(served, "tide.py")
     paths = [
+        "/overview",
         "/sessions",
         f"/sessions/{TIDY}",
+        f"/sessions/{TIDY}/turns",
         f"/sessions/{TIDY}/calls/2",
         f"/sessions/{TIDY}/calls/3/changes",
         f"/sessions/{TIDY}/trace?text=spring_tide",
@@ -91,6 +93,7 @@ def test_nothing_that_is_stored_runs_or_is_fetched(
     evil = _object(served, "evil")
     paths = [
         f"/sessions/{HOSTILE}/calls/2",
+        f"/sessions/{HOSTILE}/turns?message=2",
         f"/objects/{evil}",
         f"/objects/{evil}/graph",
         "/notes",

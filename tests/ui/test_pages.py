@@ -109,15 +109,59 @@ def test_the_graph_around_a_note(served: Served) -> None:
     titles = {node["title"]: node["distance"] for node in value["nodes"]}
     assert (titles["Plan"], titles["Tides"]) == (0, 1)
     html = served.page(f"/objects/{id}/graph")
-    assert "<line " in html
+    assert '<path d="M' in html
     assert "The same as a table" in html
+
+
+def test_the_overview_sums_what_was_spent_and_what_failed(served: Served) -> None:
+    value: Any = served.value("/overview.json")
+    listed: Any = served.value("/sessions.json")["sessions"]
+    assert value["seen"] == 2
+    figures = [each["figure"]["foredeck"] for each in listed]
+    assert value["figure"]["foredeck"] == pytest.approx(sum(figures), abs=2)
+    assert sum(day["cost"] for day in value["days"]) == pytest.approx(sum(figures), abs=2)
+    assert value["projects"][0]["sessions"] == 2
+    assert value["failures"]["total"] == 0
+    assert {each["name"] for each in value["files"]} >= {"tide.py", "plan.md"}
+    assert "Spent by day" in served.page("/overview")
+    assert served.client.get("/").url.path == "/overview"
+
+
+def test_following_leads_to_the_session_that_was_active_last(served: Served) -> None:
+    value: Any = served.value("/follow.json")
+    assert (value["session"], value["calls"]) == ("0199bbbb-hostile", 3)
+    assert f'content="0;url={value["address"]}"' in served.page("/follow")
+    assert "renews itself at each call" in served.page(value["address"])
+
+
+def test_files_are_a_tree_of_folders(served: Served) -> None:
+    tree: Any = served.value("/objects.json?type=file")["tree"]
+    ((_, folder),) = tree["folders"].items()
+    assert [each["short"] for each in folder["files"]] == ["evil<b>.md", "tide.py"]
+    assert [each["short"] for each in folder["folders"]["notes"]["files"]] == [
+        "plan.md",
+        "tides.md",
+    ]
+    assert "<summary>notes/ " in served.page("/objects?type=file")
+    assert served.value("/objects.json?type=file&view=list")["tree"] is None
+
+
+def test_code_of_files_is_coloured(served: Served) -> None:
+    html = served.page(f"/objects/{_object(served, 'tide.py')}")
+    assert '<span class="c-k">def</span>' in html
 
 
 def test_search_finds_and_jumps(served: Served) -> None:
     value: Any = served.value("/search.json?q=spring_tide")
     assert value["total"] >= 1
     hits = [hit for group in value["groups"] for hit in group["hits"]]
-    assert all(hit["address"].startswith("/objects/") for hit in hits)
+    addresses = {hit["type"]: hit["address"] for hit in reversed(hits)}
+    assert addresses["file"].startswith("/objects/")
+    assert addresses["toolcall"].startswith(f"/sessions/{TIDY}/turns?message=")
+    place, _, anchor = addresses["toolcall"].partition("#")
+    opened = served.page(place)
+    assert f'<li id="{anchor}" class="step here">' in opened
+    assert "<mark>spring_tide</mark>" in opened
     assert "<mark>spring_tide</mark>" in served.page("/search?q=spring_tide")
     jump: Any = served.value(f"/search.json?q={TIDY}")["jump"]
     assert jump["address"] == f"/sessions/{TIDY}"

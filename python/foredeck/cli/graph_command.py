@@ -15,10 +15,12 @@ from foredeck.cli.graphs import (
     selection_of,
     shown,
 )
-from foredeck.cli.output import print_json, table
+from foredeck.cli.output import print_json, screen_width, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
 from foredeck.lookup.texts import counted
+from foredeck.model.quoting import name, one_line
+from foredeck.model.short_texts import cut
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import Neighbourhood
@@ -54,11 +56,22 @@ def _graph(args: Namespace) -> int:
 
 
 def _print_graph(found: Neighbourhood) -> None:
-    rows = [(str(distance), node.type, shown(node)) for node, distance in found.nodes]
-    print(table([("away", "type", "object"), *rows]))
     more = "" if found.complete else "; there are more: raise --limit"
     edges = counted(len(found.edges), "reference")
-    print(f"\n{counted(len(found.nodes), 'object')}, {edges} between them{more}.")
+    print(f"{counted(len(found.nodes), 'object')}, {edges} between them{more}.\n")
+    _print_rows(
+        ("away", "type", "object"),
+        [
+            (str(distance), node.type, name(node.path) if node.path else one_line(node.title))
+            for node, distance in found.nodes
+        ],
+    )
+
+
+def _print_rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """A table, its lines cut at the terminal's width."""
+    for line in table([head, *rows]).split("\n"):
+        print(cut(line, screen_width()))
 
 
 def _dot(found: Neighbourhood) -> str:
@@ -92,9 +105,10 @@ def _backlinks(args: Namespace) -> int:
         print_json({"nodes": list(sources.values()), "edges": [e.as_json() for e, _ in edges]})
         return 0
     rows = [tuple(edge_line(edge, node).split("\t")) for edge, node in edges]
-    if rows:
-        print(table([("relation", "where", "in"), *rows]) + "\n")
     print(f"{counted(len(edges), 'reference')} to {shown(target) if target else id}.")
+    if rows:
+        print()
+        _print_rows(("relation", "where", "in"), rows)
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,20 +40,27 @@ def _run(args: Namespace) -> int:
         files = [file for folder in folders for file in folder.files]
     with (
         _store(args) as store,
-        Progress("reading histories, message") as progress,
+        Progress("reading file", total=len(files)) as progress,
     ):
         report = ingest_files(
             store,
-            files,
+            _each(files, progress),
             dry=args.dry_run,
             forgotten=args.forgotten,
-            advance=progress.advance,
+            advance=lambda messages: progress.advance(0, note=f"{messages} new messages"),
         )
     if args.json:
         print_json(report.as_fields() | {"dry_run": args.dry_run})
     else:
         _print_report(report, dry=args.dry_run)
     return 0
+
+
+def _each(files: Iterable[Path], progress: Progress) -> Iterator[Path]:
+    """The files; each that was read is counted."""
+    for file in files:
+        yield file
+        progress.advance(note=file.name)
 
 
 def _named_files(paths: Sequence[Path]) -> list[Path]:
@@ -122,15 +129,25 @@ def _print_report(report: Report, *, dry: bool) -> None:
         f"{counted(report.messages, 'message')}, {counted(report.tool_calls, 'tool call')}"
     )
     if report.recorded:
-        print(f"{counted(report.recorded, 'session')} left alone: foredeck recorded them itself")
+        print(f"{counted(report.recorded, 'session')} skipped: foredeck recorded them itself")
     if report.forgotten:
-        print(f"{counted(report.forgotten, 'session')} left out: they were forgotten (--forgotten)")
+        print(
+            f"{counted(report.forgotten, 'session')} skipped: you have forgotten them "
+            "(--forgotten reads them)"
+        )
     _print_counts("could not be read", report.unreadable)
-    _print_counts("hold nothing that was said", report.other)
+    _print_counts("have no messages in them", report.other)
     for path, reason in list(report.skipped.items())[:MAX_LISTED]:
         print(f"skipped: {path} {reason}")
     if len(report.skipped) > MAX_LISTED:
         print(f"and {len(report.skipped) - MAX_LISTED:,} more; --json lists all")
+    if dry and report.new + report.grown:
+        print("\nNothing was stored; without --dry-run it is.")
+    elif report.new + report.grown + report.unchanged:
+        print(
+            "\nTry `foredeck sessions`, `foredeck search WORDS`, or `foredeck ui` to see them in "
+            "the browser."
+        )
 
 
 def _print_counts(what: str, counts: Counter[str]) -> None:
@@ -165,11 +182,11 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Read the histories that coding agents have kept into the store: their sessions, messages\n"
-        "and tool calls, as those of any session. Formats: Pi, Claude Code, Codex, packed or not.\n"
-        "What was read before is not read twice: a file that has grown gives what is new in it,\n"
-        "and an interrupted run goes on with the same command. What cannot be read is counted.\n"
-        "Sessions that foredeck recorded itself, and forgotten ones, are left alone."
+        "Read the sessions that coding agents have kept into the store, with their messages and\n"
+        "tool calls. Formats: Pi, Claude Code and Codex, plain or gzipped. Nothing is read twice:\n"
+        "of a file that has grown only what is new is read, and running the command again after\n"
+        "an interruption continues it. Lines that cannot be read are counted. Sessions that\n"
+        "foredeck recorded itself, and those that you have forgotten, are skipped."
     ),
     example="foredeck ingest ~/.claude/projects --dry-run",
     configure=_configure,

@@ -5,19 +5,21 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
 from foredeck.cli.moments import EXAMPLES, parse_moment
-from foredeck.cli.output import coloured, print_json, shows_colours
+from foredeck.cli.output import coloured, print_json, screen_width, shows_colours
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import find_session
+from foredeck.lookup.sessions import titles
 from foredeck.lookup.texts import when
 from foredeck.search.types import SEARCHED_TYPES
 
@@ -48,6 +50,8 @@ def _run(args: Namespace) -> int:
     config = resolve_config(args).config
     layer = load_layer("search")
     with opened_store(args) as store, Follower(store, layer, config.home) as follower:
+        if follower.is_new:
+            print("foredeck: building the search index, this once.", file=sys.stderr)
         with Progress("indexing, batch") as progress:
             if not store.fetch_all(progress.advance):
                 warn_of_others()
@@ -63,6 +67,8 @@ def _run(args: Namespace) -> int:
                 message_range=args.message_range,
                 sessions_first=args.group == "session",
             )
+            named = titles(store, [session for session, _ in found.groups() if session])
+            found = replace(found, titles={**found.titles, **named})
             if args.json:
                 print_json(_as_json(found, explain=args.explain))
             else:
@@ -184,15 +190,16 @@ def _print_text(found: SearchResult, names: HitNames, args: Namespace) -> None:
     from foredeck.context.tools.found import Style, describe_to_people
 
     if not found.hits:
-        print("Nothing found.")
+        print("Nothing found. Try fewer words, other words, or a beginning with a star (retr*).")
         return
     if args.explain and found.left_out:
         print(f"left out as too common: {', '.join(term.text for term in found.left_out)}")
     style = Style()
     if shows_colours(sys.stdout):
-        style = Style(*(partial(coloured, colour=colour) for colour in ("bold", "dim", "yellow")))
+        bold, dim, yellow = (partial(coloured, colour=c) for c in ("bold", "dim", "yellow"))
+        style = Style(bold, dim, yellow, mark_width=0)
     explain = _explained if args.explain else (lambda _: ())
-    print(describe_to_people(found, names.of, when, style, explain))
+    print(describe_to_people(found, names.of, when, style, explain, screen_width()))
 
 
 def _explained(hit: SearchHit) -> Collection[str]:

@@ -33,8 +33,9 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
     kind = store_kind(config.store)
     if not kind.exists(config):
         raise StoreUnavailable(
-            f"nothing is stored yet: {kind.file(config)} does not exist. It is made when Pi runs "
-            "with foredeck; --home or FOREDECK_HOME name another state folder."
+            f"nothing is stored yet: {kind.file(config)} does not exist. Run Pi with foredeck, "
+            "or read what coding agents have kept with `foredeck ingest`. If it is elsewhere, name "
+            "its folder with --home or FOREDECK_HOME."
         )
     with _opened(config) as store:
         yield store

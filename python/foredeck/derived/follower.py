@@ -83,11 +83,14 @@ class Follower:
         (default: `BATCH`).
 
         `patience_s`: how long to wait for another writer, before `LayerBusy` is raised.
+
+        `is_new` says afterwards whether there was no layer yet.
         """
         self._store = store
         self._layer = layer
         self._batch = batch or BATCH
         self.path = layer_file(home, layer.name, store.lineage().id)
+        self.is_new = not self.path.exists()
         self.db = open_layer_file(self.path, patience_s)
 
     def __enter__(self) -> Self:

@@ -28,7 +28,9 @@ def when(time_ms: int) -> str:
 
 
 def lasted(duration_ms: int) -> str:
-    """A duration with its two largest units: `45s`, `12m`, `6h 12m`, `3d 4h`."""
+    """A duration with its two largest units: `0.4s`, `45s`, `12m`, `6h 12m`, `3d 4h`."""
+    if 0 < duration_ms < 10_000:
+        return f"{duration_ms / 1000:.1f}s"
     seconds = duration_ms // 1000
     for unit, size, inner, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60)):
         if seconds >= size:

@@ -28,12 +28,14 @@ from foredeck.ui.views.memory import change_memory, memory_desk, memory_entry_pa
 from foredeck.ui.views.notes import graph_page, notes_page
 from foredeck.ui.views.objects import blame_page, object_diff_page, object_page, objects_page
 from foredeck.ui.views.observations import observations_page
+from foredeck.ui.views.overview import follow_page, overview_page
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
 from foredeck.ui.views.search import search_page
 from foredeck.ui.views.session import session_page
 from foredeck.ui.views.sessions import Listing, sessions_page
 from foredeck.ui.views.tasks import task_page, tasks_page
 from foredeck.ui.views.traces import trace_page
+from foredeck.ui.views.turns import TurnsListing, turns_page
 
 STATIC = Path(__file__).parent / "static"
 MOST_REPORTS = 100
@@ -56,10 +58,13 @@ def make_app(reader: Reader) -> Starlette:
 
 def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
     views = {
+        "/overview": _overview,
+        "/follow": _follow,
         "/sessions": _sessions,
         "/sessions/{session}": _session,
         "/sessions/{session}/calls/{call:int}": _prompt,
         "/sessions/{session}/calls/{call:int}/changes": _prompt_diff,
+        "/sessions/{session}/turns": _turns,
         "/sessions/{session}/trace": _trace,
         "/sessions/{session}/observations": _observations,
         "/objects": _objects,
@@ -75,7 +80,7 @@ def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
         "/search": _search,
     }
     routes: list[Route | Mount] = [
-        Route("/", lambda _: RedirectResponse("/sessions", 303)),
+        Route("/", lambda _: RedirectResponse("/overview", 303)),
         Route(REPORTS, reports.take, methods=["POST"]),
         Route(f"{REPORTS}.json", reports.show),
         Route("/memory", _changing(reader), methods=["POST"]),
@@ -169,6 +174,14 @@ def _number(request: Request, name: str) -> int | None:
     return int(text)
 
 
+def _overview(_: Request, reader: Reader, store: LocalStore) -> WebPage:
+    return overview_page(store, reader.config)
+
+
+def _follow(_: Request, __: Reader, store: LocalStore) -> WebPage:
+    return follow_page(store)
+
+
 def _sessions(request: Request, _: Reader, store: LocalStore) -> WebPage:
     asked = request.query_params
     listing = Listing(asked.get("folder"), asked.get("agent"), _number(request, "page") or 1)
@@ -177,6 +190,12 @@ def _sessions(request: Request, _: Reader, store: LocalStore) -> WebPage:
 
 def _session(request: Request, _: Reader, store: LocalStore) -> WebPage:
     return session_page(store, request.path_params["session"], _number(request, "first"))
+
+
+def _turns(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    words = request.query_params.get("words", "")
+    asked = TurnsListing(_number(request, "first"), _number(request, "message"), words)
+    return turns_page(store, request.path_params["session"], asked)
 
 
 def _prompt(request: Request, _: Reader, store: LocalStore) -> WebPage:
@@ -197,7 +216,8 @@ def _trace(request: Request, _: Reader, store: LocalStore) -> WebPage:
 def _objects(request: Request, _: Reader, store: LocalStore) -> WebPage:
     asked = request.query_params
     page = _number(request, "page") or 1
-    return objects_page(store, asked.get("type", "file"), asked.get("contains", ""), page)
+    type, contains = asked.get("type", "file"), asked.get("contains", "")
+    return objects_page(store, type, contains, page, asked.get("view"))
 
 
 def _object(request: Request, reader: Reader, store: LocalStore) -> WebPage:

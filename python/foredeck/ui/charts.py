@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import accumulate
@@ -9,33 +10,137 @@ from itertools import accumulate
 from markupsafe import Markup
 
 from foredeck.accounting.composition import Composition, Kind
-from foredeck.lookup.texts import short_count
+from foredeck.lookup.texts import counted, short_count
+from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord
 
-WIDTH, HEIGHT = 1000, 180
+WIDTH, HEIGHT = 1000, 200
 OUTLINE_HEIGHT = 36
+_TICKS = 4
+_FAR = 4
+"""How many times as high as the highest prompt the window may be and still have its line."""
+_CHARS_PER_TOKEN = 3.5
+"""Where a record has no rate of its own."""
+_SHOWN_HANDLES = 12
 
+_REASONS = {
+    "cold": "the provider's cache had expired, so folding was free",
+    "model": "another model was chosen, so folding was free",
+    "history": "Pi replaced its history",
+    "layout": "the layout was changed",
+    "withdrawn": "something had to leave the prompt at once",
+    "no-cache": "the model has no cache, so folding is free",
+    "look-back": "the provider would not have found its cache anyway",
+    "pays": "folding costs less than carrying on",
+    "high-water": "the window was filling up",
+    "window": "it would not have fitted into the window",
+}
 
 Address = Callable[[int], str]
 """Where a call leads to, by its number."""
 
 
+def tokens_of(record: CallRecord, chars: int) -> int:
+    """Characters of a call's prompt in tokens, at the rate that was gauged at the time."""
+    return round(chars / (record.stats.rate or _CHARS_PER_TOKEN))
+
+
+def why(decision: Decision) -> str:
+    """Why a prompt was rewritten, in words; empty where it was not."""
+    if not decision.is_rebase:
+        return ""
+    return _REASONS.get(str(decision.reason), str(decision.reason))
+
+
+def folded_handles(record: CallRecord) -> list[str]:
+    """The objects that a call has folded to a line."""
+    folded = (row.subject for row in record.parts if row.form == "reference")
+    return [f"@{handle}" for handle in dict.fromkeys(folded) if handle is not None]
+
+
 def bars(made: Sequence[Composition], address: Address) -> Markup:
-    """One bar for each prompt, its kinds stacked; a mark above those that a rebase rewrote."""
+    """One bar for each prompt, its kinds stacked, in tokens; over them what plain Pi would have
+    sent, and the window; a mark above those that a rebase rewrote."""
     if not made:
         return Markup()
-    most = max(one.total for one in made) or 1
-    step = WIDTH / len(made)
-    parts = [
-        _bar(one, address(one.record.ordinal), at * step, step, most) for at, one in enumerate(made)
-    ]
-    return _svg("What the prompts were made of", HEIGHT, "".join(parts))
+    plain = [tokens_of(one.record, one.record.stats.chars_host) for one in made]
+    highest = max(*(tokens_of(one.record, one.total) for one in made), *plain, 1)
+    window = made[-1].record.model.window
+    shows_window = window is not None and window <= highest * _FAR
+    top = _nice(max(highest, window or 0) if shows_window else highest)
+    step, scale = WIDTH / len(made), HEIGHT / top
+    drawn = [_bar(one, address, at * step, step, scale) for at, one in enumerate(made)]
+    lines = [_level(top * tick / _TICKS * scale, "grid") for tick in range(1, _TICKS + 1)]
+    if window is not None and shows_window:
+        lines.append(_level(window * scale, "window"))
+    line = " ".join(f"{at * step:.1f},{HEIGHT - n * scale:.1f} {(at + 1) * step:.1f},"
+                    f"{HEIGHT - n * scale:.1f}" for at, n in enumerate(plain))  # fmt: skip
+    lines.append(f'<polyline class="plain" points="{line}" vector-effect="non-scaling-stroke"/>')
+    svg = _svg("Tokens of each prompt, by what they were made of", HEIGHT, "".join(drawn + lines))
+    return Markup(  # numbers and words of ours
+        f'<div class="plot"><div class="axis-y" aria-hidden="true">{_y_axis(top)}</div>{svg}'
+        f'<div class="axis-x" aria-hidden="true">{_x_axis(made)}</div></div>'
+    )
 
 
-def _bar(one: Composition, address: str, x: float, step: float, most: int) -> str:
-    scale = (HEIGHT - 14) / most
-    sizes = [(kind, one.chars[kind] * scale) for kind in Kind]
-    tops = accumulate(size for _, size in sizes)
+def days(spent: Sequence[tuple[str, int, int]]) -> Markup:
+    """A bar for each day: what it has cost, with a line at what plain Pi would have."""
+    top = _nice(max((max(cost, plain) for _, cost, plain in spent), default=1))
+    step, scale = WIDTH / max(1, len(spent)), HEIGHT / top
+    drawn = [_level(top * tick / _TICKS * scale, "grid") for tick in range(1, _TICKS + 1)]
+    for at, (day, cost, plain) in enumerate(spent):
+        x, tall, high = at * step, cost * scale, HEIGHT - plain * scale
+        more = f", plain Pi {short_count(plain)}" if plain != cost else ""
+        drawn.append(
+            f"<g><title>{escape(day)}: {short_count(cost)} tokens{more}</title>"
+            f'<rect class="column" x="{x:.1f}" y="0" width="{step:.1f}" height="{HEIGHT}"/>'
+            f'<rect class="spent" x="{x + 2:.1f}" y="{HEIGHT - tall:.1f}" '
+            f'width="{step - 4:.1f}" height="{tall:.1f}"/>'
+        )
+        if plain != cost:
+            drawn.append(
+                f'<line class="plain" x1="{x:.1f}" x2="{x + step:.1f}" y1="{high:.1f}" '
+                f'y2="{high:.1f}" vector-effect="non-scaling-stroke"/>'
+            )
+        drawn.append("</g>")
+    labels = "".join(f"<span>{escape(day)}</span>" for day, _, _ in (*spent[:1], *spent[-1:]))
+    svg = _svg("What was spent, day by day", HEIGHT, "".join(drawn))
+    return Markup(  # numbers and dates
+        f'<div class="plot"><div class="axis-y" aria-hidden="true">{_y_axis(top)}</div>{svg}'
+        f'<div class="axis-x" aria-hidden="true">{labels}</div></div>'
+    )
+
+
+def _nice(most: float) -> int:
+    """The next round number, whose quarters are round, too."""
+    unit = 10 ** math.floor(math.log10(most / _TICKS)) if most > _TICKS else 1
+    steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+    return math.ceil(next(unit * s * _TICKS for s in steps if unit * s * _TICKS >= most))
+
+
+def _y_axis(top: int) -> str:
+    labels = (short_count(round(top * tick / _TICKS)) for tick in range(_TICKS, -1, -1))
+    return "".join(f"<span>{label}</span>" for label in labels)
+
+
+def _x_axis(made: Sequence[Composition]) -> str:
+    middle = len(made) // 2
+    places = dict.fromkeys((0, middle, len(made) - 1))
+    return "".join(f"<span>call {made[at].record.ordinal}</span>" for at in places)
+
+
+def _level(height: float, kind: str) -> str:
+    y = HEIGHT - height
+    return (
+        f'<line class="{kind}" x1="0" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" '
+        'vector-effect="non-scaling-stroke"/>'
+    )
+
+
+def _bar(one: Composition, address: Address, x: float, step: float, scale: float) -> str:
+    record = one.record
+    sizes = [(kind, tokens_of(record, one.chars[kind]) * scale) for kind in Kind]
+    tops = list(accumulate(size for _, size in sizes))
     width = max(0.5, step - (1 if step > 3 else 0))
     rects = "".join(
         f'<rect class="k-{kind}" x="{x:.1f}" y="{HEIGHT - top:.1f}" '
@@ -43,17 +148,40 @@ def _bar(one: Composition, address: str, x: float, step: float, most: int) -> st
         for (kind, size), top in zip(sizes, tops, strict=True)
         if size > 0
     )
-    decision = one.record.decision
-    said = f"call {one.record.ordinal}: {short_count(one.total)} characters"
-    if decision.is_rebase:
-        top = HEIGHT - one.total * scale - 2
-        rects += (
-            f'<path class="rebase" d="M{x:.1f} {top - 7:.1f} h{width:.1f} l{-width / 2:.1f} 6 z"/>'
-        )
-        said += f", rebase ({decision.reason})"
-    elif decision.is_host:
-        said += ", went out without foredeck"
-    return f'<a href="{escape(address)}" tabindex="-1"><title>{escape(said)}</title>{rects}</a>'
+    # The whole column can be pointed at, and not only the bar.
+    rects = f'<rect class="column" x="{x:.1f}" y="0" width="{step:.1f}" height="{HEIGHT}"/>{rects}'
+    if record.decision.is_rebase:
+        top, half = HEIGHT - tops[-1] - 2, min(width, 12) / 2
+        middle = x + width / 2
+        rects += f'<path class="rebase" d="M{middle - half:.1f} {top - 7:.1f} h{2 * half:.1f} '
+        rects += f'l{-half:.1f} 6 z"/>'
+    link = escape(address(record.ordinal))
+    return f'<a href="{link}" tabindex="-1"><title>{escape(_said(one))}</title>{rects}</a>'
+
+
+def _said(one: Composition) -> str:
+    """What pointing at a bar says."""
+    record, stats = one.record, one.record.stats
+    sent, plain = tokens_of(record, one.total), tokens_of(record, stats.chars_host)
+    said = [
+        f"call {record.ordinal}: {short_count(sent)} tokens, plain Pi {short_count(plain)}",
+        ", ".join(
+            f"{kind} {short_count(tokens_of(record, one.chars[kind]))}"
+            for kind in Kind
+            if one.chars[kind]
+        ),
+    ]
+    if stats.folded:
+        said.append(f"{counted(stats.folded, 'message')} folded")
+    if record.decision.is_host:
+        said.append("went out without foredeck")
+    if handles := folded_handles(record):
+        more = len(handles) - _SHOWN_HANDLES
+        shown = " ".join(handles[:_SHOWN_HANDLES]) + (f" and {more} more" if more > 0 else "")
+        said.append(f"folded now: {shown}")
+    if reason := why(record.decision):
+        said.append(f"rewritten: {reason}")
+    return "\n".join(said)
 
 
 def outline(records: Sequence[CallRecord], first: int, per_page: int, address: Address) -> Markup:

@@ -17,7 +17,7 @@ def _run(args: Namespace) -> int:
         check_person(config.home, "Changing memory")
     from foredeck.ui.server import serve
 
-    return serve(config, args.port, opens=not args.no_open, edits=args.edit)
+    return serve(config, args.port, opens=not args.no_open, edits=args.edit, follows=args.follow)
 
 
 def _port(text: str) -> int:
@@ -44,14 +44,20 @@ def _configure(parser: ArgumentParser) -> None:
         action="store_true",
         help="let memory be changed there: accept, refuse, pin, demote, delete",
     )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="open the session that is at work; its page renews itself at each call",
+    )
     add_config_flags(parser)
 
 
 COMMAND = Command(
     description=(
-        "Serve pages on loopback that show what is stored: sessions as timelines of prompts, any\n"
-        "prompt as the model saw it and what changed in it, where a text stood, objects with\n"
-        "their versions and who wrote which line, notes and references, tasks, memory, search.\n"
+        "Serve pages on loopback that show what is stored: an overview of what was spent,\n"
+        "sessions as trees of what was said and done and as timelines of prompts, any prompt\n"
+        "as the model saw it and what changed in it, where a text stood, objects with their\n"
+        "versions and who wrote which line, notes and references, tasks, memory, search.\n"
         "The first line printed is the address with its token; without the token nobody reads\n"
         "anything. Nothing is fetched from anywhere else, and without --edit nothing is changed.\n"
         "The token is good until Ctrl-C. Each address has a twin for programs: the same path with\n"

@@ -14,8 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.accounting.figure import money
+from foredeck.lookup.texts import counted, lasted, short_count, when
 from foredeck.model.quoting import printable
+from foredeck.ui.rendering import coloured, markdown, marked
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -45,7 +47,8 @@ def render(page: WebPage, *, path: str = "", asked: str = "") -> str:
     """The page as HTML. Everything that is stored is escaped: none of it can become markup."""
     twin = f"{path}.json" + (f"?{asked}" if asked else "")
     template = environment().get_template(page.template)
-    return template.render(page=page, twin=twin, path=path, **page.data)
+    follows = "follow=" in asked
+    return template.render(page=page, twin=twin, path=path, follows=follows, **page.data)
 
 
 @cache
@@ -60,6 +63,9 @@ def environment() -> Environment:
     )
     found.filters.update(
         when=when, short=short_count, printable=_visible, counted=counted, segment=segment
+    )
+    found.filters.update(
+        lasted=lasted, money=money, markdown=markdown, coloured=coloured, marked=marked
     )
     found.globals["link"] = link
     return found

@@ -29,16 +29,20 @@ class PortTaken(ForedeckError):
     """Another program listens there."""
 
 
-def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
-    """Print the address, open it, and answer until Ctrl-C or SIGTERM.
+def serve(
+    config: Config, port: int | None, *, opens: bool, edits: bool, follows: bool = False
+) -> int:
+    """Print the address, open it, and answer until Ctrl-C or SIGTERM. `follows`: the address is
+    that of the session at work.
 
     Raises `NotFound` where nothing is stored, `PortTaken` for a `port` that is asked for.
     """
     kind = store_kind(config.store)
     if not kind.exists(config):
         raise NotFound(
-            f"nothing is stored yet: {kind.file(config)} does not exist. It is made when Pi runs "
-            "with foredeck; --home or FOREDECK_HOME name another state folder."
+            f"nothing is stored yet: {kind.file(config)} does not exist. Run Pi with foredeck, "
+            "or read what coding agents have kept with `foredeck ingest`. If it is elsewhere, name "
+            "its folder with --home or FOREDECK_HOME."
         )
     reader = Reader(config, edits=edits)
     collect_seldom()
@@ -47,7 +51,7 @@ def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
     with _listening(port) as listener:
         number = listener.getsockname()[1]
         app = OnlyThisUser(make_app(reader), number)
-        address = f"http://{LOOPBACK}:{number}/?token={app.token}"
+        address = f"http://{LOOPBACK}:{number}/{'follow' if follows else ''}?token={app.token}"
         print(address, flush=True)
         if port is None and number != PORT:
             print(

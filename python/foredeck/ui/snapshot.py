@@ -16,13 +16,8 @@ from foredeck.model.calls import in_order
 from foredeck.store.protocol import Store
 from foredeck.ui.charts import bars, outline
 from foredeck.ui.pages import environment
-from foredeck.ui.views.session import (
-    PER_PAGE,
-    branch_rows,
-    call_row,
-    described,
-    found_session,
-)
+from foredeck.ui.views.session import PER_PAGE, branch_rows, call_rows
+from foredeck.ui.views.session_head import described, found_session
 
 STATIC = Path(__file__).parent / "static"
 
@@ -50,6 +45,7 @@ def snapshot(
         "branches": branch_rows(store, session, heads),
     }
     said = redact(said)
+    rows = redact(call_rows(store, made))
     return _rendered(
         {
             **said,
@@ -57,7 +53,10 @@ def snapshot(
             "full": diff_lines is None,
             "kinds": [str(kind) for kind in Kind],
             "outline": outline(records, 0, PER_PAGE, lambda call: f"#part-{call}"),
-            "parts": [_part(made[at : at + PER_PAGE]) for at in range(0, len(made), PER_PAGE)],
+            "parts": [
+                _part(made[at : at + PER_PAGE], rows[at : at + PER_PAGE])
+                for at in range(0, len(made), PER_PAGE)
+            ],
         }
     )
 
@@ -69,11 +68,11 @@ def _shortened(changed: dict[str, Any], most: int | None) -> dict[str, Any]:
     return {**changed, "lines": shown, "more": len(lines) - len(shown)}
 
 
-def _part(made: list[Composition]) -> dict[str, Any]:
+def _part(made: list[Composition], rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "first": made[0].record.ordinal,
         "last": made[-1].record.ordinal,
-        "calls": [call_row(one) for one in made],
+        "calls": rows,
         "chart": bars(made, lambda call: f"#call-{call}"),
     }
 
@@ -87,7 +86,7 @@ def _rendered(data: dict[str, Any]) -> str:
     return (
         environment()
         .get_template("snapshot.html")
-        .render(policy=policy, style=style, script=script, **data)
+        .render(policy=policy, style=style, script=script, page=data, **data)
     )
 
 

@@ -18,6 +18,7 @@ from foredeck.model.documents import Document, Provenance, ToolcallDocument, cha
 from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.sources import Sighting
+from foredeck.sources.versions import AT_MS
 from foredeck.store.protocol import Head, Token
 
 TOOL_ORIGIN = "toolcall"
@@ -58,7 +59,12 @@ def make_toolcall(
     images = [_image_blob(session, block) for block in item.blocks if _is_image(block)]
     document = ToolcallDocument(
         id=object_id,
-        provenance=Provenance(origin=session.origin or TOOL_ORIGIN, generator="tool"),
+        provenance=Provenance(
+            origin=session.origin or TOOL_ORIGIN,
+            generator="tool",
+            # Of a history it is stored long after it was written.
+            **({AT_MS: item.time_ms} if session.origin and item.time_ms else {}),
+        ),
         content=item.text if has_text or not images else None,
         tool=item.tool or call.tool,
         args=pack(call.arguments, blobs),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ NARROWER = (
     "activate brings one in full. More: limit. Narrower: "
     f"type ({', '.join(SEARCHED_TYPES)}), tool, path, task, since."
 )
+_INDENT = " " * 6
+_LINES_OF_A_HIT = 12
 _PLURALS = {"file": "Files", "task": "Tasks", "memory": "Memory"}
 """What belongs to no session."""
 
@@ -99,6 +102,8 @@ class Style:
     bold: Callable[[str], str] = str
     dim: Callable[[str], str] = str
     mark: Callable[[str], str] = "«{}»".format
+    mark_width: int = 2
+    """Columns that a mark takes itself."""
 
 
 def describe_to_people(
@@ -107,25 +112,54 @@ def describe_to_people(
     when: Callable[[int], str],
     style: Style,
     explain: Callable[[SearchHit], Collection[str]] = lambda _: (),
+    width: int | None = None,
 ) -> str:
-    """The hits under the titles of their sessions, each with the name that `foredeck cat` takes,
-    what it is, the words that it was found by, and its passage."""
+    """How many hits there are; then these, under the titles of their sessions, each with the name
+    that `foredeck cat` takes, what it is, the words that it was found by, and its passage. `width`:
+    no line has more characters."""
+    most = width or sys.maxsize
     lines = []
     for session, hits in found.groups():
-        lines.append(style.bold(heading_of_hits(found, session, hits)))
+        lines += ["", style.bold(cut(heading_of_hits(found, session, hits), most))]
         for hit in hits:
             words = f"[{one_line(', '.join(hit.words))}]"
             about = [when(hit.entry.time_ms), *_about(hit), words, *explain(hit)]
-            lines.append("  ".join([f"  {style.bold(name_of(hit))}", *about]))
-            text = "".join(style.mark(t) if marked else t for t, marked in hit.passage.pieces())
-            lines += (f"      {line}" for line in text.split("\n") if text)
+            called = cut(name_of(hit), most - 2)
+            left = cut("  ".join(["", *about]), max(0, most - 2 - len(called)))
+            lines.append(f"  {style.bold(called)}{left}")
+            lines += _around_the_first_mark(hit, list(_passage_lines(hit, style, most)))
             for near, said in hit.around:
                 where = "before" if near.id < hit.entry.id else "after"
-                lines.append(style.dim(f"      {where}, {kind_of_hit(near)}: {one_line(said)}"))
+                text = cut(f"      {where}, {kind_of_hit(near)}: {one_line(said)}", most)
+                lines.append(style.dim(text))
     more = f"{len(found.hits)} of " if found.more > 0 else ""
     total = counted(len(found.hits) + max(0, found.more), "hit")
     newest = " among the newest texts: the words are too common" if found.is_part else ""
-    return "\n".join([*lines, f"{more}{total}{newest}. `foredeck cat NAME` prints one in full."])
+    return "\n".join([f"{more}{total}{newest}. `foredeck cat NAME` prints one in full.", *lines])
+
+
+def _around_the_first_mark(hit: SearchHit, lines: list[str]) -> list[str]:
+    """At most `_LINES_OF_A_HIT` of the lines of a passage."""
+    before = hit.passage.text[: hit.passage.marks[0][0]] if hit.passage.marks else ""
+    first = min(max(0, before.count("\n") - 2), max(0, len(lines) - _LINES_OF_A_HIT))
+    return lines[first : first + _LINES_OF_A_HIT]
+
+
+def _passage_lines(hit: SearchHit, style: Style, most: int) -> Iterator[str]:
+    """The lines of a passage, its marks in style; what goes beyond `most` characters is cut."""
+    if not hit.passage.text:
+        return
+    line, left = [_INDENT], most - len(_INDENT)
+    for text, is_marked in hit.passage.pieces():
+        for number, part in enumerate(text.expandtabs(4).split("\n")):
+            if number:
+                yield "".join(line)
+                line, left = [_INDENT], most - len(_INDENT)
+            if part and left > 0:
+                shown = cut(part, left)
+                line.append(style.mark(shown) if is_marked else shown)
+                left -= len(part) + style.mark_width * is_marked
+    yield "".join(line)
 
 
 def nothing_for_people(scope: str) -> str:

@@ -1,5 +1,5 @@
-// Keys only: every page works without this file.
-const GOES = { s: "/sessions", o: "/objects", n: "/notes", t: "/tasks", m: "/memory" };
+// Keys, filters that fold away on a narrow screen, and following a session: every page works without this file.
+const GOES = { h: "/overview", s: "/sessions", o: "/objects", n: "/notes", t: "/tasks", m: "/memory" };
 let waits = false;
 
 function follow(relation) {
@@ -20,3 +20,21 @@ document.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
+
+if (matchMedia("(max-width: 48rem)").matches) {
+  for (const each of document.querySelectorAll("details.filters")) each.open = false;
+}
+
+// With ?follow the page of the session that is at work renews itself at each of its calls.
+if (new URLSearchParams(location.search).has("follow")) {
+  let seen = null;
+  setInterval(async () => {
+    if (document.hidden) return;
+    const answer = await fetch("/follow.json");
+    if (!answer.ok) return;
+    const { session, calls, address } = await answer.json();
+    const now = `${session} ${calls}`;
+    if (seen !== null && seen !== now && address) location.replace(address);
+    seen = now;
+  }, 2000);
+}

@@ -20,10 +20,14 @@ from foredeck.ui.pages import WebPage
 PER_PAGE = 200
 CONTEXT_LINES = 3
 SESSIONS_SHOWN = 20
+MOST_IN_TREE = 2_000
 
 
-def objects_page(store: Store, type: str, contains: str, page: int) -> WebPage:
-    """Objects of one type, the newest first; `contains`: in their names."""
+def objects_page(
+    store: Store, type: str, contains: str, page: int, view: str | None = "list"
+) -> WebPage:
+    """Objects of one type, the newest first, or files as a tree of folders; `contains`: in their
+    names."""
     if type not in OBJECT_TYPES:
         raise NotFound(f"there is no type {type!r}: {', '.join(OBJECT_TYPES)}.")
     heads = store.query(type)
@@ -32,8 +36,11 @@ def objects_page(store: Store, type: str, contains: str, page: int) -> WebPage:
         heads = [head for head in heads if wanted in name_of(head).casefold()]
     heads.sort(key=lambda head: head.time_ms, reverse=True)
     first = (page - 1) * PER_PAGE
+    shows_tree = type == "file" and view != "list" and page == 1
     data = {
         "type": type,
+        "view": view,
+        "tree": _tree([_listed(head) for head in heads[:MOST_IN_TREE]]) if shows_tree else None,
         "types": list(OBJECT_TYPES),
         "contains": contains,
         "total": len(heads),
@@ -121,10 +128,35 @@ def _listed(head: Head) -> dict[str, Any]:
     return {
         "object": head.id,
         "name": name_of(head),
-        "time_ms": head.time_ms,
+        "time_ms": version_ms(head),
         "status": head.fields.get("status") or head.fields.get("state"),
         "chars": head.fields.get("char_count"),
     }
+
+
+def _tree(listed: list[dict[str, Any]]) -> dict[str, Any]:
+    """Files by folder; a folder that holds only one other is one with it."""
+    root: dict[str, Any] = {"folders": {}, "files": [], "count": 0}
+    for each in listed:
+        *folders, name = str(each["name"]).split("/")
+        at = root
+        at["count"] += 1
+        for folder in folders:
+            at = at["folders"].setdefault(folder, {"folders": {}, "files": [], "count": 0})
+            at["count"] += 1
+        at["files"].append({**each, "short": name})
+    return _joined(root)
+
+
+def _joined(node: dict[str, Any]) -> dict[str, Any]:
+    folders: dict[str, Any] = {}
+    for name, child in sorted(node["folders"].items()):
+        below, path = child, name
+        while not below["files"] and len(below["folders"]) == 1:
+            ((inner, below),) = below["folders"].items()
+            path = f"{path}/{inner}"
+        folders[path] = _joined(below)
+    return {**node, "folders": folders, "files": sorted(node["files"], key=lambda f: f["short"])}
 
 
 def _version(number: int, head: Head) -> dict[str, Any]:

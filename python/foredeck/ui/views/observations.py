@@ -7,7 +7,7 @@ from typing import Any
 from foredeck.observations.recall import Observation, Reflection, observations_of, reflections_of
 from foredeck.store.protocol import Store
 from foredeck.ui.pages import WebPage
-from foredeck.ui.views.session import found_session
+from foredeck.ui.views.session_head import described, found_session
 
 _FIELDS = (
     *("mode", "priority", "category", "first_turn", "last_turn", "files", "remark_count"),
@@ -17,11 +17,11 @@ _FIELDS = (
 
 def observations_page(store: Store, name: str) -> WebPage:
     """Reflections and observations of a session, oldest first. Raises `NotFound`."""
-    session, _ = found_session(store, name)
+    session, head = found_session(store, name)
     reflections = sorted(reflections_of(store, [session]), key=lambda one: one.generation)
     observations = observations_of(store, [session])
     data = {
-        "session": session,
+        **described(store, session, head),
         "reflections": [_reflection(one) for one in reflections],
         "observations": [_observation(one) for one in observations],
         "covered_tokens": sum(one.covered_tokens for one in observations),

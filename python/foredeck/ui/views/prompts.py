@@ -14,12 +14,22 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id, member_id
 from foredeck.store.protocol import Store
 from foredeck.timeline.differences import hunks
+from foredeck.ui.charts import folded_handles, tokens_of, why
 from foredeck.ui.pages import WebPage
-from foredeck.ui.views.session import found_session
+from foredeck.ui.views.session_head import found_session, title_of
 
 CONTEXT_LINES = 3
 LONG = 6_000
 """A longer text is shown with its beginning; the rest opens."""
+
+_FORMS = {
+    "full": "in full",
+    "same": "a line: the same as above",
+    "reference": "folded to a line",
+    "note": "a tool's short answer",
+    "folded": "shortened",
+    "observed": "what was noted of it",
+}
 
 
 def prompt_page(store: Store, name: str, call: int) -> WebPage:
@@ -27,11 +37,12 @@ def prompt_page(store: Store, name: str, call: int) -> WebPage:
     session, prompt, last = _found(store, name, call)
     record = prompt.record
     data = {
-        **_place(session, record, last),
+        **_place(store, session, record, last),
         "system": [_text_of(message.get("content")) for message in prompt.system],
         "tools": [_tool(tool) for tool in prompt.tools],
         "messages": list(_messages(prompt)),
         "rendered": _rendered(store, session, record),
+        "left_out": sum(1 for row in record.parts if row.form == "dropped"),
     }
     return WebPage("prompt.html", f"Call {call}", data, "sessions")
 
@@ -43,7 +54,7 @@ def prompt_diff_page(store: Store, name: str, call: int, base: int | None) -> We
     """
     session, prompt, last = _found(store, name, call)
     before = base or _parent_call(store, session, prompt.record)
-    data: dict[str, Any] = {**_place(session, prompt.record, last), "base": before}
+    data: dict[str, Any] = {**_place(store, session, prompt.record, last), "base": before}
     if before is None:
         data |= {
             "same": 0,
@@ -66,9 +77,11 @@ def _prompt(store: Store, session: str, call: int, last: int) -> Prompt:
     return prompt_at(store, session, call)
 
 
-def _place(session: str, record: CallRecord, last: int) -> dict[str, Any]:
+def _place(store: Store, session: str, record: CallRecord, last: int) -> dict[str, Any]:
+    stats = record.stats
     return {
         "session": session,
+        "title": title_of(store, session),
         "call": record.ordinal,
         "calls": last,
         "time_ms": record.time_ms,
@@ -76,7 +89,11 @@ def _place(session: str, record: CallRecord, last: int) -> dict[str, Any]:
         "layout": record.layout,
         "policy": record.policy,
         "decision": record.decision.to_record(),
-        "stats": record.stats._asdict(),
+        "why": why(record.decision),
+        "folded_now": folded_handles(record),
+        "tokens_sent": tokens_of(record, stats.chars_sent),
+        "tokens_plain": tokens_of(record, stats.chars_host),
+        "stats": stats._asdict(),
         "cache": record.cache.to_record(),
     }
 
@@ -146,7 +163,8 @@ def _text_of(content: Any) -> str:
 
 def _rendered(store: Store, session: str, record: CallRecord) -> list[dict[str, Any]]:
     """What was written new or anew for this call, by message: mostly results, in full or folded."""
-    return [_row(store, session, row) for row in record.parts if row.form != "host"]
+    rows = (row for row in record.parts if row.form not in ("host", "dropped"))
+    return [_row(store, session, row) for row in rows]
 
 
 def _row(store: Store, session: str, row: PartRow) -> dict[str, Any]:
@@ -157,6 +175,7 @@ def _row(store: Store, session: str, row: PartRow) -> dict[str, Any]:
     return {
         "message": row.message + 1,
         "form": row.form,
+        "words": _FORMS.get(row.form, row.form),
         "handle": None if row.subject is None else f"@{row.subject}",
         "object": object_id,
         "version": row.version,

@@ -113,10 +113,21 @@ def _address(hit: SearchHit) -> str:
     """The page of a hit, at its place. The browser goes on to the text that was found."""
     if hit.entry.type in _PAGES:
         return link(_PAGES[hit.entry.type], hit.object)
+    passage = hit.passage
+    words = " ".join(dict.fromkeys(passage.text[start:end] for start, end in passage.marks))
+    if hit.entry.type in ("message", "toolcall") and hit.session and (turn := _turn_of(hit)):
+        place = link("sessions", hit.session, "turns", message=turn, words=words)
+        return f"{place}#t{turn}"
     lines = hit.passage.text.strip("…").split("\n")
     marked = [line for line in lines if any(word in line.lower() for word in _first_words(hit))]
     found = (marked or lines)[0].strip()[:_FOUND_CHARS]
     return link("objects", hit.object, part=hit.place.strip()) + f"#:~:text={quote(found, safe='')}"
+
+
+def _turn_of(hit: SearchHit) -> int | None:
+    """The number of the answer that a hit belongs to, where it is of the session itself."""
+    named, _, number = str(hit.entry.message or "").rpartition(":")
+    return int(number) if named == f"turn:{hit.session}" and number.isdecimal() else None
 
 
 def _first_words(hit: SearchHit) -> list[str]:

@@ -1,25 +1,26 @@
-"""One session: its prompts in the order in which they went out, and what is known about it."""
+"""One session: its prompts as a chart and a table; where foredeck saw none, what was said in it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from foredeck.accounting.composition import Composition, Kind, compositions
-from foredeck.accounting.figure import session_figure
-from foredeck.histories.standing import progress_in
+from foredeck.context.arguments import args_display
 from foredeck.lookup.branches import branches_of
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
-from foredeck.lookup.sessions import newest_calls
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.documents import session_object_id
+from foredeck.model.canonical import decode_text
+from foredeck.model.messages import unpack
 from foredeck.store.protocol import Head, Store
-from foredeck.ui.charts import bars, outline
+from foredeck.ui.charts import bars, folded_handles, outline, tokens_of, why
 from foredeck.ui.pages import WebPage, link
+from foredeck.ui.views.session_head import described, found_session
+from foredeck.ui.views.turns import TurnsListing, turns_of
 
 PER_PAGE = 200
+_CAME_IN_CHARS = 90
 
 
 def session_page(store: Store, name: str, first: int | None) -> WebPage:
@@ -29,70 +30,28 @@ def session_page(store: Store, name: str, first: int | None) -> WebPage:
     """
     session, head = found_session(store, name)
     heads = store.query("call", {"session": session})
+    if not heads:
+        asked = turns_of(store, session, TurnsListing(first))
+        data = {**described(store, session, head), **asked}
+        return WebPage("turns.html", str(data["title"]), data, "sessions")
     records = in_order(head.fields for head in heads)
     start = _start(len(records), first)
     shown = records[start - 1 : start - 1 + PER_PAGE]
-    wanted = {record.ordinal for record in shown}
-    made = list(compositions(store, heads, wanted)) if shown else []
+    made = list(compositions(store, heads, {record.ordinal for record in shown}))
     data = {
         **described(store, session, head, records),
         "first": start,
         "last": start + len(shown) - 1,
         "per_page": PER_PAGE,
-        "calls_shown": [call_row(one) for one in made],
+        "calls_shown": call_rows(store, made),
         "kinds": [str(kind) for kind in Kind],
-        "branches": branch_rows(store, session, heads) if records else [],
+        "branches": branch_rows(store, session, heads),
         "chart": bars(made, lambda call: link("sessions", session, "calls", call)),
         "outline": outline(
             records, start, PER_PAGE, lambda call: link("sessions", session, first=call)
         ),
     }
-    return WebPage("session.html", f"Session {session[:13]}", data, "sessions")
-
-
-def found_session(store: Store, name: str) -> tuple[str, Head]:
-    """The id and the document of a session. Raises `NotFound`."""
-    session = find_session(store, name)
-    head = store.head(session_object_id(session))
-    if head is None:
-        raise NotFound(f"no session {session!r} is stored.")
-    return session, head
-
-
-def described(
-    store: Store, session: str, head: Head, records: Sequence[CallRecord]
-) -> dict[str, Any]:
-    """What stands above the timeline."""
-    fields = head.fields
-    children = store.query("session", {"parent_session": session})
-    started = store.query("session", {"started_by": session})
-    last = records[-1] if records else None
-    return {
-        "session": session,
-        "folder": str(fields.get("cwd") or ""),
-        "agent": str(fields.get("harness") or "pi"),
-        "ingested": progress_in(fields) is not None,
-        "parent": fields.get("parent_session"),
-        "started_by": fields.get("started_by"),
-        "forks": [str(child.fields["session_id"]) for child in children],
-        "subagents": [_subagent(store, child) for child in started],
-        "calls": len(records),
-        "models": list(dict.fromkeys(r.model.name for r in records if r.model.name)),
-        "first_ms": records[0].time_ms if records else None,
-        "last_ms": last.time_ms if last else None,
-        "figure": session_figure(store, session, last).to_json() if last else None,
-        "sets": last.stats._asdict() if last else None,
-    }
-
-
-def _subagent(store: Store, head: Head) -> dict[str, Any]:
-    session = str(head.fields["session_id"])
-    newest = newest_calls(store, [session])[session]
-    return {
-        "session": session,
-        "calls": 0 if newest is None else newest.ordinal,
-        "figure": session_figure(store, session, newest).to_json(),
-    }
+    return WebPage("session.html", str(data["title"]), data, "sessions")
 
 
 def _start(calls: int, first: int | None) -> int:
@@ -101,8 +60,13 @@ def _start(calls: int, first: int | None) -> int:
     return max(1, min(first, max(1, calls)))
 
 
-def call_row(one: Composition) -> dict[str, Any]:
-    """What the table says of a prompt."""
+def call_rows(store: Store, made: Sequence[Composition]) -> list[dict[str, Any]]:
+    """What the table says of prompts."""
+    blobs = store.blobs(address for one in made for address in one.record.addresses)
+    return [{**_row(one), "came_in": _came_in(store, one.record, blobs)} for one in made]
+
+
+def _row(one: Composition) -> dict[str, Any]:
     record, stats, cache = one.record, one.record.stats, one.record.cache
     decision = record.decision
     return {
@@ -111,15 +75,52 @@ def call_row(one: Composition) -> dict[str, Any]:
         "model": record.model.name,
         "kind": decision.kind,
         "reason": decision.reason,
+        "why": why(decision),
         "weighed": decision.weighed,
+        "tokens": {str(kind): tokens_of(record, count) for kind, count in one.chars.items()},
+        "tokens_sent": tokens_of(record, one.total),
+        "tokens_plain": tokens_of(record, stats.chars_host),
         "chars": {str(kind): count for kind, count in one.chars.items()},
         "chars_sent": stats.chars_sent,
         "chars_host": stats.chars_host,
         "folded": stats.folded,
+        "folded_now": folded_handles(record),
         "read": cache.read,
         "written": cache.written,
         "fresh": cache.fresh,
     }
+
+
+def _came_in(store: Store, record: CallRecord, blobs: dict[str, bytes]) -> dict[str, Any]:
+    """What is new in a prompt: what its user asked, else the tools whose results came back."""
+    messages = [json.loads(decode_text(blobs[a])) for a in record.addresses if a in blobs]
+    asked = [message for message in messages if message.get("role") == "user"]
+    ran = [call for message in messages for call in _calls(message)]
+    failed = sum(1 for m in messages if m.get("role") == "toolResult" and m.get("isError"))
+    said = "" if not asked else _said(unpack(asked[-1].get("content"), store.blob))
+    tools = [_shortened(f"{tool} {shown}".strip()) for tool, shown in ran]
+    return {"asked": _shortened(said), "tools": tools, "failed": failed}
+
+
+def _calls(message: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    content = message.get("content")
+    if message.get("role") != "assistant" or not isinstance(content, list):
+        return
+    for block in content:
+        if isinstance(block, dict) and block.get("type") == "toolCall":
+            arguments = block.get("arguments")
+            shown = args_display(arguments, "") if isinstance(arguments, dict) else ""
+            yield str(block.get("name")), shown
+
+
+def _said(content: Any) -> str:
+    if isinstance(content, list):
+        content = " ".join(str(b.get("text") or "") for b in content if isinstance(b, dict))
+    return " ".join(str(content or "").split())
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _CAME_IN_CHARS else f"{text[:_CAME_IN_CHARS]}…"
 
 
 def branch_rows(store: Store, session: str, heads: Sequence[Head]) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ def sessions_page(store: Store, asked: Listing) -> WebPage:
     """The sessions, the one that was last active first."""
     heads = store.query("session")
     chats = {head.id: head.time_ms for head in store.query("chat")}
-    active = {head.id: _active_ms(head, chats) for head in heads}
+    active = {head.id: active_ms(head, chats) for head in heads}
     chosen = [head for head in heads if _is_asked(head, asked)]
     chosen.sort(key=lambda head: active[head.id], reverse=True)
     first = (asked.page - 1) * PER_PAGE
@@ -58,7 +58,8 @@ def _id(head: Head) -> str:
     return str(head.fields["session_id"])
 
 
-def _active_ms(head: Head, chats: dict[str, int]) -> int:
+def active_ms(head: Head, chats: dict[str, int]) -> int:
+    """When a session was active last; `chats`: when each chat has got its newest turn."""
     read_in = progress_in(head.fields)
     if read_in is not None and read_in.last_ms:
         return read_in.last_ms

@@ -9,16 +9,16 @@ from foredeck.lookup.finding import without_calls
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import records_of
 from foredeck.ui.pages import WebPage
-from foredeck.ui.views.session import found_session
+from foredeck.ui.views.session_head import described, found_session
 
 
 def trace_page(store: Store, name: str, text: str) -> WebPage:
     """The calls of the newest branch, by whether the model could see `text`. Raises `NotFound`."""
-    session, _ = found_session(store, name)
+    session, head = found_session(store, name)
     records = records_of(store, session)
     if not records:
         raise without_calls(store, session)
-    data: dict[str, Any] = {"session": session, "text": text, "spans": [], "calls": len(records)}
+    data: dict[str, Any] = {**described(store, session, head, records), "text": text, "spans": []}
     if text:
         data |= trace(store, session, text, records[-1].id).to_json()
     return WebPage("trace.html", "Was it in view?", data, "sessions")

@@ -1,0 +1,116 @@
+"""What was said and done in a session, of ours and of other agents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+from foredeck.config import Config
+from foredeck.lookup.reader import Reader
+
+from .conftest import Served, serving
+
+TIDY, READ = "0199aaaa-tidy", "5a1e0000-read"
+BEGAN = datetime(2025, 3, 1, 10, tzinfo=UTC)
+
+
+def _lines() -> Iterator[dict[str, Any]]:
+    """A session of Claude Code: asked, thought, edited and failed, each at a time of its own."""
+
+    def line(seconds: int, role: str, content: Any, **message: Any) -> dict[str, Any]:
+        time = (BEGAN + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+        said = {"role": role, "content": content, **message}
+        common = {"sessionId": READ, "cwd": "/work/tide", "timestamp": time, "version": "2.0.0"}
+        return {"type": role, "uuid": f"u{seconds}", "message": said, **common}
+
+    def answer(seconds: int, id: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+        usage = {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 7}
+        return line(
+            seconds, "assistant", [*blocks], id=id, model="a-model", type="message", usage=usage
+        )
+
+    def result(seconds: int, id: str, text: str, *, failed: bool = False) -> dict[str, Any]:
+        block = {"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed}
+        return line(seconds, "user", [block])
+
+    edit = {
+        "file_path": "/work/tide/a.py",
+        "old_string": "x = 1\ny = 2",
+        "new_string": "x = 1\ny = 3",
+    }
+    yield line(0, "user", "Raise **y**, please")
+    yield answer(
+        4,
+        "m1",
+        {"type": "text", "text": "# Plan\n\n- edit `a.py`"},
+        {"type": "tool_use", "id": "t1", "name": "Edit", "input": edit},
+    )
+    yield result(6, "t1", "The file was updated.")
+    yield answer(
+        9, "m2", {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "make"}}
+    )
+    yield result(39, "t2", "no rule to make", failed=True)
+    yield answer(41, "m3", {"type": "text", "text": "It fails."})
+    yield line(100, "user", "Never mind")
+    yield answer(102, "m4", {"type": "text", "text": "Fine."})
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The inspector over a session that was read from a history."""
+    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("history")
+    text = "".join(json.dumps(line) + "\n" for line in _lines())
+    (folder / f"{READ}.jsonl").write_text(text)
+    assert main(["ingest", str(folder), "--home", str(home)]) == 0
+    Reader(Config(home=home)).warm()
+    yield from serving(home)
+
+
+def test_a_session_of_another_agent_is_a_tree_of_turns_calls_and_tools(read: Served) -> None:
+    value: Any = read.value(f"/sessions/{READ}.json")
+    assert value["ingested"] is True
+    assert value["title"] == "Raise **y**, please"
+    first, second = value["turns"]
+    assert (first["asked"], second["asked"]) == ("Raise **y**, please", "Never mind")
+    assert [len(first["steps"]), len(second["steps"])] == [3, 1]
+    assert (first["tools"], first["failed"]) == (2, 1)
+    edit, make = (step["tools"][0] for step in first["steps"][:2])
+    assert edit["diff"][1:] == [" x = 1", "-y = 2", "+y = 3"]
+    assert (make["code"], make["failed"], make["result"]) == ("make", True, "no rule to make")
+
+
+def test_times_and_tokens_are_those_that_were_recorded(read: Served) -> None:
+    value: Any = read.value(f"/sessions/{READ}/turns.json")
+    began = int(BEGAN.timestamp() * 1000)
+    assert (value["first_ms"], value["last_ms"]) == (began, began + 102_000)
+    first, second = value["turns"]
+    assert (first["duration_ms"], second["duration_ms"]) == (41_000, 2_000)
+    assert [step["duration_ms"] for step in first["steps"]] == [6_000, 33_000, 2_000]
+    assert [step["tools"][0]["duration_ms"] for step in first["steps"][:2]] == [2_000, 30_000]
+    assert first["usage"] == {"input": 30, "read": 270, "written": 0, "output": 21, "money": None}
+    assert value["totals"]["answers"] == 4
+    listed: Any = read.value("/objects.json?type=toolcall")["objects"]
+    assert sorted(each["time_ms"] for each in listed) == [began + 6_000, began + 39_000]
+
+
+def test_it_is_rendered_and_says_why_it_has_no_chart(read: Served) -> None:
+    html = read.page(f"/sessions/{READ}")
+    assert "<li>edit <code>a.py</code></li>" in html
+    assert '<span class="add">+y = 3\n</span>' in html
+    assert "did not see the prompts of this session" in html
+    assert "foredeck cost " in html
+
+
+def test_a_session_of_ours_leads_from_its_answers_to_their_prompts(served: Served) -> None:
+    value: Any = served.value(f"/sessions/{TIDY}/turns.json")
+    steps = [step for turn in value["turns"] for step in turn["steps"]]
+    assert [tool["tool"] for step in steps for tool in step["tools"]] == ["read"] * 3 + ["write"]
+    assert any(step["call"] for step in steps)
+    wrote = next(tool for step in steps for tool in step["tools"] if tool["tool"] == "write")
+    assert wrote["code"] == "def spring_tide():\n    return 2\n"
+    assert f'href="/sessions/{TIDY}/calls/' in served.page(f"/sessions/{TIDY}/turns")
