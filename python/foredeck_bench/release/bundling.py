@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 from foredeck_bench.release.building import BuildFailed, run
 
@@ -37,21 +41,40 @@ def bundle(out: Path, platforms: list[str]) -> Path:
         with tarfile.open(packed) as tar:
             tar.extractall(name, filter="data")
         package = Path(name) / "package"
-        wheels = package / "wheels"
-        wheels.mkdir()
-        for python in PYTHONS:
-            _fetch(package, wheels, python, platforms)
-        if built := sorted(path.name for path in wheels.iterdir() if path.suffix != ".whl"):
-            raise BuildFailed(f"no wheel: {', '.join(built)}")
+        _collect(package, package / "wheels", platforms)
         target = packed.with_name(f"{packed.stem}-offline.tgz")
         with tarfile.open(target, "w:gz") as tar:
             tar.add(package, "package")
     return target
 
 
-def _fetch(package: Path, wheels: Path, python: str, platforms: list[str]) -> None:
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    flags = ["--require-hashes", "-r", LOCK, "--only-binary", ":all:", "-d", str(wheels)]
-    for platform in platforms or [""]:
-        where = ["--platform", platform] if platform else []
-        run([*pip, *flags, "--python-version", python, *where], package, {})
+def _collect(package: Path, wheels: Path, platforms: list[str]) -> None:
+    """Fetch the wheels. What is published without one is built, and its hash locked, too."""
+    lock = package / LOCK
+    entries = re.split(r"^(?=[\w-]+==)", lock.read_text(), flags=re.MULTILINE)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    run([*pip, "wheel", "--no-deps", "-r", LOCK, "-w", str(wheels)], package, {})
+    built: dict[str, str] = {}
+    for wheel in wheels.iterdir():
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        if digest not in lock.read_text():
+            built[canonicalize_name(wheel.name.split("-")[0])] = digest
+            if not wheel.name.endswith("-none-any.whl"):
+                raise BuildFailed(f"published without a wheel: {wheel.name}")
+        elif platforms:
+            wheel.unlink()
+    published = package / "published.lock"
+    published.write_text("".join(e for e in entries if e.split("==")[0] not in built))
+    flags = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-d", str(wheels)]
+    for python in PYTHONS:
+        for platform in platforms or [""]:
+            where = ["--platform", platform] if platform else []
+            fetch = [*pip, "download", *flags, "-r", str(published), "--python-version", python]
+            run([*fetch, *where], package, {})
+    published.unlink()
+    with_built = [
+        f"{entry.rstrip()} \\\n    --hash=sha256:{digest}\n" if digest else entry
+        for entry in entries
+        for digest in [built.get(entry.split("==")[0])]
+    ]
+    lock.write_text("".join(with_built))
