@@ -59,6 +59,7 @@ def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture
     }
     text = run(capsys, "sessions", "--home", str(home))
     assert text.splitlines()[0] == "1 session, the latest first."
+    assert "  saved  " in text.splitlines()[2]
     assert text.splitlines()[3].startswith(f"{SESSION[:8]}  ")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
@@ -13,6 +14,7 @@ from foredeck.lookup.texts import counted, lasted, short_count, when
 from foredeck.model.short_texts import shortened
 
 if TYPE_CHECKING:
+    from foredeck.accounting.figure import CostFigure
     from foredeck.lookup.sessions import SessionSummary
 
 WIDEST = 100
@@ -29,21 +31,21 @@ def _run(args: Namespace) -> int:
         sessions.sort(key=lambda session: (session.last_ms, session.first_ms), reverse=True)
         sizes = [size_of(store, session.id) for session in sessions] if args.size else []
         objects = {}
-        figures = {}
+        newest = newest_calls(store, [s.id for s in sessions])
+        figures = {s.id: session_figure(store, s.id, newest[s.id]) for s in sessions}
         if args.json:
-            newest = newest_calls(store, [s.id for s in sessions])
-            figures = {s.id: session_figure(store, s.id, newest[s.id]).to_json() for s in sessions}
             objects = {s.id: len(store.query("member", {"session": s.id})) for s in sessions}
     if args.json:
         rows = [
-            _as_json(session) | {"objects": objects[session.id], "figure": figures[session.id]}
+            _as_json(session)
+            | {"objects": objects[session.id], "figure": figures[session.id].to_json()}
             for session in sessions
         ]
         for row, size in zip(rows, sizes, strict=False):
             row["size_bytes"] = size
         print_json({"sessions": rows})
     else:
-        _print_text(sessions, sizes)
+        _print_text(sessions, sizes, figures)
     return 0
 
 
@@ -68,7 +70,9 @@ def _as_json(session: SessionSummary) -> dict[str, Any]:
     }
 
 
-def _print_text(sessions: list[SessionSummary], sizes: list[int]) -> None:
+def _print_text(
+    sessions: list[SessionSummary], sizes: list[int], figures: Mapping[str, CostFigure]
+) -> None:
     if not sessions:
         print("No session is stored yet. `foredeck ingest` reads those that agents have kept.")
         return
@@ -79,9 +83,12 @@ def _print_text(sessions: list[SessionSummary], sizes: list[int]) -> None:
     print(f"{counted(len(sessions), 'session')}{of}{read_in}, the latest first.\n")
     heads = ("session", "last used", "took", "msgs", "tools", "project")
     columns = [heads, *map(_columns, sessions)]
+    if any(figure.calls for figure in figures.values()):
+        saved = ["saved", *(_saved(figures[session.id]) for session in sessions)]
+        columns = [(*row[:5], each, row[5]) for row, each in zip(columns, saved, strict=True)]
     if sizes:
         texts = ("text", *(f"{short_count(size)}B" for size in sizes))
-        columns = [(*row[:5], text, row[5]) for row, text in zip(columns, texts, strict=True)]
+        columns = [(*row[:-1], text, row[-1]) for row, text in zip(columns, texts, strict=True)]
     # The project's column is as wide as its longest name, but for very long ones.
     lines = table([(*row, "") for row in columns]).split("\n")
     left = min(WIDEST, screen_width()) - len(lines[0])
@@ -103,6 +110,11 @@ def _columns(session: SessionSummary) -> tuple[str, ...]:
         str(session.tool_calls),
         shortened(session.project_name, _PROJECT),
     )
+
+
+def _saved(figure: CostFigure) -> str:
+    """What a session has saved beside plain Pi; negative where it has cost more."""
+    return figure.amount(figure.saved) if figure.calls else ""
 
 
 def _title(session: SessionSummary, *, shows_source: bool) -> str:
@@ -131,7 +143,8 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "List the stored sessions, the latest first: the start of the id (enough to name it),\n"
-        "when it was last used, how long it took, messages, tool calls, project, and title: the\n"
+        "when it was last used, how long it took, messages, tool calls, what it has saved beside\n"
+        "plain Pi (not of one that was read from a history), project, and title: the\n"
         "name that you gave it in Pi, else the first prompt. A worktree counts as its project.\n"
         "Times are local. Marks say that a session is private, a fork, started by the agent of\n"
         "another one (subagent), read from an agent's history (by its name), or that Pi's own\n"
