@@ -14,12 +14,14 @@ from foredeck.config import Config
 from foredeck.lookup.reader import Reader
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.store.opening import open_store
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch, LocalStore, Store
 from foredeck.ui.pages import WebPage, render
 from foredeck.ui.server import collect_seldom
+from foredeck.ui.views.overview import overview_page
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
 from foredeck.ui.views.session import session_page
 from foredeck.ui.views.sessions import Listing, sessions_page
+from foredeck.ui.views.turns import TurnsListing, turns_page
 from foredeck_bench.measure.growth import grow
 
 SESSION = "bench"
@@ -42,10 +44,12 @@ def measure_inspector(calls: int, sessions: int, advance: Advance) -> dict[str, 
         with closing(open_store(config)) as store:
             add_sessions(store, sessions)
         collect_seldom()
-        views: dict[str, Callable[[Store], WebPage]] = {
+        views: dict[str, Callable[[LocalStore], WebPage]] = {
+            "overview": lambda store: overview_page(store, config),
             "sessions": lambda store: sessions_page(store, Listing()),
             "session": lambda store: session_page(store, SESSION, None),
             "session, first calls": lambda store: session_page(store, SESSION, 1),
+            "turns": lambda store: turns_page(store, SESSION, TurnsListing()),
             "prompt": lambda store: prompt_page(store, SESSION, calls),
             "changes": lambda store: prompt_diff_page(store, SESSION, calls, None),
         }
@@ -75,7 +79,7 @@ def _document(id: str) -> SessionDocument:
     ).seal()
 
 
-def _timed(reader: Reader, view: Callable[[Store], WebPage]) -> dict[str, float]:
+def _timed(reader: Reader, view: Callable[[LocalStore], WebPage]) -> dict[str, float]:
     times, size = [], 0
     for _ in range(TIMES):
         began = time.process_time()

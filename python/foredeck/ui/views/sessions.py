@@ -10,7 +10,7 @@ from typing import Any
 
 from foredeck.accounting.figure import session_figure
 from foredeck.histories.standing import progress_in
-from foredeck.lookup.sessions import newest_calls
+from foredeck.lookup.sessions import newest_calls, titles
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id
 from foredeck.store.protocol import Head, Store
@@ -39,7 +39,11 @@ def sessions_page(store: Store, asked: Listing) -> WebPage:
     first = (asked.page - 1) * PER_PAGE
     shown = chosen[first : first + PER_PAGE]
     newest = newest_calls(store, [_id(head) for head in shown])
-    rows = [_row(store, head, active[head.id], newest[_id(head)]) for head in shown]
+    named = titles(store, [_id(head) for head in shown])
+    rows = [
+        {"title": named.get(_id(head), ""), **_row(store, head, active[head.id], newest[_id(head)])}
+        for head in shown
+    ]
     data = {
         "sessions": rows,
         "total": len(chosen),
@@ -79,12 +83,17 @@ def _is_asked(head: Head, asked: Listing) -> bool:
 def _row(store: Store, head: Head, active_ms: int, newest: CallRecord | None) -> dict[str, Any]:
     fields = head.fields
     folder = str(fields.get("cwd") or "")
+    read_in = progress_in(fields) if newest is None else None
     return {
         "session": _id(head),
         "folder": folder,
         "folder_name": PurePath(folder).name or folder,
         "agent": _agent(head),
         "active_ms": active_ms,
+        "private": bool(fields.get("private")),
+        "duration_ms": None if read_in is None else read_in.last_ms - read_in.first_ms,
+        "messages": None if read_in is None else read_in.messages,
+        "tool_calls": None if read_in is None else read_in.tool_calls,
         "calls": 0 if newest is None else newest.ordinal,
         "objects": 0 if newest is None else newest.stats.objects,
         "model": "" if newest is None else newest.model.name,
