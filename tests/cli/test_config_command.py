@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,19 @@ def test_it_says_what_is_left_out_of_a_projects_configuration(
 def test_home_is_a_flag_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "--json", "--home", "state"]) == 0
     assert printed(capsys)["values"]["home"]["value"] == str(folder / "state")
+
+
+def test_the_shell_completes_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "--completion"]) == 0
+    script = capsys.readouterr().out
+
+    def completed(*words: str) -> list[str]:
+        line = " ".join(words)
+        asked = f'COMP_WORDS=({line} ""); COMP_CWORD={len(words) - 1}; _foredeck'
+        command = ["bash", "-c", f'{script}\n{asked}; echo "${{COMPREPLY[@]}}"']
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    assert completed("foredeck", "se") == ["sessions", "search"]
+    assert completed("foredeck", "history", "--di") == ["--diff"]
+    assert completed("foredeck", "tasks", "rea") == ["ready"]
+    assert completed("foredeck", "nothing", "--") == []

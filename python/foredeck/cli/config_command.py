@@ -14,13 +14,31 @@ from foredeck.cli.common import (
     resolve_config,
 )
 from foredeck.cli.output import coloured, print_json, table
-from foredeck.cli.registry import Command
+from foredeck.cli.registry import COMMANDS, Command, load
 
 if TYPE_CHECKING:
     from foredeck.config import Resolved
 
 
+_SCRIPT = """\
+if [ -n "${{ZSH_VERSION:-}}" ]; then autoload -U +X bashcompinit && bashcompinit; fi
+_foredeck() {{
+  local choices="{names}"
+  if [ "$COMP_CWORD" -gt 1 ]; then
+    case "${{COMP_WORDS[1]}}" in
+{cases}
+    *) choices="" ;;
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$choices" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _foredeck foredeck"""
+
+
 def _run(args: Namespace) -> int:
+    if args.completion:
+        print(_completion())
+        return 0
     resolved = resolve_config(args)
     files = _files(args)
     if args.json:
@@ -87,7 +105,35 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def _completion() -> str:
+    """A script for bash, and for zsh by its `bashcompinit`: commands, actions and options; after
+    these names of files."""
+    names = [name for name in COMMANDS if not name.startswith("bench")]
+    cases = "\n".join(f'    {name}) choices="{" ".join(_words(name))}" ;;' for name in names)
+    return _SCRIPT.format(names=" ".join(names), cases=cases)
+
+
+def _words(name: str) -> list[str]:
+    """What may be typed after a command."""
+    parser = ArgumentParser(add_help=False)
+    load(name).configure(parser)
+    options = [word for action in parser._actions for word in action.option_strings]
+    actions = [
+        str(word)
+        for action in parser._actions
+        if not action.option_strings
+        for word in action.choices or ()
+    ]
+    return ["--help", *options, *actions]
+
+
 def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--completion",
+        action="store_true",
+        help="instead, print a script that completes commands and options in bash and zsh: "
+        'eval "$(foredeck config --completion)"',
+    )
     add_json_flag(parser)
     add_config_flags(parser)
     add_project_flags(parser)
