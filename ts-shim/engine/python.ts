@@ -43,7 +43,8 @@ export function runners(
   const pythons: ScriptRunner["words"][] = isWindows
     ? [["py", "-3"], ["python"]]
     : [["python3"], ["python3.14"], ["python3.13"], ["python3.12"], ["python3.11"], ["python"]];
-  const run = ["run", "--quiet", "--no-project", "--python", ">=3.11", "python"];
+  // No newer one than the packages have wheels for.
+  const run = ["run", "--quiet", "--no-project", "--python", ">=3.11,<3.15", "python"];
   return [
     ...uvs.map((uv): ScriptRunner => ({ words: [uv, ...run], uv })),
     ...pythons.map((words) => ({ words })),
