@@ -1,0 +1,119 @@
+"""What a session has cost beside plain Pi: what counts on which side."""
+
+from __future__ import annotations
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, bash, context_tool, finish
+from foredeck.accounting.figure import CostFigure, session_figure
+from foredeck.context.state.spending import spent_by
+from foredeck.model.call_values import PromptTokens
+from foredeck.model.calls import CallRecord, in_order
+
+COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
+
+
+def records(host: Host) -> list[CallRecord]:
+    heads = host.store.query("call", {"session": host.session})
+    return in_order(head.fields for head in heads)
+
+
+def figure(host: Host) -> CostFigure:
+    return session_figure(host.store, host.session, records(host)[-1])
+
+
+def plain(record: CallRecord) -> PromptTokens:
+    assert record.cache.plain is not None
+    return record.cache.plain
+
+
+def test_our_tools_are_not_on_plain_pis_side(host: Host) -> None:
+    ask(host)
+    bash(host, "s0")
+    context_tool(host, "p", "pin", "@3")
+    before, after = records(host)[-2:]
+    assert sum(plain(before)) == sum(plain(after)), "neither the call nor its result"
+    assert after.stats.chars_host > before.stats.chars_host
+
+
+def test_plain_pi_compacts_where_its_window_is_full(new_host: NewHost) -> None:
+    host = new_host()
+    host.model = {**(host.model or {}), "contextWindow": 40_000}
+    ask(host)
+    for number in range(8):
+        bash(host, f"s{number}", lines(600, f"s{number}"))
+    made = records(host)
+    sizes = [sum(plain(record)) for record in made]
+    assert max(sizes) <= 40_000
+    compacted = next(i for i in range(1, len(sizes)) if sizes[i] < sizes[i - 1])
+    assert plain(made[compacted]).read < plain(made[compacted - 1]).read, "cached no longer"
+
+
+def test_what_never_went_out_is_not_counted(host: Host) -> None:
+    ask(host)
+    bash(host, "s0")
+    counted = figure(host).calls
+    host.abort()
+    finish(host, "Stopped.")
+    ask(host, "Again.")
+    assert figure(host).calls == counted + 1
+
+
+def test_a_call_without_foredeck_counts_on_neither_side(host: Host) -> None:
+    ask(host)
+    before = figure(host)
+    host.off()
+    finish(host)
+    ask(host)
+    assert figure(host).calls == before.calls + 1
+
+
+def test_every_branch_counts(host: Host) -> None:
+    ask(host)
+    leaf = host.leaf()
+    bash(host, "left")
+    before = figure(host)
+    host.go_to(leaf)
+    bash(host, "right")
+    after = figure(host)
+    assert after.calls == before.calls + 1
+    assert after.plain > before.plain
+    assert after.ours > before.ours
+
+
+def test_the_newest_record_has_the_sums_of_all(new_host: NewHost) -> None:
+    host = new_host(seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
+    host.model = {**(host.model or {}), "cost": COST}
+    ask(host)
+    for number in range(6):
+        bash(host, f"s{number}", lines(200, f"s{number}"))
+    made = records(host)
+    (kept,) = made[-1].spent or ()
+    (summed,) = spent_by(made, ())
+    assert kept.calls == summed.calls == len(made)
+    assert kept.plain == pytest.approx(summed.plain, abs=1)
+    assert kept.ours == pytest.approx(summed.ours, abs=1)
+    told = figure(host)
+    assert told.in_money
+    assert told.ours == pytest.approx(kept.ours * 3 / 1_000_000)
+
+
+def test_records_from_before_there_were_sums_go_by_their_ledgers(host: Host) -> None:
+    ask(host)
+    bash(host, "s0", lines(400, "s0"))
+    bash(host, "s1", lines(400, "s1"))
+    old = [
+        CallRecord(
+            {
+                **record.fields,
+                "cache": {k: v for k, v in record.fields["cache"].items() if k != "plain"},
+            }
+        )
+        for record in records(host)
+    ]
+    (summed,) = spent_by(old, ())
+    assert summed.calls == len(old)
+    assert summed.plain == pytest.approx(figure(host).plain, rel=0.1)
