@@ -195,12 +195,12 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Say of each line of a file which model call of which session wrote it, with which tool\n"
-        "and model; or that no agent did: a person, or a program. It follows the file through\n"
-        "renames, and names the commit that took a line in where git knows one. What stands on\n"
-        'the disk and is not stored yet counts as a person\'s. JSON: {"object", "path",\n'
-        '"lines": [{"line", "text", "by", "session", "call", "time_ms", "tool", "tool_call",\n'
-        '"model", "commit"}]}.'
+        "Show for each line of a file which model call of which session wrote it, with which\n"
+        "tool and model; or that it was not an agent, but a person or a program. Renames are\n"
+        "followed, and the commit that added a line is named where git knows one. Changes on\n"
+        'disk that are not stored yet count as a person\'s. JSON: {"object", "path", "lines":\n'
+        '[{"line", "text", "by", "session", "call", "time_ms", "tool", "tool_call", "model",\n'
+        '"commit"}]}.'
     ),
     example="foredeck blame src/config.py:40-60",
     configure=_configure,

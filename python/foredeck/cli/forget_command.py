@@ -143,7 +143,9 @@ def _vacuum(args: Namespace) -> int:
 
 def _configure_forget(parser: ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", nargs="+", help="its id, or the start of it")
-    parser.add_argument("--dry-run", action="store_true", help="say what would go; erase nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be deleted, and delete nothing"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json_flag(parser)
     add_config_flags(parser)
@@ -157,17 +159,17 @@ def _configure_vacuum(parser: ArgumentParser) -> None:
 COMMANDS = {
     "forget": Command(
         description=(
-            "Erase a session for good: its chat, its calls and tool outputs, and the files and\n"
-            "texts that no other session has met. What is shared stays, and so do calls that a\n"
-            "fork goes on from. A tombstone says that the session was there. The text leaves the\n"
-            "store's file and its log, and of XTDB the local copy and the database, and the index\n"
-            "of `foredeck search`; what else is derived from the store is emptied, and made again\n"
-            "when it is next asked for. Copies on other machines, exports and backups are not\n"
-            "reached. A session that Pi has open is refused, and so is a command of an agent's;\n"
-            "where somebody takes up some of it meanwhile, nothing is erased. Which sessions\n"
-            "other machines have open on a shared database cannot be seen. Pi's own session file\n"
-            "is Pi's: delete it there. To tell what others need, the store is read once, however\n"
-            "many sessions are named: seconds for some thousand sessions."
+            "Delete a session for good: its chat, its calls and tool outputs, and the files and\n"
+            "texts that no other session uses. Anything shared is kept, and so are calls that a\n"
+            "fork continues from. A tombstone records that the session existed. The text is\n"
+            "removed from the store's file and its log, from XTDB's local copy and database, and\n"
+            "from the index of `foredeck search`; other indexes are emptied, and rebuilt when\n"
+            "next needed. Copies on other machines, exports and backups are not changed. The\n"
+            "command refuses a session that Pi has open, and refuses to be run by an agent; if\n"
+            "another process starts to use part of the session meanwhile, nothing is deleted. It\n"
+            "cannot see which sessions other machines have open on a shared database. Delete Pi's\n"
+            "own session file yourself. The store is read once, however many sessions are named:\n"
+            "seconds for some thousand sessions."
         ),
         example="foredeck forget 0199 --dry-run",
         configure=_configure_forget,

@@ -72,14 +72,15 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Take files and folders into the store without an agent, so that notes are found and\n"
-        "linked before a session has met them. In a git repository what git ignores is left out,\n"
-        "elsewhere hidden folders (but .pi) and node_modules. Files that are gone are taken in as\n"
-        "deleted or renamed. What is as it was is not stored again. Nothing that a model sees\n"
-        "changes by it.\n\n"
-        "A file as of a commit is an object of its own, which never changes. URLs, objects in S3\n"
-        "and rows are pointed to: nothing of them is fetched. `activate` takes all of these names\n"
-        "too, and `foredeck cat` the id that is printed."
+        "Store files and folders without an agent, so that notes are found and linked before\n"
+        "any session has read them. In a git repository, files that git ignores are skipped;\n"
+        "elsewhere, hidden folders (except .pi) and node_modules. Files that are gone are\n"
+        "stored as deleted or renamed; unchanged files are not stored again. This changes\n"
+        "nothing that a model sees.\n"
+        "\n"
+        "A file as of a commit is an object of its own, which never changes. URLs, S3 objects\n"
+        "and database rows are only pointed to: nothing is fetched. `activate` accepts all of\n"
+        "these names too, and `foredeck cat` the id that is printed."
     ),
     example="foredeck index notes/ README.md",
     configure=_configure,

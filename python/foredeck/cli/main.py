@@ -86,7 +86,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"foredeck {__version__}")
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
+        dest="command", metavar="COMMAND", prog="foredeck", required=True, help=argparse.SUPPRESS
     )
     for name in COMMANDS:
         if name == chosen:

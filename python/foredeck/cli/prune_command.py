@@ -104,7 +104,9 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="N",
         help=f"how old a message has to be (default: {DAYS})",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would go; take nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be removed, and remove nothing"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json_flag(parser)
     add_config_flags(parser)
@@ -112,16 +114,17 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Take the text of old messages out of the store for good, to save space. A message loses\n"
-        "its text where it is old enough, a summary or an observation stands for it, and no open\n"
-        "task is linked to it. Its entry stays: it reads `(archived)`, keeps its place, its tool\n"
-        "calls and its distinct words, and is still found by them. Tool results, files, summaries\n"
-        "and long texts of yours are objects of their own and stay, as does every text that any\n"
-        "thing else needs. What a compaction holds of its turns goes with them. The text leaves\n"
-        "the store's file and its log, and of XTDB the local copy and the database; the index of\n"
-        "`foredeck search` is made again by the next search. Copies on other machines, exports,\n"
-        "backups and Pi's own session files are not reached; a session that Pi takes up again may\n"
-        "bring text back. Close Pi first: where somebody uses some of it meanwhile, nothing goes."
+        "Remove the text of old messages from the store for good, to save space. A message\n"
+        "loses its text if it is old enough, a summary or an observation covers it, and no\n"
+        "open task is linked to it. Its entry stays: it reads `(archived)`, keeps its place,\n"
+        "its tool calls and its distinct words, and search still finds it by them. Tool\n"
+        "results, files, summaries and long texts of yours are objects of their own and are\n"
+        "kept, as is every text that anything else needs. The turns inside a compaction are\n"
+        "removed with them. The text is removed from the store's file and its log, and from\n"
+        "XTDB's local copy and database; the next search rebuilds its index. Copies on other\n"
+        "machines, exports, backups and Pi's own session files are not changed; a session\n"
+        "that Pi resumes may bring text back. Close Pi first: if some of the text is used\n"
+        "meanwhile, nothing is removed."
     ),
     example="foredeck prune --dry-run",
     configure=_configure,

@@ -390,16 +390,18 @@ def _configure(parser: ArgumentParser) -> None:
         "of memory that came from it",
     )
     parser.add_argument(
-        "--text", metavar="PATTERN", action="append", default=[], help="this very text, everywhere"
+        "--text", metavar="PATTERN", action="append", default=[], help="remove exactly this text"
     )
     parser.add_argument(
         "--regex",
         metavar="RE",
         action="append",
         default=[],
-        help="what matches this regular expression of Python's, everywhere",
+        help="remove whatever matches this Python regular expression",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would change; do nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would change, and change nothing"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json_flag(parser)
     add_config_flags(parser)
@@ -407,17 +409,17 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Remove a text from everything in the state folder: all versions of files, messages, tool\n"
-        "results, notes, memory, and the recorded prompts, in which [purged] stands for it, and\n"
-        "which are not byte for byte what was sent any more. Where a text was cut, eight\n"
-        "characters of it at the cut are enough. The index of `foredeck search` is emptied and\n"
-        "made again. With an entry of memory, or an object, all that came from it goes, and what\n"
-        "had made room for it comes back. Then everything is read again: exit code 1 says that\n"
-        "something still holds the text, or that somebody else has to do something, and names it.\n"
-        "A node of XTDB that foredeck runs is stopped for it and started again. Files on your\n"
-        "disk, Pi's own session files (which are named), exports, backups and other machines'\n"
-        "copies are not reached. End Pi first. One that is interrupted is finished by the next\n"
-        "`foredeck purge`."
+        "Remove a text from everything that is stored: all versions of files, messages, tool\n"
+        "results, notes, memory, and recorded prompts. [purged] takes its place there, so\n"
+        "these prompts are no longer byte for byte what was sent. If a text was cut, eight\n"
+        "characters of it at the cut are enough. The index of `foredeck search` is rebuilt.\n"
+        "If you name a memory entry or an object, everything derived from it is removed, and\n"
+        "what it had replaced comes back. Then everything is read again: exit code 1 means\n"
+        "that something still holds the text, or that there is something left for you to do,\n"
+        "and says what. An XTDB node that foredeck runs is stopped for this and started\n"
+        "again. Files on your disk, Pi's own session files (which are listed), exports,\n"
+        "backups and copies on other machines are not changed. Close Pi first. If it is\n"
+        "interrupted, the next `foredeck purge` finishes it."
     ),
     example="foredeck purge --text sk-live-51H8 --dry-run",
     configure=_configure,

@@ -86,10 +86,11 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "List the files that count as deleted, though their bytes came up under another name\n"
-        "later: they were renamed while neither an engine nor `foredeck index` looked, or before\n"
-        "foredeck could tell. With --repair the rename is stored where there is one such name;\n"
-        "with OLD and NEW you say it yourself. History, links, nickname and pin follow."
+        "List files that count as deleted although their bytes appeared under another name\n"
+        "later: they were renamed while neither an engine nor `foredeck index` was watching,\n"
+        "or before foredeck could tell. --repair stores the rename where there is only one\n"
+        "such name; OLD and NEW state one yourself. History, links, nickname and pin follow\n"
+        "the file."
     ),
     example="foredeck renames --repair",
     configure=_configure,

@@ -11,6 +11,7 @@ from foredeck.cli.output import coloured, print_json, screen_width, table
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.texts import counted, lasted, short_count, when
+from foredeck.model.quoting import printable
 from foredeck.model.short_texts import shortened
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _title(session: SessionSummary, *, shows_source: bool) -> str:
         *(["subagent"] if session.started_by else []),
         *([session.harness] if session.is_ingested and shows_source else []),
     ]
-    said = session.title or "(nothing was asked)"
+    said = printable(session.title) or "(nothing was asked)"
     return f"({', '.join(marks)}) {said}" if marks else said
 
 

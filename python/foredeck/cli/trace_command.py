@@ -101,12 +101,12 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Say of each call whether the model could see a text: in view (and where), announced (its\n"
-        "content was folded, but a digest or summary named it), folded (why, since when, and what\n"
-        "keeping it would have cost), compacted with the chat around it, or never seen. It tells\n"
-        "why an agent did something again, or missed it. Costs are in tokens of uncached input.\n"
-        'JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state",\n'
-        '"places"}]}.'
+        "Show at which calls the model could see a text: in view (and where), announced (its\n"
+        "content was folded, but a digest or summary named it), folded (why, since when, and\n"
+        "what keeping it would have cost), compacted with the chat around it, or never seen.\n"
+        "This explains why an agent did something again, or missed it. Costs are in tokens of\n"
+        'uncached input. JSON: {"session", "text", "calls", "spans": [{"first", "last",\n'
+        '"calls", "state", "places"}]}.'
     ),
     example="foredeck trace parse_config 0199",
     configure=_configure,
