@@ -23,7 +23,6 @@ PARTS = (
 CONTEXT = (
     *(
         "arguments",
-        "viewing",
         "wording",
         "head",
         "messages",

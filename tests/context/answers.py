@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import Block
-from foredeck.hosts.edit_book import EditBook
 from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.simulated_host import EditBook
 
 SENT = {
     *("user", "assistant", "toolResult", "custom"),

@@ -21,7 +21,6 @@ from foredeck.engine.engine import Engine
 from foredeck.engine.facilities import Facilities, make_facilities
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
-from foredeck.hosts.edit_book import EditBook
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.hosts.protocol import (
@@ -32,7 +31,7 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
     ZoneParams,
 )
-from foredeck.hosts.simulated_host import SimulatedHost
+from foredeck.hosts.simulated_host import EditBook, SimulatedHost
 from foredeck.model.calls import CallRecord
 from foredeck.replay.replayed_session import recorded_source
 from foredeck.store.opening import open_store

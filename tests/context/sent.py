@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foredeck.hosts.edit_book import EditBook
 from foredeck.hosts.pi.edits import apply_edits
 from foredeck.hosts.pi.messages import Message, identifying_fields
+from foredeck.hosts.simulated_host import EditBook
 from foredeck.model.call_values import CallStats, Decision
 from foredeck.model.calls import CallRecord
 

@@ -23,8 +23,8 @@ from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import IMAGE_CHARS, text_block
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.window.budget import DOUBT
+from foredeck.context.window.fitting import trimmed
 from foredeck.context.window.pressure import room
-from foredeck.context.window.trimming import trimmed
 from foredeck.hosts.pi.messages import to_item
 from foredeck.model.call_values import Decision
 

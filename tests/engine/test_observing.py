@@ -17,9 +17,8 @@ from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
 from foredeck.engine.observing import questions
-from foredeck.engine.observing.choosing import LATER
 from foredeck.engine.observing.observing import Observing
-from foredeck.engine.observing.runs import ALONE
+from foredeck.engine.observing.runs import ALONE, LATER
 from foredeck.errors import ToolError
 from foredeck.hosts.asking import CompleteParams, UselessAnswer
 from foredeck.hosts.protocol import (

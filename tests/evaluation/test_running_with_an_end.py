@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from foredeck.evaluation.comparison import comparison_json
+from foredeck.evaluation.evaluating import _marked, run_command
 from foredeck.evaluation.results import ResultsFile, ResultsUnusable, RunKey, RunResult
-from foredeck.evaluation.running import _marked, run_command
 from foredeck.evaluation.scratch import ScratchRun
 
 

@@ -11,8 +11,7 @@ import pytest
 from written_histories import ClaudeCode, claude_code_session, said, thought, use, write_lines
 
 from foredeck.accounting.evidence import needs_of
-from foredeck.histories.pi_tools import in_pis_tools
-from foredeck.histories.recordings import find_recordings, load_recording, stem_of
+from foredeck.histories.recordings import find_recordings, in_pis_tools, load_recording, stem_of
 from foredeck.hosts.pi.transcripts import TranscriptError
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay

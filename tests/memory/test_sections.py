@@ -14,9 +14,8 @@ from foredeck.config import Config
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.rendering import MAX_BYTES, cut_text, line_of, section_text
 from foredeck.memory.sections import RulesSection
-from foredeck.memory.session import SessionMemory
+from foredeck.memory.session import SessionMemory, named_in
 from foredeck.memory.user_acts import Wording
-from foredeck.memory.using import named_in
 from foredeck.model.memory import Ground
 from foredeck.model.quoting import block
 from foredeck.sources.opening import open_filesystems

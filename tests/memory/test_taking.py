@@ -9,7 +9,7 @@ import pytest
 from foredeck.memory.deciding import Deciding
 from foredeck.memory.inbox import proposal_lines, proposals_of
 from foredeck.memory.junk import UNUSED_SESSIONS, junk_among
-from foredeck.memory.known import known_facts
+from foredeck.memory.reading_out import known_facts
 from foredeck.memory.rules import MemoryCaps
 from foredeck.memory.taking import Extracted, FoundMemory
 from foredeck.memory.user_acts import Wording

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from foredeck.model.observations import Mode, Remark
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.modes import MODES
-from foredeck.observations.parsing import parse_answer
+from foredeck.observations.observers import parse_answer
 from foredeck.observations.prompts import (
     EXAMPLES,
     FORM,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.rpc.codec import decode, encode
 from foredeck.rpc.errors import ParseError
+from foredeck.rpc.peer import decode, encode
 
 any_text = st.text(st.characters(exclude_categories=()))
 json_values = st.recursive(

@@ -10,8 +10,8 @@ import pytest
 from foredeck.search import index as searching
 from foredeck.search import planning
 from foredeck.search.index import Filters
-from foredeck.search.planning import SearchPlan, plan_query
 from foredeck.search.query import parse_query
+from foredeck.search.searching import SearchPlan, plan_query
 from search.sessions import Searched, Talk, searched
 
 

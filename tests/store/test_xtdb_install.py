@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck.xtdb.node.class_archive import make_class_archive
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.installing import install
-from foredeck.xtdb.node.jars import Jar, fetch_all, read_lock
+from foredeck.xtdb.node.installing import Jar, fetch_all, install, make_class_archive, read_lock
 from foredeck.xtdb.node.java import Java, find_java, java_version
 from foredeck.xtdb.node.java_options import java_options
 from foredeck.xtdb.node.process import private_node

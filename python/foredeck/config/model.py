@@ -13,8 +13,6 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from foredeck.config.asking import AskingSection
 from foredeck.config.folders import default_home
-from foredeck.config.memory import MemorySection
-from foredeck.config.observing import ObservingSection
 from foredeck.config.outside import (
     LimitsSection,
     NotesSection,
@@ -37,6 +35,114 @@ from foredeck.config.prompt import (
 )
 from foredeck.config.section import OUTSIDE_FILES, USER_ONLY, Section, absolute_path
 from foredeck.config.tools import ToolsSection
+
+
+class ObservingSection(Section):
+    """`[observing]`: how sessions are observed, where `observations` is not `off`."""
+
+    scope: Literal["thread", "resource"] = Field(
+        "thread",
+        description="Whose notes a session has: its own (`thread`), or those of the project's "
+        "other sessions as well (`resource`), as a short block in its head. Then nothing is "
+        "observed before the threshold is reached, and one session of a project at a time.",
+    )
+    mode: (
+        Literal[
+            "default", "explore", "bug_fixing", "refactoring", "testing", "debugging", "research"
+        ]
+        | None
+    ) = Field(
+        None,
+        description="What kind of work is observed. Unset: guessed by what the tools did, unless "
+        "you say it in a session (`/foredeck observe mode testing`).",
+    )
+    threshold: int | None = Field(
+        None,
+        ge=2000,
+        le=1_000_000,
+        description="Tokens of chat from which on observations take its place, themselves "
+        "included. Unset: that of the mode, 30,000 to 60,000.",
+    )
+    activation: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="Share of the threshold at which they do.",
+    )
+    buffer_tokens: int = Field(
+        6000,
+        ge=500,
+        le=100_000,
+        description="Fewest tokens of chat that are observed at once.",
+    )
+    block_after: int = Field(
+        7200,
+        ge=0,
+        le=1_000_000,
+        description="Tokens of unobserved chat beyond that with which observing goes before all "
+        "else that is done in the background.",
+    )
+    reflection_tokens: int = Field(
+        40_000,
+        ge=2000,
+        le=1_000_000,
+        description="Tokens of notes at which the oldest are condensed, condensed ones with them; "
+        "never more than a fifth of the model's window.",
+    )
+    raw_count: int = Field(
+        50,
+        ge=0,
+        le=1000,
+        description="Notes of the last `raw_hours` that stay as they are then, the newest first.",
+    )
+    raw_hours: int = Field(24, ge=0, le=1000, description="See `raw_count`.")
+    subagents: bool = Field(
+        False, description="Whether sessions that an agent has started are observed, too."
+    )
+
+
+class MemorySection(Section):
+    """`[memory]`: what is kept of sessions, and of you beyond them ([memory.md](memory.md))."""
+
+    extract: bool = Field(
+        True,
+        description="Whether a model is asked after a turn what of it is worth remembering, within "
+        "what `[asking]` allows.",
+    )
+    accept: Literal["ask", "user-stated", "off"] = Field(
+        "user-stated",
+        description="What of that outlives its session. `user-stated` keeps whole sentences of "
+        "yours and asks you about all else (`/memory`); `ask` asks about everything; `off` keeps "
+        "nothing.",
+    )
+    data_tools: tuple[str, ...] = Field(
+        ("load-data", "query-data", "query-sql", "analyze-data", "duckdb", "sql"),
+        description="Tools of other extensions that bring data. After one of them has, the model "
+        "may propose findings (`tools.findings`), and `findings` among the details of their "
+        "results are proposed to you.",
+    )
+    head: bool = Field(
+        True,
+        description="What is kept of you, of the session and of its findings stands before the "
+        "chat. Nothing does where nothing is kept.",
+    )
+    rules: bool = Field(
+        True,
+        description="What `rules.md` beside your own configuration file says stands first there.",
+    )
+    session_entries: int = Field(
+        50, ge=1, le=1000, description="Most entries that are kept of one session."
+    )
+    global_entries: int = Field(
+        100, ge=1, le=1000, description="Most entries that are kept of you, in all projects."
+    )
+    findings: int = Field(100, ge=1, le=1000, description="Most findings that a session keeps.")
+    expire_days: int = Field(
+        90,
+        ge=1,
+        le=10_000,
+        description="After how many days without use an entry expires that you have not stated.",
+    )
 
 
 class Config(Section):

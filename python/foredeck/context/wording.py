@@ -6,13 +6,13 @@ Not here are the facts of digests (`digests/`) and the refusals of tools (`ToolE
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from foredeck.context.viewing import viewed_fields
 from foredeck.model.quoting import name as named
 from foredeck.model.quoting import one_line, quoted, word
+from foredeck.model.short_texts import cut
 
 
 def handle(ordinal: int, version: int | None = None) -> str:
@@ -393,3 +393,33 @@ def call_line(ordinal: int | None, tool: str, args: str, status: str) -> str:
     """A tool call in a transcript."""
     name = "" if ordinal is None else f" @{ordinal}"
     return f"--- toolcall{name} tool={word(tool)} args={quoted(args)} status={status}"
+
+
+FIELD_WORDS = {
+    "char_count": "chars",
+    "file_type": "type",
+    "line_count": "lines",
+    "args_display": "args",
+    "nickname": "name",
+    "short_summary": "summary",
+}
+"""What the model reads for the names of some fields in a line of metadata."""
+
+VIEWED_CHARS = 400
+"""Most characters that such a line shows of one field."""
+
+
+def viewed_fields(fields: Mapping[str, Any], view: Sequence[str]) -> Iterator[str]:
+    """The fields of a view, those that are empty left out. That a file has no text always shows."""
+    for name in view:
+        value = fields.get(name)
+        if value is None or value == "":
+            continue
+        if name == "path":
+            yield named(str(value))
+        elif isinstance(value, str):
+            yield f"{FIELD_WORDS.get(name, name)}={quoted(cut(value, VIEWED_CHARS))}"
+        else:
+            yield f"{FIELD_WORDS.get(name, name)}={json.dumps(value)}"
+    if fields.get("state", "text") != "text" and "state" not in view:
+        yield str(fields["state"])

@@ -5,22 +5,35 @@ Imported with the first of them: most of what answers is used for nothing else.
 
 from __future__ import annotations
 
+import logging
+import re
+from pathlib import Path
+
 from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import trace
 from foredeck.accounting.trace_lines import text_of
 from foredeck.config import Config
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item
 from foredeck.context.state.session import Session
 from foredeck.context.tools.filling import describe_window
 from foredeck.context.tools.listing import describe_entry, describe_session, name_object
 from foredeck.context.tools.reasons import why
-from foredeck.context.window.preview import last_compaction, preview
-from foredeck.engine.adopted import adopted_compaction
+from foredeck.context.window.compactions import by_summary, names_of
+from foredeck.context.window.losses import losses_of
+from foredeck.context.window.preview import last_compaction, preview, report_of
+from foredeck.context.window.stretch import compact_calls
+from foredeck.context.window.transcript import split_turns
+from foredeck.context.wording import handle
 from foredeck.engine.observing.command import observe_command
 from foredeck.engine.opening import OpenedSession
 from foredeck.engine.privacy import go_private
 from foredeck.engine.settings import compaction_settings
 from foredeck.engine.task_commands import search_command, tasks_command
 from foredeck.errors import ToolError
+from foredeck.hosts.pi.messages import name_of, to_item
+from foredeck.hosts.pi.transcripts import Transcript, TranscriptError, load_transcript
+from foredeck.hosts.protocol import CommandResult
 from foredeck.timeline.rewind_command import rewind_command
 
 COMMANDS = "list, context, name, describe, why, cost, observe, compact, private, rewind, trace"
@@ -85,3 +98,81 @@ def _trace(session: Session, text: str) -> str:
     if not text:
         raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
     return text_of(trace(session.store, session.id, text, session.branch.call))
+
+
+log = logging.getLogger(__name__)
+
+# What a summary leaves out that somebody wrote while foredeck was not there to see it.
+#
+# The messages that it covers were never sent to the engine. The host's session file still has
+# them.
+
+ADOPTED = "A summary from while foredeck was not on"
+
+
+def adopted_compaction(session: Session) -> str | None:
+    """The report on the summary that stands first in the chat; None where the engine has seen that
+    being made, where none stands there, and where the session file does not tell."""
+    summary = _summary_at_front(session)
+    if summary is None or by_summary(session, summary) is not None:
+        return None
+    document = session.document()
+    file = None if document is None else document.host_file
+    if file is None:
+        return None
+    try:
+        items = _covered(load_transcript(Path(file)), summary)
+    except (TranscriptError, ValueError, LookupError, TypeError) as error:
+        log.info("what a summary covers is not known: %s", error)
+        return None
+    if not items:
+        return None
+    lost = losses_of(split_turns(items, 1), names_of(session), summary).to_text()
+    return report_of(ADOPTED, summary, lost)
+
+
+def _summary_at_front(session: Session) -> str | None:
+    items = session.branch.conversation.items
+    if not items or items[0].kind != "context" or not items[0].blocks:
+        return None
+    return str(items[0].blocks[0].get("text") or "") or None
+
+
+def _covered(transcript: Transcript, summary: str) -> list[Item]:
+    """The messages from the summary before it, or the beginning, to the first that was kept."""
+    first = 0
+    for compaction in transcript.compactions:
+        if compaction.summary == summary:
+            chosen = transcript.messages[first : compaction.kept_from]
+            chat = Conversation()
+            for recorded in chosen:
+                chat.append(to_item(recorded.message, recorded.entry, {}))
+            return chat.items
+        first = compaction.kept_from
+    return []
+
+
+FLAG = "--calls"
+
+_CALLS = re.compile(r"--calls[ =](\d{1,9})(?:-(\d{1,9}))?")
+
+
+def compact_stretch(session: Session, config: Config, arguments: str) -> CommandResult:
+    """The answer, with the stretch that the host is to leave out. Raises `ToolError`."""
+    asked = _CALLS.fullmatch(arguments)
+    if asked is None:
+        raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
+    first, last = int(asked[1]), int(asked[2] or asked[1])
+    stretch = compact_calls(session, first, last, compaction_settings(config).summary_chars)
+    name = handle(stretch.made.ordinal)
+    calls = f"call {first}" if first == last else f"calls {first} to {last}"
+    return {
+        "text": f"A summary, {name}, stands for the answers of {calls} from the next call on. "
+        "/foredeck compact shows what it leaves out, /foredeck uncompact takes it back.",
+        "stretch": {
+            "first": name_of(stretch.first),
+            "last": name_of(stretch.last),
+            "summary": stretch.made.summary,
+            "time_ms": stretch.last.time_ms,
+        },
+    }

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from foredeck.accounting.asked import cost_of, stored_questions
+from foredeck.config import Config
 from foredeck.config.environment import environment_name
 from foredeck.errors import ForedeckError
-from foredeck.evaluation.figures import OwnShare, RunFigures, own_share, spent_in
 from foredeck.evaluation.results import SIDES, ResultsFile, RunKey, RunResult
-from foredeck.evaluation.running import Ran, run_command
-from foredeck.evaluation.scratch import ScratchRun
+from foredeck.evaluation.scratch import MARK, ScratchRun
 from foredeck.evaluation.task_folders import EvalTask
+from foredeck.model.calls import CallRecord
+from foredeck.store.opening import open_store
+from foredeck.store.registry import store_kind
 
 CHECK_S = 120.0
 """So long a check, or what sets a task up, may take."""
@@ -149,3 +160,167 @@ def _check_it_counts(ran: Ran, spent: RunFigures, share: OwnShare, key: RunKey) 
 
 def _shell(line: str, scratch: ScratchRun) -> Ran:
     return run_command(("sh", "-c", line), scratch.work, scratch.environment({}), CHECK_S)
+
+
+@dataclass(slots=True)
+class RunFigures:
+    """Sums over the calls of a run, as the provider reported them. Tokens; `cost` in dollars, by
+    the prices that Pi knows for the model."""
+
+    calls: int = 0
+    fresh: int = 0
+    """Input that no cache held or took."""
+    read: int = 0
+    written: int = 0
+    output: int = 0
+    cost: float = 0.0
+    error: str = ""
+    """Why the last call failed; empty where it was answered."""
+
+    def add(self, answer: dict[str, Any]) -> None:
+        """One answer of the model."""
+        self.error = ""
+        if answer.get("stopReason") in ("error", "aborted"):
+            self.error = str(answer.get("errorMessage") or answer["stopReason"])
+        usage = answer.get("usage") or {}
+        self.calls += not self.error
+        self.fresh += int(usage.get("input") or 0)
+        self.read += int(usage.get("cacheRead") or 0)
+        self.written += int(usage.get("cacheWrite") or 0)
+        self.output += int(usage.get("output") or 0)
+        self.cost += float((usage.get("cost") or {}).get("total") or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnShare:
+    """What foredeck did in a run: calls whose prompts it made, and what it asked of a model."""
+
+    managed: int = 0
+    asked: int = 0
+    asked_cost: float = 0.0
+
+
+def spent_in(agent_dir: Path) -> RunFigures:
+    """Of all sessions that Pi has kept in its folder."""
+    found = RunFigures()
+    for answer in _answers(sorted((agent_dir / "sessions").rglob("*.jsonl"))):
+        found.add(answer)
+    return found
+
+
+def _answers(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    for file in files:
+        # By line feeds alone: a text may hold what else Python takes for the end of a line.
+        for line in file.read_text(encoding="utf-8").split("\n"):
+            entry = json.loads(line) if line else {}
+            message = entry.get("message") or {}
+            if entry.get("type") == "message" and message.get("role") == "assistant":
+                yield message
+
+
+def own_share(home: Path) -> OwnShare:
+    """Of what foredeck has stored in a state folder; nothing where it has stored nothing."""
+    config = Config(home=home)
+    if not store_kind(config.store).exists(config):
+        return OwnShare()
+    with closing(open_store(config, lazy=True)) as store:
+        records = [CallRecord(head.fields) for head in store.query("call")]
+        asked = [
+            question
+            for head in store.query("session")
+            for question in stored_questions(store, str(head.fields["session_id"]))
+        ]
+    managed = sum(not record.decision.is_host for record in records)
+    return OwnShare(managed, len(asked), sum(map(cost_of, asked)))
+
+
+_GRACE_S = 3.0
+"""Pi ends what it has started and stores what it has, when it is asked to end."""
+_SETTLE_S = 10.0
+"""So long what a run has started may take to end after it."""
+_SAID_CHARS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of a command. `code` is None where its time was up; `said` is the end of what it
+    printed."""
+
+    code: int | None
+    said: str
+    seconds: float
+
+
+def run_command(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float
+) -> Ran:
+    """Run a command until it ends or its time is up; nothing of it is left running then.
+
+    What it prints goes through a file: a pipe would stay open as long as anything that the agent
+    has put into the background.
+    """
+    printed = folder.parent / "printed"
+    began = time.monotonic()
+    with printed.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code: int | None = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            seconds = time.monotonic() - began
+            _end(process)
+            _end_left(environment[MARK], _GRACE_S if process.returncode else _SETTLE_S)
+    said = printed.read_text(encoding="utf-8", errors="replace").strip()
+    return Ran(code, said[-_SAID_CHARS:], seconds)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    _signal(process, signal.SIGTERM)
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+        process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, number)
+        else:
+            process.terminate()
+
+
+def _end_left(mark: str, patience_s: float) -> None:
+    """Wait for what a run has started (the engine stores what it has), and end what does not."""
+    deadline = time.monotonic() + patience_s
+    while left := _marked(mark):
+        if time.monotonic() > deadline:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return
+        time.sleep(0.05)
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes with this mark in their environment; none where there is no `/proc`."""
+    wanted, found = f"{MARK}={mark}".encode(), []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found

@@ -18,7 +18,7 @@ from typing import Any
 
 from foredeck.context.messages.items import Item
 from foredeck.context.state.session import Session
-from foredeck.histories.pi_tools import in_pis_tools
+from foredeck.histories.recordings import in_pis_tools
 from foredeck.histories.records import Block, Message
 from foredeck.model.documents import FileDocument, Generator, Provenance, identity_hash
 from foredeck.model.sources import HistorySource

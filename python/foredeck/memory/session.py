@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +13,6 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory
 from foredeck.memory.sections import FINDINGS, OF_SESSION, OF_USER, EntriesSection
-from foredeck.memory.using import named_in
 from foredeck.model.memory import MemoryDocument, Place
 from foredeck.store.protocol import Token
 
@@ -107,3 +108,26 @@ def _told(gone: Sequence[MemoryEntry]) -> str:
     said = " and ".join(f"{count} {why}" for why, count in counts.items() if count)
     listed = "`foredeck memory list --all` lists them."
     return f"Entries of memory have expired: {said}. {listed}" if said else ""
+
+
+ENOUGH_WORDS = 2
+"""Of an entry that an answer must hold."""
+
+_WORD = re.compile(r"[^\W_][\w.-]{3,}")
+
+
+def named_in(answer: str, entries: Sequence[tuple[str, str]]) -> list[str]:
+    """Those of `entries` (id and text) of which two words stand in an answer that no other entry
+    has. Words of fewer than four letters say nothing."""
+    words = {id: set(_words(text)) for id, text in entries}
+    holders = Counter(word for found in words.values() for word in found)
+    said = set(_words(answer))
+    return [
+        id
+        for id, found in words.items()
+        if sum(holders[word] == 1 for word in found & said) >= ENOUGH_WORDS
+    ]
+
+
+def _words(text: str) -> list[str]:
+    return [word.rstrip(".-").casefold() for word in _WORD.findall(text)]

@@ -8,20 +8,21 @@ one of them, or a message that stays, needs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import UnknownSession
+from foredeck.model.archive import ARCHIVED
 from foredeck.model.canonical import canonical_json, decode_text
 from foredeck.model.documents import session_object_id
-from foredeck.model.messages import put_blob
+from foredeck.model.messages import WORDS_LEFT, marked, put_blob, unpack
 from foredeck.model.portions import portions
-from foredeck.model.records import messages_of_turn
-from foredeck.pruning.covered import CompactedStretch, observed, summarised
-from foredeck.pruning.linked import OpenTaskLinks, linked_to_open_tasks
-from foredeck.pruning.stubs import stub_of
+from foredeck.model.records import call_id, messages_of_turn
 from foredeck.search.fetching import time_of
+from foredeck.search.secrets import mask_secrets
+from foredeck.search.texts import said_by, thinking_of
 from foredeck.store.protocol import Advance, Head, LocalStore, Looked, Store
 from foredeck.store.references import in_message
 
@@ -190,3 +191,183 @@ def _stub(store: Store, data: bytes) -> dict[str, Any]:
 def stored_stubs(plan: Pruning, blobs: dict[str, bytes]) -> dict[str, dict[str, str]]:
     """Add what is left of the messages to `blobs`; the marks that name it, by address."""
     return {address: {"$json": put_blob(stub, blobs)} for address, stub in plan.messages.items()}
+
+
+Key = tuple[str | None, str]
+"""A message in a list of the host's: its entry id where there is one, and its address."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedStretch:
+    """Messages that were compacted: their addresses, and the blobs that hold them turn by turn."""
+
+    addresses: frozenset[str]
+    texts: frozenset[str]
+
+
+def summarised(store: Store, session: str) -> list[CompactedStretch]:
+    """The stretches of chat that compactions of the session stand for.
+
+    Not those whose messages the host's list has again: the user has taken them back, or gone back
+    to where they stood, also while no engine was there to be told.
+    """
+    heads = [
+        h for h in store.query("compaction", {"session": session}) if not h.fields.get("taken_back")
+    ]
+    listed = {entry for entry, _ in _newest_list(store, session)} if heads else set()
+    found = []
+    for head in heads:
+        entries = head.fields.get("entries") or []
+        # What foredeck itself leaves out of a prompt is in the host's list all along.
+        is_hosts = head.fields.get("asked_by") != "window"
+        if is_hosts and entries and entries[0] in listed - {None}:
+            continue
+        keys = _keys_at(store, call_id(session, int(head.fields["call"])))
+        if addresses := _between(keys, entries):
+            texts = frozenset(marked(head.fields.get("turns")))
+            found.append(CompactedStretch(frozenset(addresses), texts))
+    return found
+
+
+def observed(store: Store, session: str) -> set[str]:
+    """The addresses of the messages that observations of the session stand for."""
+    heads = store.query("observation", {"session": session})
+    there = [head for head in heads if head.fields.get("text_hash") is not None]
+    return {str(address) for head in there for address in head.fields.get("covers") or ()}
+
+
+def _between(keys: list[Key], entries: list[Any]) -> list[str]:
+    """The addresses from the first of two entries to the last one.
+
+    The last may have come after the call that is looked at: then all from the first one on. Where
+    the first is not among them, they are of another branch: none.
+    """
+    places = {entry: place for place, (entry, _) in enumerate(keys) if entry is not None}
+    if len(entries) != 2 or entries[0] not in places:
+        return []
+    last = places.get(entries[1], len(keys) - 1)
+    return [address for _, address in keys[places[entries[0]] : last + 1]]
+
+
+def _newest_list(store: Store, session: str) -> list[Key]:
+    """The list of messages that the host had at the session's newest call."""
+    calls = store.query("call", {"session": session})
+    newest = max(calls, key=lambda head: int(head.fields["ordinal"]), default=None)
+    return [] if newest is None else _keys_at(store, newest.id)
+
+
+def _keys_at(store: Store, call: str) -> list[Key]:
+    """The list of messages that the host had at a call."""
+    keys: list[Key] = []
+    for head in reversed([*_chain(store, call)]):
+        del keys[head.fields["kept"] :]
+        keys.extend((entry, address) for entry, address in head.fields["keys"])
+    return keys
+
+
+def _chain(store: Store, call: str) -> Iterator[Head]:
+    """The records of a branch, the newest first, also those of the sessions it was forked from."""
+    seen: set[str] = set()
+    head = store.head(call)
+    while head is not None and head.id not in seen:
+        seen.add(head.id)
+        yield head
+        parent = head.fields.get("parent")
+        head = None if parent is None else store.head(parent)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTaskLinks:
+    """Open tasks, by id, and what they are linked to: sessions and other objects.
+
+    A link to some turns of a chat counts for the whole session, with those that it is a fork of:
+    turns are numbered along a branch, and which turn has a number on which branch is not stored.
+    """
+
+    tasks: set[str] = field(default_factory=set)
+    sessions: set[str] = field(default_factory=set)
+    objects: set[str] = field(default_factory=set)
+
+    def has(self, session: str, turn: Head) -> bool:
+        """Whether one of them is linked to this turn, or to a call in it."""
+        fields = turn.fields
+        return (
+            session in self.sessions
+            or fields.get("task") in self.tasks
+            or turn.id in self.objects
+            or not self.objects.isdisjoint(fields.get("toolcall_ids") or ())
+        )
+
+
+def linked_to_open_tasks(store: Store) -> OpenTaskLinks:
+    """What the store's open tasks are linked to."""
+    linked = OpenTaskLinks()
+    for task in store.query("task"):
+        if task.fields.get("status") == "closed":
+            continue
+        linked.tasks.add(task.id)
+        for link in task.fields.get("links") or ():
+            kind, _, rest = str(link["object"]).partition(":")
+            if kind in ("chat", "compaction"):
+                session = rest.rpartition(":")[0] if kind == "compaction" else rest
+                linked.sessions.update(_lineage(store, session))
+            else:
+                linked.objects.add(link["object"])
+    return linked
+
+
+def _lineage(store: Store, session: str) -> Iterator[str]:
+    """A session, and those that it is a fork of."""
+    seen: set[str] = set()
+    name: str | None = session
+    while name is not None and name not in seen:
+        seen.add(name)
+        yield name
+        head = store.head(session_object_id(name))
+        name = None if head is None else head.fields.get("parent_session")
+
+
+_WORD = re.compile(r"[\w./-]*\w")
+_KEPT = frozenset(
+    {
+        *("role", "timestamp", "api", "provider", "model", "usage", "stopReason"),
+        *("customType", "display", "toolCallId", "toolName", "isError"),
+    }
+)
+"""Fields of a message that hold none of its text."""
+_OF_CALL = ("type", "id", "name", "arguments")
+
+
+def stub_of(packed: Mapping[str, Any], blob: Callable[[str], bytes]) -> dict[str, Any]:
+    """A stored message (in its packed form) without its text.
+
+    Each of its blocks stays in its place, since prompts name blocks by number; tool calls keep
+    their arguments, which are those of the call's own object. Under `WORDS_LEFT` are its distinct
+    words, secrets left out: neither their order nor their number, but it is still found by them.
+    """
+    message = unpack(dict(packed), blob)
+    words = {"said": words_of(said_by(message)), "thinking": words_of(thinking_of(message))}
+    stub = {name: value for name, value in packed.items() if name in _KEPT}
+    stub["content"] = _content(packed.get("content"))
+    stub[WORDS_LEFT] = {kind: text for kind, text in words.items() if text}
+    return stub
+
+
+def words_of(text: str) -> str:
+    """The distinct words of a text, sorted, with a space between."""
+    return " ".join(sorted(set(_WORD.findall(mask_secrets(text)))))
+
+
+def _content(content: Any) -> Any:
+    if isinstance(content, list):
+        return [_block(block) for block in content]
+    return ARCHIVED
+
+
+def _block(block: Any) -> dict[str, Any]:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "toolCall":
+        return {name: block[name] for name in _OF_CALL if name in block}
+    if kind == "thinking":
+        return {"type": kind, kind: ARCHIVED}
+    return {"type": "text", "text": ARCHIVED}

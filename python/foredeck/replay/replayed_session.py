@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.prices import load_cost, load_prices
+from foredeck.config import Config
 from foredeck.context.cache.economics import definition_chars
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.facilities import make_facilities
+from foredeck.engine.facilities import Facilities, make_facilities
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import Decision
-from foredeck.replay.filled_head import filled_head
 from foredeck.replay.observing import ReplayObserver
 from foredeck.replay.options import ReplayOptions
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
@@ -113,3 +114,22 @@ def _without_usage(request: AssembleParams) -> AssembleParams:
 def recorded_source(store: Store, cwd: str) -> FileSource:
     """Files as the recorded results show them; nothing of this machine's is read."""
     return RecordedSource(store, FilesystemMap(REPLAY_FILESYSTEM, [], cwd=cwd))
+
+
+_LINE = "notes/{0:03}.md: what was decided on day {0}, and what is still open about it #log"
+
+
+class FilledSection:
+    """See `foredeck.context.head.section.HeadSection`: as many notes as fit."""
+
+    name = "notes"
+
+    def text(self, limit: int) -> str:
+        """Fills the whole of `limit`."""
+        count = limit // len(_LINE.format(0)) + 1
+        return "\n".join(_LINE.format(number) for number in range(count))[:limit]
+
+
+def filled_head(_config: Config, _session: Session) -> Facilities:
+    """Facilities of which there is nothing but that section."""
+    return Facilities((FilledSection(),))

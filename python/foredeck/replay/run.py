@@ -5,24 +5,30 @@ No model runs: this shows what a model would have seen, not what it would have d
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.comparison import Comparison
 from foredeck.accounting.judge import Judge, Judgement, SessionFacts
 from foredeck.config import Config
+from foredeck.context.messages.items import blocks_chars
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import load_recording, stem_of
-from foredeck.hosts.pi.transcripts import Transcript
+from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck.hosts.pi.validity import find_faults
+from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord, in_order
+from foredeck.regular_files import open_regular
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.prompt_files import clear_prompts, write_prompt
 from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.replay.session_result import SessionResult, total_of
 from foredeck.store.registry import store_kind
 
 _PREFIX = "foredeck-replay-"
@@ -190,3 +196,96 @@ def _home(keep: Path | None, path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
         yield Path(name)
+
+
+def clear_prompts(folder: Path) -> None:
+    """Remove what an earlier replay of the session wrote: it may have had more calls.
+
+    Raises `OSError`, also where the folder is a link.
+    """
+    if folder.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, "it is a link, not a folder", str(folder))
+    for old in folder.glob("*.json"):
+        if old.stem.isdecimal():
+            old.unlink()
+
+
+def write_prompt(folder: Path, number: int, call: RecordedCall, prompt: list[Message]) -> None:
+    """Write the prompt of a call to `folder`, over nothing that is there. Raises `OSError`."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    body = {"call": number, "time_ms": call.time_ms, "model": call.name, "messages": prompt}
+    text = json.dumps(body, ensure_ascii=False, indent=1)
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with os.fdopen(open_regular(folder / f"{number:04d}.json", new), "wb") as file:
+        file.write(text.encode(errors="surrogatepass"))
+
+
+@dataclass(slots=True)
+class SessionResult:
+    """What came of one recorded session. Characters are summed over all calls."""
+
+    file: str
+    calls: int = 0
+    tool_calls: int = 0
+    invalid_prompts: int = 0
+    error: str | None = None
+    chars_plain: int = 0
+    chars_foredeck: int = 0
+    peak_plain: int = 0
+    peak_foredeck: int = 0
+    rebases: int = 0
+    """Calls at which bytes that had been sent were rewritten."""
+    decisions: dict[str, int] = field(default_factory=dict)
+    """How many calls were appended to (`append`), and how many were a rebase for each reason."""
+    collapsed: int = 0
+    """Messages that are a reference line at the last call."""
+    objects: int = 0
+    """Objects in the session's index at the last call."""
+    skipped_lines: int = 0
+    """Lines of the file that are not JSON: a file that was cut off has one."""
+
+    def add_call(self, plain: Iterable[Message], prompt: Sequence[Message]) -> None:
+        """Count a call: what the host alone would have sent, and what foredeck sends."""
+        plain_chars, our_chars = sum(map(_chars, plain)), sum(map(_chars, prompt))
+        self.calls += 1
+        self.invalid_prompts += bool(find_faults(prompt))
+        self.chars_plain += plain_chars
+        self.chars_foredeck += our_chars
+        self.peak_plain = max(self.peak_plain, plain_chars)
+        self.peak_foredeck = max(self.peak_foredeck, our_chars)
+
+    def add_records(self, records: Sequence[CallRecord]) -> None:
+        """Count the decisions of the call records, oldest first; the last one's state counts."""
+        reasons = Counter(_reason(record.decision) for record in records)
+        self.decisions = dict(sorted(reasons.items()))
+        self.rebases = sum(record.decision.is_rebase for record in records)
+        if records:
+            stats = records[-1].stats
+            self.collapsed, self.objects = stats.folded, stats.objects
+
+
+def total_of(sessions: Sequence[SessionResult]) -> dict[str, Any]:
+    """The sums over all sessions, as `foredeck replay --json` prints them."""
+    names = ("calls", "tool_calls", "invalid_prompts", "chars_plain", "chars_foredeck", "rebases")
+    total: dict[str, Any] = {name: sum(getattr(s, name) for s in sessions) for name in names}
+    decisions: Counter[str] = Counter()
+    for session in sessions:
+        decisions.update(session.decisions)
+    total["decisions"] = dict(sorted(decisions.items()))
+    total["sessions"] = len(sessions)
+    total["errors"] = sum(1 for s in sessions if s.error)
+    return total
+
+
+def _reason(decision: Decision) -> str:
+    return str(decision.reason) if decision.is_rebase else decision.kind
+
+
+def _chars(message: Message) -> int:
+    content = message.get("content")
+    if isinstance(content, str):
+        return len(content)
+    if isinstance(content, list):
+        return blocks_chars(block for block in content if isinstance(block, dict))
+    texts = (message.get(name) for name in ("command", "output", "summary"))
+    return sum(len(text) for text in texts if isinstance(text, str))

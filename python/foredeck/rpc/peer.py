@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
-from foredeck.rpc.codec import decode, encode
 from foredeck.rpc.dispatch import (
     Method,
     OpenRequest,
@@ -250,3 +250,35 @@ def _problem_with(message: dict[str, Any]) -> tuple[int, str] | None:
     if message["method"] == CANCEL and "id" in message:
         return INVALID_REQUEST, f"Invalid request: {CANCEL} is a notification"
     return None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_ASCII_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def decode(line: bytes) -> Any:
+    """The JSON value of one line. Raises ParseError, with a text that says what is wrong."""
+    try:
+        return _DECODER.decode(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise ParseError("Parse error: the line is not UTF-8") from None
+    except RecursionError:
+        raise ParseError("Parse error: nested too deeply") from None
+    except ValueError as error:
+        raise ParseError(f"Parse error: {error}") from None
+
+
+def encode(message: Any) -> bytes:
+    """The line for a JSON value, newline included.
+
+    Raises ValueError, TypeError or RecursionError if it has no JSON form.
+    """
+    try:
+        return _ENCODER.encode(message).encode("utf-8") + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate has no UTF-8; as an escape it survives
+        return _ASCII_ENCODER.encode(message).encode("ascii") + b"\n"

@@ -7,7 +7,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,7 +19,6 @@ from foredeck.hosts.protocol import InitializeParams
 from foredeck.rpc.api import EngineApi, EngineFactory
 from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import EngineMethods
-from foredeck.rpc.parent import ParentWatch
 from foredeck.rpc.peer import Peer
 from foredeck.rpc.stdio import StdioTransport, claim_stdio
 
@@ -127,3 +127,49 @@ class _Server:
                 signal.signal(getattr(signal, name), on_signal)
         by_hand = os.isatty(self._transport.source)
         signal.signal(signal.SIGINT, on_signal if by_hand else signal.SIG_IGN)
+
+
+# Detects that the host has died although its end of the pipe is still open.
+#
+# That happens where another child of the host has inherited the pipe. Without this the engine
+# would wait for input for ever.
+
+POLL_SECONDS = 2.0
+GRACE_SECONDS = 30.0
+"""How long the engine may take to end by itself before its process is ended."""
+
+
+class ParentWatch:
+    """Calls `gone` on the loop when the process that started this one has ended.
+
+    If the process is still running GRACE_SECONDS later, because its loop is stuck, it is ended
+    with exit code 1: committed work is safe in the store, and an orphan would hold the store open.
+    """
+
+    def __init__(self, gone: Callable[[], None]) -> None:
+        self._gone = gone
+        self._parent = os.getppid()
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Begin to watch, on a daemon thread. Does nothing on Windows, where ids are reused."""
+        if sys.platform != "win32":
+            loop = asyncio.get_running_loop()
+            threading.Thread(
+                target=self._watch, args=(loop,), name="foredeck-parent", daemon=True
+            ).start()
+
+    def stop(self) -> None:
+        """The process is about to end."""
+        self._ended.set()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        while os.getppid() == self._parent:
+            if self._ended.wait(POLL_SECONDS):
+                return
+        try:
+            loop.call_soon_threadsafe(self._gone)
+        except RuntimeError:  # the loop has just ended
+            return
+        if not self._ended.wait(GRACE_SECONDS):
+            os._exit(1)

@@ -24,7 +24,7 @@ from foredeck.sources import (
     parse_read_range,
     path_argument,
 )
-from foredeck.sources.edits import edits_of
+from foredeck.sources.edits import apply_edits, edits_of
 from foredeck.sources.recorded import whole_text
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.timeline import wording
@@ -33,7 +33,6 @@ from foredeck.timeline.knowledge import UNKNOWN_HASH, Knowledge, KnownState, sta
 from foredeck.timeline.locks import PathLocks
 from foredeck.timeline.states import capture
 from foredeck.timeline.windows import ToolWindows, stamp
-from foredeck.timeline.writes import PendingWrite, result_of, state_after
 
 GuardMode = Literal["block", "warn", "off"]
 
@@ -333,3 +332,37 @@ def _plain(text: str) -> str:
 def _is_recent(local: str) -> bool:
     found = stamp(local)
     return found is not None and time.time() - found[3] / 1e9 < RECENT_S
+
+
+@dataclass(slots=True)
+class PendingWrite:
+    """A write or edit that has passed and not ended: the file as it was checked."""
+
+    object_id: str
+    before: KnownState
+    text: str | None
+    alone: bool = True
+    """Whether no other call has written the file since."""
+    makes: str | None = None
+    """What the call will leave in the file, where that is certain."""
+    saved: str | None = None
+    """Hash of what somebody else has saved since, as far as it was seen."""
+
+
+def state_after(event: ToolEvent, write: PendingWrite | None) -> KnownState | None:
+    """What a call must have left in its file; None where that is not certain."""
+    if event.tool == "write":
+        text = whole_text(event)
+    elif write is not None and write.alone:
+        text = result_of(event.tool, event.input, write.text)
+    else:
+        text = None
+    return None if text is None else state_of_text(text)
+
+
+def result_of(tool: str, arguments: Mapping[str, Any], before: str | None) -> str | None:
+    """What a call makes of a file that holds `before`; None where that is not certain."""
+    if tool == "write":
+        content = arguments.get("content")
+        return content if isinstance(content, str) else None
+    return None if before is None else apply_edits(before, edits_of(arguments))

@@ -3,16 +3,145 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from foredeck.commands.output import ToolOutput
+from foredeck.commands.output import ToolOutput, counted
 from foredeck.commands.runs import error_facts, install_facts, test_facts
 from foredeck.commands.shell import programs
 from foredeck.context.digests.files import json_facts, text_facts
-from foredeck.context.digests.git import diff_facts, log_facts, status_facts
 from foredeck.context.digests.searches import listing_facts, search_facts
-from foredeck.context.digests.traces import trace_facts
+from foredeck.model.short_texts import cut
+
+_PYTHON = re.compile(
+    r"^( *)Traceback \(most recent call last\):\n((?:\1 .*\n|\1$\n?)+)\1(\S.*)", re.MULTILINE
+)
+_PYTHON_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
+_NODE = re.compile(
+    r"^(?:Uncaught |Exception in thread \S+ )?([\w.]*(?:Error|Exception)\b.*)\n"
+    r"((?: +at .*(?:\n|\Z))+)",
+    re.MULTILINE,
+)
+_NODE_FRAME = re.compile(r"\(?(?:file://)?([^\s()]+):(\d+):\d+\)?$", re.MULTILINE)
+_JAVA_FRAME = re.compile(r"at [\w.$]+\(([\w$]+\.\w+):(\d+)\)")
+_GO = re.compile(r"^(panic: .*)\n(?:.*\n)*?\t(\S+):(\d+)", re.MULTILINE)
+_RUST = re.compile(r"panicked at (?:'(.*)', )?([^\s:]+):(\d+):\d+:?(?:\n(.*))?")
+_LIBRARY = re.compile(r"site-packages|node_modules|node:|/lib/python|<frozen|/usr/lib/|/usr/local/")
+LINE_CHARS = 120
+
+
+def trace_facts(text: str) -> list[str]:
+    """`KeyError: 'x' at app/load.py:12` of the last trace; nothing where there is none."""
+    return [
+        f"{cut(what, LINE_CHARS)} at {where}" if where else cut(what, LINE_CHARS)
+        for what, where in _found(text)
+    ]
+
+
+def _found(text: str) -> Iterator[tuple[str, str]]:
+    """What was raised and where, of at most one trace."""
+    if "Traceback (most" in text and (last := _last(_PYTHON, text)):
+        yield last[3], _own(_PYTHON_FRAME.findall(last[2])[::-1])
+    elif "\n    at " in text or "\n\tat " in text or "\n   at " in text:
+        last = _last(_NODE, text.replace("\n\tat ", "\n    at "))
+        if last:
+            frames = _NODE_FRAME.findall(last[2]) or _JAVA_FRAME.findall(last[2])
+            yield last[1], _own(frames)
+    elif "panic: " in text and (last := _last(_GO, text)):
+        yield last[1], f"{last[2]}:{last[3]}"
+    elif "panicked at " in text and (last := _last(_RUST, text)):
+        yield f"panic: {last[1] or last[4] or ''}".rstrip(), f"{last[2]}:{last[3]}"
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return next(reversed(list(pattern.finditer(text))), None)
+
+
+def _own(frames: list[tuple[str, str]]) -> str:
+    """The first frame that is no library's, else the first."""
+    own = (frame for frame in frames if not _LIBRARY.search(frame[0]))
+    return ":".join(next(own, frames[0])) if frames else ""
+
+
+_BRANCH = re.compile(
+    r"^(?:On branch|## )\s*([^\s.]+(?:\.[^\s.]+)*)|^(HEAD detached at \S+)", re.MULTILINE
+)
+_APART = re.compile(r"(ahead|behind)(?: of '[^'\n]*' by)? (\d+)")
+_DIVERGED = re.compile(r"have (\d+) and (\d+) different commits")
+_LONG = re.compile(r"^\t(new file|modified|deleted|renamed|both \w+|typechange): ", re.MULTILINE)
+_SHORT = re.compile(r"^([ MADRCU?]{2}) \S", re.MULTILINE)
+_LETTERS = {"M": "modified", "A": "new", "D": "deleted", "R": "renamed", "U": "unmerged"}
+_UNTRACKED = re.compile(r"^Untracked files:\n(?:  \(.*\n)?((?:\t.*\n?)*)", re.MULTILINE)
+_FILE = re.compile(r"^diff --git a/(\S+)", re.MULTILINE)
+_COMMIT = re.compile(r"^(?:\* )?commit ([0-9a-f]{7,40})\b", re.MULTILINE)
+_SUBJECT = re.compile(r"^    (\S.*)$", re.MULTILINE)
+_ONELINE = re.compile(r"^(?:[*|/\\ ]+ )?([0-9a-f]{7,40}) (\S.*)$", re.MULTILINE)
+_STAT = re.compile(r"^ (\d+ files? changed.*)$", re.MULTILINE)
+MAX_FILES = 4
+SUBJECT_CHARS = 60
+
+
+def status_facts(text: str) -> list[str]:
+    """`on main, ahead 2: 3 modified, 1 untracked`, or `clean`."""
+    found = Counter(kind.removesuffix(" file") for kind in _LONG.findall(text))
+    for letters in _SHORT.findall(text):
+        found[_short_kind(letters)] += 1
+    for block in _UNTRACKED.findall(text):
+        found["untracked"] += block.count("\t")
+    branch = _BRANCH.search(text)
+    if branch is None and not found:
+        return []
+    where = [] if branch is None else [branch[2] or f"on {branch[1]}"]
+    where += [f"{way} {count}" for way, count in _APART.findall(text)]
+    where += [f"{ours} ahead, {theirs} behind" for ours, theirs in _DIVERGED.findall(text)]
+    changes = ", ".join(f"{count} {kind}" for kind, count in found.items()) or "clean"
+    return [": ".join(part for part in (", ".join(where), changes) if part)]
+
+
+def _short_kind(letters: str) -> str:
+    return "untracked" if "?" in letters else _LETTERS.get(letters.strip()[:1], "changed")
+
+
+def diff_facts(text: str) -> list[str]:
+    """`2 files: a.ts +12 -3, b.ts +1`, or the last line of a `--stat`; before it the commit."""
+    newest = _newest(text)
+    files: dict[str, list[int]] = {}
+    name = ""
+    for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE):
+        head = _FILE.match(part)
+        if head is None:
+            continue
+        name = head[1]
+        body = part.partition("\n@@")[2]
+        files[name] = [body.count("\n+"), body.count("\n-")]
+    if files:
+        listed = ", ".join(_changed(name, *counts) for name, counts in [*files.items()][:MAX_FILES])
+        more = ", ..." if len(files) > MAX_FILES else ""
+        return [*newest, f"{counted(len(files), 'file')}: {listed}{more}"]
+    return [*newest, *_STAT.findall(text)[-1:]]
+
+
+def _changed(name: str, added: int, removed: int) -> str:
+    return name + (f" +{added}" if added else "") + (f" -{removed}" if removed else "")
+
+
+def log_facts(text: str) -> list[str]:
+    """`12 commits, newest 4c77fd2 Fix the parser`."""
+    commits = _COMMIT.findall(text)
+    count = len(commits) or len(_ONELINE.findall(text))
+    return [f"{counted(count, 'commit')}, newest {newest}" for newest in _newest(text)]
+
+
+def _newest(text: str) -> list[str]:
+    """The first commit that a text shows, in a list of at most one."""
+    long = _COMMIT.search(text)
+    if long is not None:
+        subject = _SUBJECT.search(text, long.end())
+        return [f"{long[1][:7]} {cut(subject[1] if subject else '', SUBJECT_CHARS)}".rstrip()]
+    line = _ONELINE.match(text)
+    return [f"{line[1][:7]} {cut(line[2], SUBJECT_CHARS)}"] if line else []
+
 
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 

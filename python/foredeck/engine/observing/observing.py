@@ -11,9 +11,7 @@ from foredeck.context.messages.parts import GONE
 from foredeck.context.state.observed import ObservedStandIns
 from foredeck.context.state.session import Session
 from foredeck.engine.background.jobs import Happening, Job
-from foredeck.engine.observing.session_observations import SessionObservations
 from foredeck.engine.observing.settings import ObservingSettings
-from foredeck.engine.observing.sources import BranchSources
 from foredeck.model.observations import Mode, Work
 from foredeck.observations.chunks import pending_tokens
 from foredeck.observations.messages import SourceMessage
@@ -32,6 +30,13 @@ if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.model_free import Summarise
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.observable import observable
+from foredeck.context.window.compactions import turn_of
+from foredeck.observations.recall import observed_branch
+from foredeck.store.protocol import Store
 
 LEAVING, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
 """Priorities: of the observation of chat that will soon be gone, of one that much waits for, of any
@@ -205,3 +210,101 @@ class Observing:
             return False
         standing = self.on_branch.levels.standing
         return to_condense(self.settings.rules, standing, now_ms(), self.window) > 0
+
+
+@dataclass
+class SessionObservations:
+    """Observations and reflections of `sessions`: a session's own, then those of the sessions that
+    it was forked from."""
+
+    store: Store
+    sessions: Sequence[str]
+    stand_ins: ObservedStandIns
+    _branch: ObservedBranch | None = None
+    _read_for: tuple[str, int] = ("", 0)
+    _seen: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+
+    def on_branch(self, messages: Sequence[SourceMessage]) -> ObservedBranch:
+        """What of it the branch has whose messages these are."""
+        # A list that only grows keeps what was found for its beginning.
+        if self._branch is None or not self._is_continued(messages):
+            addresses = [message.address for message in messages]
+            self._branch = observed_branch(self.store, self.sessions, addresses)
+            self._read_for = (messages[-1].address if messages else "", len(messages))
+        return self._branch
+
+    def _is_continued(self, messages: Sequence[SourceMessage]) -> bool:
+        address, length = self._read_for
+        if length > len(messages):
+            return False
+        return length == 0 or messages[length - 1].address == address
+
+    def refresh(self) -> None:
+        """Something was written."""
+        self.stand_ins.refresh()
+        self._branch = None
+
+    def look(self) -> None:
+        """Whether somebody else has changed anything: the user, by a command line."""
+        seen = frozenset(
+            (head.id, head.token)
+            for session in self.sessions
+            for type in ("observation", "reflection")
+            for head in self.store.query(type, {"session": session})
+        )
+        if seen != self._seen:
+            self._seen = seen
+            self.refresh()
+
+
+_OURS = "[foredeck]"
+"""Begins what foredeck itself writes into a chat."""
+
+
+@dataclass(slots=True)
+class BranchSources:
+    """The messages of the branch at hand; made once each, while the list only grows.
+
+    Their tokens are counted once, by the rate at that time, so that what is pending is not counted
+    anew.
+    """
+
+    session: Session
+    _conversation: Conversation | None = None
+    _made: list[SourceMessage] = field(default_factory=list)
+
+    def messages(self) -> Sequence[SourceMessage]:
+        """All of them, in the order of the list. It grows with that."""
+        conversation = self.session.branch.conversation
+        if conversation is not self._conversation or len(self._made) > len(conversation):
+            self._conversation, self._made = conversation, []
+        if len(self._made) < len(conversation):
+            self._made += self._new(conversation.items, len(self._made))
+        return self._made
+
+    @property
+    def rate(self) -> float:
+        """Characters a token, as the newest call has it."""
+        record = self.session.newest_record
+        return CHARS_PER_TOKEN if record is None else record.stats.rate
+
+    def _new(self, items: Sequence[Item], start: int) -> list[SourceMessage]:
+        rate = self.rate
+        # The arguments of a result stand in the answer that asked for it.
+        first = next((i for i in range(start - 1, -1, -1) if items[i].kind == "assistant"), start)
+        offset = turn_of(self.session, items[start]) - items[start].turn
+        made = observable(
+            items[first:],
+            lambda chars: int(chars / rate),
+            cwd=self.session.cwd,
+            first_turn=offset + 1,
+            is_ours=_is_ours,
+        )
+        return made[start - first :]
+
+
+def _is_ours(item: Item) -> bool:
+    """Whether foredeck has written it: a summary of its own, which the host shows as context."""
+    if item.kind != "context":
+        return False
+    return any(_OURS in str(block.get("text") or "") for block in item.blocks)

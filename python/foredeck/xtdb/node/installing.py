@@ -6,6 +6,7 @@ A runtime is built under another name and renamed when it is complete.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import importlib
 import os
 import shutil
@@ -14,15 +15,20 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from foredeck.errors import StoreError
+from foredeck.model.documents import Document, Provenance
 from foredeck.regular_files import open_to_append
-from foredeck.xtdb.node.class_archive import make_class_archive
-from foredeck.xtdb.node.jars import fetch_all, read_lock
+from foredeck.store.protocol import Batch
+from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.java import Java, find_java
+from foredeck.xtdb.node.process import start
 from foredeck.xtdb.node.runtime import COMPILED, Runtime, in_use, node_files, runtime_folder
 
 JGO = "jgo>=3.2,<4"
@@ -152,3 +158,168 @@ def _provide(module: str, requirement: str, progress: Progress) -> None:
         f"the Python package {module} cannot be installed: run "
         f"`{sys.executable} -m pip install 'foredeck[xtdb]'` and look at what it says"
     )
+
+
+# Makes the archive of classes that lets Java start a node in two thirds of the time.
+#
+# A node is started on data of its own, does what nodes do, and writes down at its end which
+# classes it has loaded, ready to be used (AppCDS). The archive holds for the Java, and for the
+# paths of the jars, that it was made with. No node needs it.
+
+_END_SECONDS = 60.0
+"""How long a node may take to write its archive: usually 3 s."""
+_PROVENANCE = Provenance(origin="rehearsal", generator="tool")
+
+
+def make_class_archive(runtime: Runtime, progress: Callable[[str], None]) -> None:
+    """Make the archive of a runtime for its Java, unless it has one; other Javas' are removed.
+
+    Where it cannot be made, `progress` is told why, and nodes start without it.
+    """
+    archive = runtime.class_archive
+    if archive.is_file():
+        return
+    draft = archive.with_suffix(".new")
+    try:
+        # Under this name the next installation removes what a killed one leaves behind.
+        with tempfile.TemporaryDirectory(prefix="building-", dir=runtime.folder.parent) as root:
+            _rehearse(NodeFolder(Path(root)), replace(runtime, rehearses=draft))
+        if not draft.is_file():
+            raise StoreError("this Java comes without an archive of its own classes")
+        with draft.open("rb") as written:
+            # Java trusts its content: after a power loss it must be whole, or not be there.
+            os.fsync(written.fileno())
+        draft.rename(archive)
+    except (StoreError, OSError, subprocess.TimeoutExpired) as error:
+        draft.unlink(missing_ok=True)
+        progress(f"no class archive could be made: {error}")
+        return
+    for other in set(archive.parent.glob("*.jsa")) - {archive}:
+        other.unlink(missing_ok=True)
+    progress("class archive made")
+
+
+def _rehearse(folder: NodeFolder, runtime: Runtime) -> None:
+    """Have a node do a little of everything, and end by itself."""
+    node, _, process = start(folder, runtime, until_eof=True)
+    assert process is not None
+    assert process.stdin is not None
+    try:
+        with closing(open_xtdb(node.url, token=folder.token(), namespace="rehearsal")) as store:
+            _use(store)
+        process.stdin.close()
+        process.wait(_END_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _use(store: XtdbStore) -> None:
+    """What a model call asks of a store."""
+    for content in ("a first text", "another text"):
+        note = Document(id="note", type="note", content=content, provenance=_PROVENANCE).seal()
+        store.commit(Batch(puts=[note]))
+    store.get("note", Document, store.latest())
+    store.heads(["note"])
+    store.history("note")
+    store.query("note")
+    store.changes_since(None)
+
+
+ATTEMPTS = 3
+"""How often a jar is fetched before installing fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One locked jar."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """Its file name."""
+        return f"{self.artifact}-{self.version}.jar"
+
+
+def read_lock(file: Path) -> list[Jar]:
+    """The jars of a lock file: lines of `<sha256>  <group>:<artifact>:<version>`."""
+    jars = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            digest, coordinates = line.split()
+            group, artifact, version = coordinates.split(":")
+            jars.append(Jar(group, artifact, version, digest))
+    return jars
+
+
+def fetch_all(
+    jars: list[Jar], cache: Path, target: Path, progress: Callable[[str], None]
+) -> list[Path]:
+    """Bring all jars into the folder `target`, from `cache` or from Maven Central.
+
+    `progress` is called with the name of each jar that is in place. Raises `StoreError` for one
+    that cannot be had, or whose bytes are not those of the lock file.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    resolve = _resolver(cache)
+    paths = []
+    for jar in jars:
+        path = target / jar.name
+        _link(_fetch(jar, resolve), path)
+        paths.append(path)
+        progress(jar.name)
+    return paths
+
+
+def _fetch(jar: Jar, resolve: Callable[[Jar, bool], Path]) -> Path:
+    reason = ""
+    for attempt in range(ATTEMPTS):
+        try:
+            # A jar of the machine's own Maven cache is as good as a fetched one, if it is right.
+            path = resolve(jar, attempt == 0)
+        except Exception as error:  # jgo raises what its HTTP library raises
+            reason = f"{type(error).__name__}: {error}"
+            continue
+        if _sha256(path) == jar.sha256:
+            return path
+        reason = "its SHA-256 is not the one in jars.lock"
+        if attempt > 0:
+            path.unlink(missing_ok=True)
+    raise StoreError(
+        f"{jar.group}:{jar.artifact}:{jar.version} cannot be fetched: {reason[:300]}\n"
+        "What has come is kept: run it again when Maven Central can be reached. Without a network, "
+        "bring the jars of jars.lock in a Maven repository (~/.m2/repository, or M2_REPO)."
+    )
+
+
+def _resolver(cache: Path) -> Callable[[Jar, bool], Path]:
+    from jgo.maven import MavenContext
+
+    machine: list[Path] = [Path(os.environ.get("M2_REPO", Path.home() / ".m2" / "repository"))]
+    contexts: dict[bool, Any] = {
+        near: MavenContext(repo_cache=cache, local_repos=machine if near else [], timeout=60)
+        for near in (True, False)
+    }
+
+    def resolve(jar: Jar, near: bool) -> Path:
+        component = contexts[near].project(jar.group, jar.artifact).at_version(jar.version)
+        return Path(component.artifact().resolve())
+
+    return resolve
+
+
+def _link(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
