@@ -35,7 +35,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_bench_is_listed_only_where_it_can_run() -> None:
     listed = command("--help")
     assert (listed.returncode, "bench" in listed.stdout) == (0, False)
-    assert all(f"\n    {name} " in listed.stdout for name in ("cost", "replay", "engine"))
+    assert all(f"\n  {name} " in listed.stdout for name in ("cost", "replay", "engine"))
 
 
 @pytest.mark.parametrize("name", ["bench", "bench crash"])

@@ -36,6 +36,8 @@ from foredeck.hosts.pi.transcripts import Transcript, TranscriptError, load_tran
 from foredeck.hosts.protocol import CommandResult
 from foredeck.timeline.rewind_command import rewind_command
 
+log = logging.getLogger(__name__)
+
 COMMANDS = "list, context, name, describe, why, cost, observe, compact, private, rewind, trace"
 """Those of `/foredeck`."""
 
@@ -99,8 +101,6 @@ def _trace(session: Session, text: str) -> str:
         raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
     return text_of(trace(session.store, session.id, text, session.branch.call))
 
-
-log = logging.getLogger(__name__)
 
 # What a summary leaves out that somebody wrote while foredeck was not there to see it.
 #
