@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from contextlib import closing
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.accounting.figure import CostFigure, money
 from foredeck.cli.main import main
+from foredeck.cli.progress import Progress
 from foredeck.config import Config
 from foredeck.model.asked import AskedDocument
 from foredeck.store.opening import open_store
@@ -186,6 +189,29 @@ def test_histories_are_replayed_and_nothing_is_stored(
     assert "an estimate (~)" in text
     assert max(map(len, text.split("\n"))) <= 80
     assert not store.exists()
+
+
+def fails_or_takes_long(path: Path) -> None:
+    if path.stem == "long":
+        time.sleep(3600)
+    raise ValueError("cannot be read")
+
+
+def test_an_interrupt_gives_the_sums_so_far_and_waits_for_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_steps: object, **_note: object) -> None:
+        raise KeyboardInterrupt
+
+    recorded = "foredeck.replay.recorded_account.recorded_figure"
+    monkeypatch.setattr(recorded, fails_or_takes_long)
+    monkeypatch.setattr(Progress, "advance", interrupted)
+    files = [tmp_path / "long.jsonl", tmp_path / "short.jsonl"]
+    for file in files:
+        file.write_text("{}\n")
+    assert main(["cost", "--histories", *map(str, files), "--home", str(tmp_path / "store")]) == 0
+    assert "Interrupted: these are the sums so far." in capsys.readouterr().err
+    assert not active_children()
 
 
 def test_amounts_are_short_and_small_ones_have_no_share() -> None:

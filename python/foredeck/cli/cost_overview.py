@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from multiprocessing import active_children
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 WEEKS, PROJECTS = 12, 15
 """How many of each are printed; --json has all."""
 _NAME = 24
+_IGNORE = signal.SIGINT, signal.SIG_IGN
 
 
 @dataclass(slots=True)
@@ -108,7 +111,8 @@ def add_histories(overview: Overview, files: Iterable[Path], tell: Callable[[str
     listed = sorted(files, key=_changed, reverse=True)
     done = 0
     workers = max(1, min(8, os.cpu_count() or 1))
-    pool = ProcessPoolExecutor(workers)
+    # A Ctrl-C in a terminal goes to the workers as well: only this process is to answer it.
+    pool = ProcessPoolExecutor(workers, initializer=signal.signal, initargs=_IGNORE)
     try:
         with Progress("replaying history", len(listed)) as progress:
             running = {pool.submit(recorded_figure, file): file for file in listed}
@@ -124,9 +128,12 @@ def add_histories(overview: Overview, files: Iterable[Path], tell: Callable[[str
                 progress.advance(note=" ".join(f.short for f in overview.total.values()))
     except KeyboardInterrupt:
         overview.left = len(listed) - done
+        # Python would wait at its exit for the files that are being replayed.
+        for worker in active_children():
+            worker.terminate()
         tell("Interrupted: these are the sums so far.")
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
 def _changed(file: Path) -> float:
