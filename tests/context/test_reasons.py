@@ -49,7 +49,7 @@ def test_why_alone_tells_the_newest_call_and_rebase(
 
 def test_no_rebase_yet(host: Host) -> None:
     ask(host)
-    assert command_text(host, "why").endswith("No rebase yet on this branch.")
+    assert command_text(host, "why").endswith("Nothing has been folded yet on this branch.")
 
 
 @pytest.mark.parametrize(

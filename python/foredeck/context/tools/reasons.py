@@ -26,7 +26,7 @@ REASONS: dict[str, str] = {
     "pays": "it pays",
     "look-back": "the provider's cache would not have found what stood there anyway",
     "no-cache": "the model has no prompt cache, so rewriting costs nothing extra",
-    "high-water": "the prompt would have passed the high-water mark of the window",
+    "high-water": "the prompt would have filled too much of the model's window",
     "window": "the prompt would not have fitted the window",
     "off": "foredeck was switched off",
     "timeout": "the engine did not answer in time",
@@ -35,9 +35,9 @@ REASONS: dict[str, str] = {
 """By the reason that a decision is recorded with."""
 
 WEIGHED: dict[str, str] = {
-    "rent": "reading what may go has cost {} input tokens",
-    "premium": "rewriting the rest costs {} extra input tokens",
-    "saves": "each call is {} tokens shorter from then on",
+    "rent": "sending what was no longer used has cost {} input tokens",
+    "premium": "rewriting what follows costs {} more",
+    "saves": "from then on each call is {} tokens shorter",
     "copies": "one current copy of each file at work takes {} tokens",
     "replaced": "in place of {} tokens of reads and edits",
 }
@@ -80,7 +80,8 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
         cause = f"it was deactivated, or policy {policy.name} has given it up"
     else:
         cause = f"policy {policy.name} gives it up{_used(policy, uses, holder)}"
-    return f"It may go since call {since} of this branch: {cause}. It goes at the next rebase."
+    when = "It folds when the prompt is next rewritten."
+    return f"It may fold since call {since} of this branch: {cause}. {when}"
 
 
 def _used(policy: Policy, uses: Uses, holder: int) -> str:
@@ -141,10 +142,10 @@ def _decisions(session: Session) -> list[str]:
     if not record.decision.is_rebase:
         chain = reversed(session.log.chain(session.branch.call, session.load_record))
         last = next((each for each in chain if each.decision.is_rebase), None)
-        lines.append("No rebase yet on this branch." if last is None else _line(last))
+        lines.append("Nothing has been folded yet on this branch." if last is None else _line(last))
         wait = record.stats.rebase_in
         if wait:
-            lines.append(f"By what may go now, the next one pays in {wait} calls at the earliest.")
+            lines.append(f"Rewriting the prompt again pays in {wait} calls at the earliest.")
     return lines
 
 
@@ -152,19 +153,20 @@ def _line(record: CallRecord) -> str:
     decision = record.decision
     match decision.kind:
         case "rebase":
-            what = f"rebase from message {(decision.changed_from or 0) + 1}"
+            first = (decision.changed_from or 0) + 1
+            what = f"the prompt was rewritten from message {first} on"
             if noted := len(decision.stand_ins):
-                stretches = "a stretch" if noted == 1 else f"{noted} stretches"
-                what += f", notes in place of {stretches} of chat"
+                count = "a part" if noted == 1 else f"{noted} parts"
+                what += f", with notes in place of {count} of the chat"
             if decision.runs:
                 count = "a run" if decision.runs == 1 else f"{decision.runs} runs"
-                what += f", one text in place of {count} of folded calls"
+                what += f", with one text in place of {count} of folded calls"
             if decision.turn_ended:
-                what += ", for which the turn under way was ended and its reasoning left out"
+                what += "; for that the turn under way was ended and its reasoning left out"
         case "host":
             what = "went out without foredeck"
         case _:
-            what = "appended; what was sent before stays as it was"
+            what = "added to; what was sent before stays as it was"
     return f"Call {record.ordinal}: {what}{_reason(record)}."
 
 
