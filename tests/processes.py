@@ -9,6 +9,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
+_ENDING_S = 2.0
+"""Seconds for a process that is ending: its locks, by which others know that it has ended, are free
+a moment before it is gone."""
 _GONE_S = 10.0
 """Seconds that killed processes get to be gone: a zombie that nobody reaps never is."""
 
@@ -33,7 +36,11 @@ class StartedProcesses:
     def end(self) -> list[str]:
         """End what still runs, with what that has started; returns the commands of these."""
         started, self._running = self._running, []
-        left = [process for process in started if process.poll() is None]
+        deadline = time.monotonic() + _ENDING_S
+        while left := [process for process in started if process.poll() is None]:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.01)
         for process in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)  # where it leads a group

@@ -57,6 +57,7 @@ ELSEWHERE = {
     "foredeck eval": "a model (tests/evaluation)",
     "foredeck ui": "a server that runs until it is stopped (tests/ui)",
     "curl": "the inspector's server (tests/ui)",
+    "tar xzf pi-foredeck-": "a bundle (tests/bench/test_bundling.py)",
     "foredeck xtdb": "a node (tests/cli/test_xtdb_command.py)",
     "foredeck migrate": "a node (tests/cli/test_migrate_command.py)",
     "foredeck query": "a node (below)",

@@ -35,7 +35,6 @@ from foredeck.context.window import (
     folded_texts,
     losses,
     observed_summary,
-    sections,
     summary,
     transcript,
 )
@@ -63,7 +62,6 @@ USERS = (
     refresh,
     repairs,
     run_lines,
-    sections,
     stand_in_lines,
     summary,
     tools,

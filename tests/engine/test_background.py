@@ -131,8 +131,7 @@ async def test_a_job_asks_and_what_it_took_is_kept_and_shown_apart(
     assert kept.price == pytest.approx(115 * 3e-6 + 100 * 15e-6), "by 3.5 characters a token"
     assert models.asked[0].wanted is None
     lines = opened.cost().splitlines()
-    assert "foredeck's own questions, $0.0045 beside these (at most 8%, 20 an hour):" in lines
-    assert "  observe: asked once; 1,000 tokens in, 100 out, $0.0045" in lines
+    assert "foredeck's own questions are $0.0045 of it: observe 1." in lines
 
 
 async def test_nothing_runs_unless_something_has_happened(opened: Opened) -> None:

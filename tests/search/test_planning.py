@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.search import index as searching
-from foredeck.search import planning
+from foredeck.search import index as full_text
+from foredeck.search import searching
 from foredeck.search.index import Filters
 from foredeck.search.query import parse_query
 from foredeck.search.searching import SearchPlan, plan_query
@@ -17,8 +17,8 @@ from search.sessions import Searched, Talk, searched
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Searched]:
-    monkeypatch.setattr(planning, "SMALL", 10)
-    monkeypatch.setattr(planning, "SCORED", 11)
+    monkeypatch.setattr(searching, "SMALL", 10)
+    monkeypatch.setattr(searching, "SCORED", 11)
     with searched(tmp_path) as stored:
         talk = Talk(stored.store, "one")
         for number in range(60):
@@ -106,7 +106,7 @@ def test_a_phrase_is_counted_among_the_newest(
     with stored.index() as index:
         extent = index.extent(Filters())
         whole = [index.estimate(term, extent) for term in terms]
-        monkeypatch.setattr(searching, "_NEWEST", 12)
+        monkeypatch.setattr(full_text, "_NEWEST", 12)
         newest = [index.estimate(term, extent) for term in terms]
     # Every third has the first, and every fifth of the others the second; of the newest twelve
     # four have the first and two the second.

@@ -150,7 +150,7 @@ def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
     the model calls a file."""
     kind = fields.get("type")
     if fields.get("view") is not None:
-        return " ".join([f"@{ordinal} {kind}", *viewed_fields(fields, fields["view"])])
+        return " ".join([f"@{ordinal} {kind}", *_viewed_fields(fields, fields["view"])])
     name = f" name={named(fields['nickname'])}" if fields.get("nickname") else ""
     if kind == "file":
         path = named(fields.get("path") or "")
@@ -409,7 +409,7 @@ VIEWED_CHARS = 400
 """Most characters that such a line shows of one field."""
 
 
-def viewed_fields(fields: Mapping[str, Any], view: Sequence[str]) -> Iterator[str]:
+def _viewed_fields(fields: Mapping[str, Any], view: Sequence[str]) -> Iterator[str]:
     """The fields of a view, those that are empty left out. That a file has no text always shows."""
     for name in view:
         value = fields.get(name)
