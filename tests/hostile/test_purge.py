@@ -220,6 +220,10 @@ CUT_OUT = "[purged]\n(1,203 characters left out)\n[purged]"
         (json.dumps({"a": SECRET + '"'}), '{"a": "[purged]\\""}'),
         (f"a …{SECRET[10:25]}… b", "a …[purged]… b"),
         (f"{SECRET[:20]}\n(1,203 characters left out)\n{SECRET[-9:]}", CUT_OUT),
+        (
+            f"<activate @3: 4120 chars folded>{SECRET[9:]} b",
+            "<activate @3: 4120 chars folded>[purged] b",
+        ),
         (f"{SECRET[:20]}\n\n[Showing lines 1-2 of 9]", "[purged]\n\n[Showing lines 1-2 of 9]"),
     ],
 )

@@ -111,7 +111,7 @@ def home(runtime: Runtime, tmp_path: Path) -> Iterator[Path]:
     stop(own_node_folder(tmp_path))
 
 
-HELD = r"XTDB holds \d+ transactions: (\d+) objects in (\d+) versions and \d+ blobs, all equal "
+HELD = r"XTDB holds \d+ transactions: (\d+) objects in (\d+) versions and \d+ blobs,\nall equal "
 
 
 SECOND_SESSION = 7

@@ -188,8 +188,8 @@ def test_cost_and_why_tell_of_the_session(pi: Pi) -> None:
     rpc.command("/foredeck cost")
     rpc.command("/foredeck why")
     cost, why = notified(rpc)
-    assert cost.startswith("3 calls on this branch cost ")
-    assert why.startswith("Call 3: appended; ")
+    assert "with plain Pi, over 3 calls." in cost
+    assert why.startswith("Call 3: added to; ")
     assert rpc.shutdown() == 0
     with stored(pi) as store:
         account = account_of(StoredCalls(store, session_of(store)), AccountingMethod())

@@ -53,7 +53,7 @@ def test_at_the_threshold_chat_is_summed_up_without_a_model(pi: Pi) -> None:
     assert "- turn 1: Question 0" in entry["summary"]
     last = answered(model)[-1]
     assert entry["summary"] in last.request.text
-    assert "Question 1\n--- assistant\nAnswer 1." in results(last)[-1]
+    assert " Question 1\n--- assistant\n Answer 1." in results(last)[-1]
     (record,) = records(pi)
     assert (record["asked_by"], record["written_by"]) == ("threshold", "foredeck")
     assert not [r for r in model.requests if r.side]
@@ -89,7 +89,7 @@ def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(p
     assert (record["asked_by"], record["written_by"]) == ("user", "model")
     assert record["instructions"] == "mind the tests"
     assert f"[foredeck] The summary above covers {handle(pi)}" in (answered(model)[-1].request.text)
-    assert "Question 0\n--- assistant\nAnswer 0." in results(answered(model)[-1])[-1]
+    assert " Question 0\n--- assistant\n Answer 0." in results(answered(model)[-1])[-1]
     before, after = answered(model)[-2:]
     assert messages(after)[: len(messages(before))] == messages(before)
 

@@ -95,7 +95,7 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     first = observations(pi)[0]
     assert (first["observed_by"], first["mode"]) == ("model", "default")
     rpc.command("/foredeck cost")
-    assert "  observe: asked " in notified(rpc)[-1]
+    assert "foredeck's own questions are $" in notified(rpc)[-1]
     assert rpc.shutdown() == 0
     with stored(pi) as store:
         session = session_of(store)

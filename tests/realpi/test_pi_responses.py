@@ -28,5 +28,5 @@ def test_it_folds_in_later_turns_and_keeps_its_id(pi: Pi) -> None:
     assert model.violations == []
     before, after = (first_answer(model.requests[number]) for number in (1, -1))
     assert before["content"] == LONG
-    assert "folded by foredeck" in after["content"]
+    assert "chars folded>" in after["content"]
     assert before["id"] == after["id"] == f"msg_{len(LONG)}", "the provider's own"

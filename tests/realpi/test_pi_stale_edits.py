@@ -76,7 +76,7 @@ def test_a_persons_change_between_read_and_edit_is_shown_before_it_is_lost(pi: P
     _, blocked, edited = results(model.requests[-1])
     name = f"{handle(pi, '/a.txt')} {pi.repo / 'a.txt'}"
     assert f"Nothing was written: {name} was changed by something else" in blocked
-    assert "-line 7: the quick brown fox jumps over the lazy dog\n+line seven:" in blocked
+    assert "-line 7: the quick brown fox jumps over the lazy dog\n +line seven:" in blocked
     assert "The same edit again goes through." in blocked
     assert "Successfully replaced" in edited
     assert (pi.repo / "a.txt").read_text() == TEXT.replace("line 7:", "line 7!")

@@ -231,7 +231,7 @@ def test_a_listed_file_is_read_when_it_is_activated(pi: Pi) -> None:
     assert at == f"{handle(pi, '/by-at.txt')}\n{lines('by-at')}"
     why = "it is too large; read it with offset and limit"
     assert huge == f"{handle(pi, '/huge.txt')} has no content to show: {why}."
-    assert notes == f"{handle(pi, '/notes.txt')}\n{lines('notes')}"
+    assert notes == f"{at_home} is outside this project, and no tool has read it: use read."
     assert_stable(answered(model))
 
 

@@ -44,7 +44,7 @@ _CUT_AFTER = re.compile(
     r"|[(\[][\d,]+ [^)\]\n]{0,40}(?:left out|more characters|more lines|truncated))"
 )
 _CUT_BEFORE = re.compile(
-    r"(?:\A|…|\.\.\.|folded by foredeck>|(?:left out|truncated)[^)\]\n]{0,80}[)\]]"
+    r"(?:\A|…|\.\.\.|chars folded(?: by foredeck)?>|(?:left out|truncated)[^)\]\n]{0,80}[)\]]"
     r"| chars [\d-]{1,40}[^\n]*)\s*\Z"
 )
 _CUT_TWICE = re.compile(r"(?:…|\.\.\.)(.{8,}?)(?=…|\.\.\.)")

@@ -44,7 +44,7 @@ class DemoStore:
         if found.differs or found.extra:
             differs = found.differs or f"{found.extra} more"
             raise Corrupt(f"XTDB and the local copy differ: {differs}")
-        return f"{found.holds}, all equal to the local copy."
+        return f"{found.holds},\nall equal to the local copy."
 
 
 @contextmanager
