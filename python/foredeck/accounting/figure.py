@@ -133,6 +133,12 @@ def figure_of(
 
 def session_figure(store: Store, session: str, newest: CallRecord | None) -> CostFigure:
     """The figure of a stored session. `newest`: the record of its newest call."""
+    return _figure(store, session, newest, stored_questions(store, session) if newest else ())
+
+
+def _figure(
+    store: Store, session: str, newest: CallRecord | None, questions: Iterable[AskedDocument]
+) -> CostFigure:
     if newest is None:
         return CostFigure()
     spent: Iterable[ModelSpending] | None = newest.spent
@@ -140,14 +146,15 @@ def session_figure(store: Store, session: str, newest: CallRecord | None) -> Cos
         log = CallLog.load(store.query("call", {"session": session}))
         spent = spent_by(log.records.values(), log.unsent)
     estimate = not newest.stats.reports and not newest.is_host
-    return figure_of(spent, stored_questions(store, session), is_estimate=estimate)
+    return figure_of(spent, questions, is_estimate=estimate)
 
 
 def figure_lines(store: Store, session: str, newest: CallRecord | None) -> list[str]:
     """The figure for the user, and how much of it foredeck's own questions are."""
-    figure = session_figure(store, session, newest)
+    questions = stored_questions(store, session)
+    figure = _figure(store, session, newest, questions)
     lines = [f"{figure.sentence}."] if figure.calls else [figure.sentence]
-    asked = asked_account(stored_questions(store, session))
+    asked = asked_account(questions)
     if asked.calls:
         lines.append(
             f"foredeck's own questions are {figure.amount(figure.questions)} of it: "

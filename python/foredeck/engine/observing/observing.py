@@ -7,16 +7,21 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.observable import observable
 from foredeck.context.messages.parts import GONE
 from foredeck.context.state.observed import ObservedStandIns
 from foredeck.context.state.session import Session
+from foredeck.context.window.compactions import turn_of
 from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.observing.settings import ObservingSettings
 from foredeck.model.observations import Mode, Work
 from foredeck.observations.chunks import pending_tokens
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice, guess_mode
-from foredeck.observations.recall import ObservedBranch
+from foredeck.observations.recall import ObservedBranch, observed_branch
 from foredeck.observations.timing import (
     begins,
     is_pressing,
@@ -25,18 +30,12 @@ from foredeck.observations.timing import (
     to_condense,
 )
 from foredeck.store.clock import now_ms
+from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.model_free import Summarise
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.messages.conversation import Conversation
-from foredeck.context.messages.items import Item
-from foredeck.context.messages.observable import observable
-from foredeck.context.window.compactions import turn_of
-from foredeck.observations.recall import observed_branch
-from foredeck.store.protocol import Store
 
 LEAVING, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
 """Priorities: of the observation of chat that will soon be gone, of one that much waits for, of any

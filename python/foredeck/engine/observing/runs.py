@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from foredeck.context.state.session import Session
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Happening
 from foredeck.engine.observing.questions import ModelQuestions
+from foredeck.engine.observing.worth import Covered, worth_of
 from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import NoModel, NotAsked
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
-from foredeck.observations.chunks import Chunk, Position, next_chunk
+from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
 from foredeck.observations.lease import ObservingBusy
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.model_free import ModelFreeObserver
+from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import ModelObserver
 
 if TYPE_CHECKING:
     from foredeck.engine.observing.observing import LeavingChat, Observing
-from dataclasses import dataclass
-
-from foredeck.context.state.session import Session
-from foredeck.engine.observing.worth import Covered, worth_of
-from foredeck.observations.chunks import ChunkRules
-from foredeck.observations.modes import ModeChoice
 
 NOTHING = "There is nothing to note yet."
 ALONE = (

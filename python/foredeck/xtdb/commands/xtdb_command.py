@@ -7,30 +7,22 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.lookup.texts import counted
+from foredeck.errors import StoreError
+from foredeck.lookup.texts import counted, short_count
+from foredeck.store.clock import now_ms
 from foredeck.xtdb.commands.backup import run_backup, run_restore
 from foredeck.xtdb.commands.delivering import deliver_first
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
-from typing import TYPE_CHECKING, Any
-
-from foredeck.cli.output import table
-from foredeck.errors import StoreError
-from foredeck.lookup.texts import short_count
-from foredeck.store.clock import now_ms
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
     from foredeck.xtdb.database.client import XtdbClient
-    from foredeck.xtdb.node.folder import NodeInfo
+    from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
 
 
 _STEPS = 44
