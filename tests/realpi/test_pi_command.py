@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
+import httpx
 import pytest
 
 from foredeck.accounting.account import AccountingMethod
@@ -25,6 +27,7 @@ from observed import (
     session_of,
     stored,
 )
+from test_pi_observing import until
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
@@ -211,6 +214,44 @@ def test_an_unknown_verb_gets_the_list_of_verbs(pi: Pi) -> None:
     for verb in ("list", "name", "why", "cost", "compact", "trace", "off", "on", "setup"):
         assert verb in wrong
         assert verb in help_text
+
+
+def answers(address: str) -> bool:
+    try:
+        httpx.get(address)
+    except httpx.TransportError:
+        return False
+    return True
+
+
+@one_version
+def test_the_inspector_opens_from_pi_and_ends_with_it(pi: Pi) -> None:
+    pi.serve(["hello"])
+    with pi.rpc(foredeck=True, environment={"BROWSER": "true"}) as rpc:
+        rpc.prompt("go")
+        rpc.command("/foredeck ui")
+        rpc.command("/foredeck ui")
+        opened, again = notified(rpc)
+        assert opened == again
+        address = opened.removeprefix("The inspector is open at ").rstrip(".")
+        page = httpx.get(address, follow_redirects=True)
+        assert page.status_code == 200
+        assert "Overview" in page.text
+    until(lambda: not answers(address))
+
+
+@one_version
+def test_the_command_goes_on_the_path_when_the_user_asks(pi: Pi) -> None:
+    target = pi.workspace.root / "home" / ".local" / "bin" / "foredeck"
+    pi.serve(["hello"])
+    with pi.rpc(foredeck=True) as rpc:
+        rpc.prompt("go")
+        assert not target.exists()
+        rpc.command("/foredeck command")
+        (told,) = notified(rpc)
+    assert told.startswith(f"{target} runs foredeck's command line.")
+    ran = subprocess.run([target, "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("foredeck ")
 
 
 @one_version
