@@ -155,6 +155,16 @@ async def test_tasks_are_changed_where_that_is_allowed(folder: Path) -> None:
         assert "1 ready" in await _text(client, "foredeck_tasks")
 
 
+async def test_answers_name_the_clients_tools_and_leave_what_others_wrote(folder: Path) -> None:
+    title = "Have task-mutate say `foredeck tasks`"
+    async with _asked(folder, "--write") as client:
+        none = await _text(client, "foredeck_tasks")
+        await _text(client, "foredeck_change_tasks", action="create", title=title)
+        ready = await _text(client, "foredeck_tasks")
+    assert none == "This project has no tasks. Plan with foredeck_change_tasks create."
+    assert title in ready
+
+
 async def test_former_names_and_forms_are_accepted(folder: Path) -> None:
     async with _asked(folder, "--write") as client:
         fields = {"title": "Chart the tides"}

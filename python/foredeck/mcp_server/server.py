@@ -17,6 +17,7 @@ from foredeck.errors import ForedeckError
 from foredeck.mcp_server.answers import MOST_HITS, MOST_ROWS, Answers
 from foredeck.search.types import SEARCHED_TYPES, SearchedType
 from foredeck.tasks.inputs import REASONS, TYPES
+from foredeck.tasks.query import NO_TASKS
 
 INSTRUCTIONS = (
     "What coding agents have said, done, read and planned on this machine. Begin with "
@@ -44,8 +45,8 @@ _WORDS = {
     "`foredeck tasks`": "foredeck_tasks",
     "SESSION:@12, or use --session.": "SESSION:@12.",
 }
-"""What answers about tasks, and errors, say to a model in Pi or to a person at a terminal, and
-what a client is to call instead."""
+"""What errors say to a model in Pi or to a person at a terminal, and what a client is to call
+instead."""
 
 Object = Annotated[
     str,
@@ -145,7 +146,7 @@ def _add_reading(answers: Answers, tool: Callable[..., None]) -> None:
         limit: Annotated[int | None, Field(ge=1, le=100, description="Tasks at most")] = None,
     ) -> str:
         given = {"action": action, "id": id, "query": query, "status": status, "limit": limit}
-        return _said(lambda: answers.tasks(_given(given)), about_tasks=True)
+        return _said(lambda: answers.tasks(_given(given)))
 
     tool("Find what was said, done, read or planned in any session, by its words.", search)
     tool("The text of an object: a file, a tool's output, a chat. Old versions by number.", read)
@@ -194,7 +195,7 @@ def _add_writing(answers: Answers, tool: Callable[..., None]) -> None:
             **{"dependsOn": dependsOn, "add": add, "status": status},
             **{"reason": reason, "summary": summary},
         }
-        return _said(lambda: answers.change_tasks(_given(given)), about_tasks=True)
+        return _said(lambda: answers.change_tasks(_given(given)))
 
     tool("Make, claim, close, connect and change tasks of the project.", change_tasks, reads=False)
 
@@ -203,13 +204,14 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _said(work: Callable[[], str], *, about_tasks: bool = False) -> str:
+def _said(work: Callable[[], str]) -> str:
     """What the work answers; what it refuses is told to the model, which can do otherwise."""
     try:
         text = work()
     except ForedeckError as error:
         raise Refusal(_in_words_of_the_client(str(error))) from None
-    return _in_words_of_the_client(text) if about_tasks else text
+    # Whatever else there is to read is a user's or a model's, who may have named Pi's tools.
+    return _in_words_of_the_client(text) if text == NO_TASKS else text
 
 
 def _in_words_of_the_client(text: str) -> str:

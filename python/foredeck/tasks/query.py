@@ -21,6 +21,8 @@ _READY, _FOUND, _LISTED, _MOST = 5, 3, 20, 100
 SearchMessages = Callable[[str, int], str]
 """What was said about some words, for the model: a query, and how many hits at most."""
 
+NO_TASKS = "This project has no tasks. Plan with task-mutate create."
+
 
 class TaskQuery:
     """Answers questions about the project's tasks."""
@@ -49,7 +51,7 @@ class TaskQuery:
         lines.append(counts_line(board, now))
         lines += [line(board, task, now) for task in tasks]
         if not tasks and not board.all():
-            lines = ["This project has no tasks. Plan with task-mutate create."]
+            lines = [NO_TASKS]
         return "\n".join(lines)
 
     def _show(self, given: ToolInput) -> str:
