@@ -14,14 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.plot import frontier_svg
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings
 from foredeck.lookup.texts import short_count
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.rivals import rivals
-from foredeck.replay.run import replay
+from foredeck_bench.judging.plot import frontier_svg
+from foredeck_bench.judging.replaying import Compared, Way, compare, rivals
 
 CACHES = ("ideal", "anthropic")
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
@@ -32,8 +31,8 @@ OURS = "anchored, adaptive"
 """The row of the table that the README is about: what is used by default."""
 COMMAND = "python -m foredeck_bench.economics_page PATH..."
 
-Results = Mapping[str, Mapping[str, Any]]
-"""What `replay` returned, by cache."""
+Results = Mapping[str, Compared]
+"""By cache."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,14 +51,10 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _replayed(paths: list[Path], options: ReplayOptions) -> dict[str, Any]:
+def _replayed(paths: list[Path], options: ReplayOptions) -> Compared:
     with Progress(f"replaying ({options.cache})", total=len(paths)) as progress:
-        return replay(
-            paths,
-            options,
-            progress=lambda _number, _total, name: progress.advance(note=name),
-            others=rivals(options),
-        )
+        ways = [Way(options), *rivals(options)]
+        return compare(paths, ways, lambda name: progress.advance(note=name))
 
 
 def write(page: Path, results: Results) -> None:
@@ -68,7 +63,7 @@ def write(page: Path, results: Results) -> None:
     _, _, after = rest.partition(END)
     text = f"{before}{BEGIN}\n\n{figures(results)}\n\n{END}{after}"
     page.write_text(text, encoding="utf-8")
-    picture = frontier_svg(results["ideal"]["table"], f"{_size(results['ideal'])}; ideal cache")
+    picture = frontier_svg(results["ideal"].table, f"{_size(results['ideal'])}; ideal cache")
     page.with_suffix(".svg").write_text(picture, encoding="utf-8")
 
 
@@ -101,22 +96,21 @@ def saved(page: str) -> str:
 def figures(results: Results) -> str:
     """The generated part of the page."""
     ideal, ruled = (results[cache] for cache in CACHES)
-    invalid = sum(each["total"]["invalid_prompts"] for each in (ideal, ruled))
-    errors = sum(each["total"]["errors"] for each in (ideal, ruled))
+    invalid = sum(each.invalid_prompts for each in (ideal, ruled))
+    errors = sum(len(each.errors) for each in (ideal, ruled))
     return "\n\n".join(
         [
             f"{_size(ideal)}; {invalid} invalid prompts, {errors} errors.",
-            _table(ideal["table"], ruled["table"]),
+            _table(ideal.table, ruled.table),
             "![Cost against evidence](economics.svg)",
             "What was lost of the cache, and rebases, by cause (ideal cache):",
-            _losses(ideal["table"]),
+            _losses(ideal.table),
         ]
     )
 
 
-def _size(result: Mapping[str, Any]) -> str:
-    total = result["total"]
-    return f"{total['sessions']} recorded sessions, {total['calls']:,} calls"
+def _size(result: Compared) -> str:
+    return f"{result.sessions} recorded sessions, {result.calls:,} calls"
 
 
 def _table(ideal: Sequence[Mapping[str, Any]], ruled: Sequence[Mapping[str, Any]]) -> str:

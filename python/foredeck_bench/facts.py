@@ -14,8 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.judge import Judge, SessionFacts
-from foredeck.accounting.plain import SUMMARY_TOKENS, compactions_at, plain_prompts
+from foredeck.accounting.calibration import plain_prompts
 from foredeck.accounting.shapes import texts_of
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.tools.found import NOT_UP_TO_DATE
@@ -28,6 +27,9 @@ from foredeck.hosts.pi.transcripts import Compaction, Transcript
 from foredeck.hosts.pi.validity import find_faults
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
+from foredeck_bench.judging.compacting import SUMMARY_TOKENS, compactions_at
+from foredeck_bench.judging.judge import Judge, SessionFacts
+from foredeck_bench.judging.replaying import Way, rule_of
 from foredeck_bench.long_session import SPEAKERS, PlantedFact, join_sessions, make_facts
 
 RESERVE_TOKENS = 16_384
@@ -109,7 +111,7 @@ def _through_engine(
     options: ReplayOptions,
     advance: Advance,
 ) -> FactsFigures:
-    judge = Judge(facts, options.rule(), more_tokens=options.definition_tokens)
+    judge = Judge(facts, rule_of(options), more_tokens=Way(options).definition_tokens)
     figures, prompt = FactsFigures(name), list[Message]()
     with (
         tempfile.TemporaryDirectory(prefix="foredeck-facts-", ignore_cleanup_errors=True) as home,
@@ -137,7 +139,7 @@ def _plain(
     window: int,
     advance: Advance,
 ) -> FactsFigures:
-    judge = Judge(facts, ReplayOptions().rule())
+    judge = Judge(facts, rule_of(ReplayOptions()))
     rate = facts.calibration
     limit = window - RESERVE_TOKENS - rate.head_tokens
     compactions = [

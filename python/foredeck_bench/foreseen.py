@@ -22,7 +22,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foredeck.accounting.evidence import Needs, needs_of
 from foredeck.accounting.shapes import is_sent, texts_of
 from foredeck.cli.output import table
 from foredeck.context.messages.identifiers import identifiers
@@ -44,6 +43,7 @@ from foredeck.lookup.texts import counted
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.sources.toolpaths import path_argument
+from foredeck_bench.judging.evidence import Needs, needs_of
 from foredeck_bench.logistic import Observed, Row, area_under_curve, fit
 from foredeck_bench.weigh import repository_of
 

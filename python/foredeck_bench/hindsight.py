@@ -18,10 +18,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from foredeck.accounting.judge import Rule, SessionFacts
 from foredeck.accounting.shapes import blocks_of, is_sent
 from foredeck.context.cache.economics import Prices
 from foredeck.hosts.pi.transcripts import Message, Transcript
+from foredeck_bench.judging.judge import Rule, SessionFacts
 
 NEVER = 1 << 30
 

@@ -23,8 +23,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from foredeck.accounting.evidence import View
-from foredeck.accounting.judge import RETURN_CALLS
 from foredeck.accounting.shapes import Shape, Shapes, blocks_of, texts_of
 from foredeck.cli.output import table
 from foredeck.engine.engine import Engine
@@ -37,6 +35,8 @@ from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.sources.edits import edits_of
 from foredeck.sources.toolpaths import path_argument
+from foredeck_bench.judging.evidence import View
+from foredeck_bench.judging.judge import RETURN_CALLS
 
 HEAD = ("losses", "again", "gone at a rebase", "stood in", "the file's text", "calls before")
 

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from foredeck.accounting.comparison import LOWER, PLAIN, WITHOUT, Comparison, is_beyond
-from foredeck.accounting.judge import Judgement, SessionFacts
 from foredeck.cli.output import table
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
@@ -32,8 +30,10 @@ from foredeck.histories.recordings import find_recordings, load_recording, stem_
 from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.lookup.texts import counted, short_count
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import judge_replay
 from foredeck_bench.hindsight import head_cost, hindsight_cost
+from foredeck_bench.judging.comparison import LOWER, PLAIN, WITHOUT, Comparison, is_beyond
+from foredeck_bench.judging.judge import Judgement, SessionFacts
+from foredeck_bench.judging.replaying import Way, judge_replay, rule_of
 from foredeck_bench.made import on_wire, unsealed
 from foredeck_bench.masking import masked_prompts
 
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     load = partial(_load, asked.wire, asked.unsealed)
     variants = [
-        ReplayOptions(name=name, settings=settings, cache=asked.cache)
+        Way(ReplayOptions(settings=settings, cache=asked.cache), name)
         for name, settings in asked.variant or [("default", ())]
     ]
     try:
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def weigh(
-    paths: Sequence[Path], variants: Sequence[ReplayOptions], jobs: int, load: Load = load_recording
+    paths: Sequence[Path], variants: Sequence[Way], jobs: int, load: Load = load_recording
 ) -> list[Weighed]:
     """Replay each session with each variant, the sessions in their order.
 
@@ -169,9 +169,9 @@ def _load(wire: str | None, is_unsealed: bool, path: Path) -> Transcript:
     return on_wire(transcript, wire) if wire else transcript
 
 
-def _weighed(variants: Sequence[ReplayOptions], load: Load, path: Path) -> Weighed:
+def _weighed(variants: Sequence[Way], load: Load, path: Path) -> Weighed:
     transcript = load(path)
-    facts, rule = SessionFacts.of(transcript), variants[0].rule()
+    facts, rule = SessionFacts.of(transcript), rule_of(variants[0].options)
     comparison = Comparison(rule)
     comparison.add_plain(transcript, facts)
     comparison.add_prompts(MASKED, transcript, facts, masked_prompts(transcript))

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.accounting.judge import Rule, SessionFacts
 from foredeck.context.cache.economics import Prices
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
 from foredeck_bench.hindsight import NEVER, Stay, cheapest, head_cost, hindsight_cost, stays_of
+from foredeck_bench.judging.judge import Rule, SessionFacts
 from foredeck_bench.made import on_wire, unsealed
 from foredeck_bench.masking import MASK, masked_prompts
 from replay.recordings import SOURCE, Recording, call, text

@@ -16,9 +16,9 @@ from context.sent import Sent, as_bytes, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS
 from context.test_stand_in_machine import AnySessionWithStandIns
-from foredeck.accounting.evidence import View
 from foredeck.accounting.shapes import Shapes
 from foredeck.model.quoting import is_run
+from foredeck_bench.judging.evidence import View
 
 COLD_S = 10_000
 

@@ -8,9 +8,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from foredeck.engine.facilities import make_facilities
 from foredeck.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
+from foredeck_bench.judging.replaying import filled_head, head_settings
 from goldens.lines import Prompt
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -23,7 +25,7 @@ CONFIGURATIONS = {
     "restarted": ReplayOptions(restart_every=20),
     "anthropic": ReplayOptions(cache="anthropic"),
     "60k": ReplayOptions(window=60_000),
-    "head": ReplayOptions(head=2000, window=60_000),
+    "head": ReplayOptions(settings=head_settings(2000), window=60_000),
     "lean": ReplayOptions(policy="lean"),
     "careful": ReplayOptions(policy="careful"),
     "seed-window": ReplayOptions(policy="seed-window"),
@@ -48,9 +50,12 @@ class Recorded:
     def prompts(self) -> Iterator[Prompt]:
         """What would have been sent at each call. A cache marker is a message at its end."""
         transcript, options = load_recording(self.path), CONFIGURATIONS[self.configuration]
+        facilities = filled_head if self.configuration == "head" else make_facilities
         with (
             tempfile.TemporaryDirectory(prefix="foredeck-goldens-") as home,
-            closing(ReplayedSession(Path(home), transcript, options)) as session,
+            closing(
+                ReplayedSession(Path(home), transcript, options, facilities=facilities)
+            ) as session,
         ):
             for number, call in enumerate(transcript.calls):
                 if options.restart_every and number and number % options.restart_every == 0:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from written_histories import ClaudeCode, claude_code_session, said, thought, use, write_lines
 
-from foredeck.accounting.evidence import needs_of
 from foredeck.histories.recordings import find_recordings, in_pis_tools, load_recording, stem_of
 from foredeck.hosts.pi.transcripts import TranscriptError
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 from foredeck_bench import converted
+from foredeck_bench.judging.evidence import needs_of
 
 
 def calls_of(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

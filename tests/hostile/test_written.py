@@ -24,7 +24,6 @@ WRITING: dict[str, Command] = {
     "export": lambda file, _: ["export", SESSION, str(file)],
     "backup": lambda file, _: ["backup", str(file)],
     "report": lambda file, _: ["report", SESSION, "--html", str(file)],
-    "plot": lambda file, folder: ["replay", str(folder / "one.jsonl"), "--plot", str(file)],
 }
 
 

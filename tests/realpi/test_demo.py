@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.accounting.comparison import DEFINITION_TOKENS
 from foredeck.cli.main import main
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.xtdb.database.adapter import open_xtdb
@@ -24,6 +23,7 @@ from foredeck_bench.demo.run import copy_sample
 from foredeck_bench.demo.second import PLAN
 from foredeck_bench.demo.story import TESTS
 from foredeck_bench.demo.table import answers_in
+from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_bench.scripted.processes import with_environment
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.accounting.comparison import DEFINITION_TOKENS
 from foredeck.model.quoting import is_reference
+from foredeck_bench.judging.comparison import DEFINITION_TOKENS
 from foredeck_bench.scripted import ModelRequest, Reply, ScriptedModel, ToolCall, call
 from foredeck_bench.scripted.steps import Script
 from harness import Pi, one_version

@@ -10,6 +10,7 @@ import pytest
 
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
+from foredeck_bench.judging.replaying import Way, compare
 from replay.recordings import Recording, text
 
 
@@ -32,8 +33,8 @@ def replayed(path: Path, prompts: Path | None = None, **options: Any) -> dict[st
     return made
 
 
-def row(result: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = result["table"][-1]
+def judged(path: Path, **options: Any) -> dict[str, Any]:
+    found: dict[str, Any] = compare([path], [Way(ReplayOptions(**options))]).table[-1]
     return found
 
 
@@ -47,7 +48,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_observations_cost_less_with_what_asking_costs(path: Path, tmp_path: Path) -> None:
-    without, observed = row(replayed(path)), row(replayed(path, tmp_path / "p", observes=True))
+    without, observed = judged(path), judged(path, observes=True)
+    replayed(path, tmp_path / "p", observes=True)
     assert without["questions"] == 0
     assert observed["questions"] > 0
     assert 0 < observed["asked"] <= 0.08 * observed["cost"]
@@ -70,4 +72,4 @@ def test_the_same_session_gives_the_same_prompts(path: Path, tmp_path: Path) -> 
 
 def test_a_short_session_asks_nobody(tmp_path: Path) -> None:
     path = long_work(3).write(tmp_path / "short.jsonl")
-    assert row(replayed(path, observes=True))["questions"] == 0
+    assert judged(path, observes=True)["questions"] == 0

@@ -16,6 +16,7 @@ from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.replay.run import replay
 from foredeck.store.opening import open_store
+from foredeck_bench.judging.replaying import Way, compare
 from replay.recordings import Recording, call, text
 
 SETTINGS = ("seed_window.per_turn=2", "rebase.guard=0.5")
@@ -62,8 +63,8 @@ def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) 
     weighed = [decision.weighed for decision in paid]
     assert all(w["rent"] >= w["premium"] - 1 and w["saves"] > 0 for w in weighed)
     assert told["total"]["decisions"]["pays"] == len(paid)
-    rows = {row["row"]: row for row in told["table"]}
-    never = replay([session], ReplayOptions(policy="keep-all"))["table"]
+    rows = {row["row"]: row for row in compare([session], [Way(options)]).table}
+    never = compare([session], [Way(ReplayOptions(policy="keep-all"))]).table
     assert rows["anchored, seed-window"]["cost"] < next(
         row["cost"] for row in never if row["row"] == "anchored, keep-all"
     )
@@ -71,7 +72,8 @@ def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) 
 
 def test_the_guard_forbids_what_would_put_the_session_behind(session: Path) -> None:
     settings = (*SETTINGS[:1], "rebase.guard=0", "rebase.rent_factor=0")
-    rows = replay([session], ReplayOptions(policy="seed-window", settings=settings))["table"]
+    options = ReplayOptions(policy="seed-window", settings=settings)
+    rows = compare([session], [Way(options)]).table
     without = next(row["cost"] for row in rows if row["row"] == "plain Pi, no compaction")
     ours = next(row["cost"] for row in rows if row["row"] == "anchored, seed-window")
     assert ours <= without * 1.02

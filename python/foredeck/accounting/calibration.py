@@ -1,14 +1,13 @@
-"""How many tokens the recorded provider counted: fitted from the usage in the recording."""
+"""What the host alone would have sent, and how many tokens the recorded provider counted of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from foredeck.accounting.plain import plain_prompts
 from foredeck.accounting.shapes import Shapes
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.hosts.pi.transcripts import Message, Transcript
+from foredeck.hosts.pi.transcripts import Compaction, Message, Transcript
 
 MIN_POINTS = 5
 """Fewer calls with usage say nothing of a rate."""
@@ -71,3 +70,20 @@ def _reported(message: Message) -> float:
     if not isinstance(usage, dict):
         return 0.0
     return float(sum(v for name in _INPUT if isinstance(v := usage.get(name), int | float)))
+
+
+def plain_prompts(transcript: Transcript, compactions: list[Compaction]) -> Iterator[list[Message]]:
+    """What Pi alone would have sent at each call, given the compactions in their order."""
+    messages = [recorded.message for recorded in transcript.messages]
+    summaries = [_summary(compaction) for compaction in compactions]
+    for call in transcript.calls:
+        number = sum(1 for compaction in compactions if compaction.seen <= call.seen)
+        if not number:
+            yield messages[: call.seen]
+            continue
+        kept = compactions[number - 1].kept_from
+        yield [summaries[number - 1], *messages[kept : call.seen]]
+
+
+def _summary(compaction: Compaction) -> Message:
+    return {"role": "compactionSummary", "summary": compaction.summary}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.comparison import print_comparison
-from foredeck.cli.files import check_writable, written_file
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -23,20 +20,14 @@ _NAME_WIDTH = 44
 def _run(args: Namespace) -> int:
     from foredeck.histories.recordings import find_recordings
     from foredeck.replay.options import ReplayOptions
-    from foredeck.replay.rivals import rivals, with_heads
     from foredeck.replay.run import replay
 
-    if args.plot is not None:
-        check_writable(args.plot)  # before a replay of minutes
     paths = find_recordings(args.paths)
-    plain = args.prompts is None and args.restart_every is None and not args.observations
-    compared = plain and args.layout is None and args.policy is None
     tools = DEFAULT_FACILITIES if args.tools is None else args.tools
     options = ReplayOptions(
         store=args.store,
-        layout=args.layout or "anchored",
-        policy=args.policy or "adaptive",
-        restart_every=args.restart_every,
+        layout=args.layout,
+        policy=args.policy,
         prompts=args.prompts,
         window=args.window,
         settings=tuple(args.set),
@@ -44,45 +35,23 @@ def _run(args: Namespace) -> int:
         ttl_s=args.ttl,
         cache=args.cache,
         prices=args.prices,
-        observes=args.observations,
     )
-    others = rivals(options) if compared else []
-    if args.observations:
-        without = (*options.settings, "observations=off")
-        others = [replace(options, observes=False, settings=without)]
-    if args.head:
-        others = with_heads(options, args.head)
     with Progress("replaying", total=len(paths)) as progress:
         result = replay(
             paths,
             options,
             keep=args.keep,
             progress=lambda _number, _total, name: progress.advance(note=name),
-            others=others,
         )
     if args.json:
         print_json(result)
     else:
-        _print_text(result, args.cache, tools)
-    if args.plot is not None:
-        _plot(args.plot, result, args.cache)
+        _print_text(result, tools)
     total = result["total"]
     return 1 if total["errors"] or total["invalid_prompts"] else 0
 
 
-def _plot(file: Path, result: dict[str, Any], cache: str) -> None:
-    from foredeck.accounting.plot import frontier_svg
-
-    sessions, calls = result["total"]["sessions"], result["total"]["calls"]
-    title = (
-        f"Cost against evidence: {counted(sessions, 'recorded session')}, "
-        f"{counted(calls, 'call')}, cache: {cache}"
-    )
-    with written_file(str(file)) as write:
-        write(frontier_svg(result["table"], title))
-
-
-def _print_text(result: dict[str, Any], cache: str, tools: tuple[Facility, ...]) -> None:
+def _print_text(result: dict[str, Any], tools: tuple[Facility, ...]) -> None:
     sessions, total = result["sessions"], result["total"]
     head = ("session", "calls", "tools", "plain", "foredeck", "share", "peak", "folded", "rebases")
     rows = [head, *map(_row, sessions)]
@@ -94,12 +63,12 @@ def _print_text(result: dict[str, Any], cache: str, tools: tuple[Facility, ...])
         "\nprompt, with foredeck. No model ran: this is what a model would have been shown, not"
         "\nwhat it would have done with it."
     )
-    if result["table"]:
-        print_comparison(result["table"], cache)
     for session in sessions:
         for trouble in _troubles(session):
             print(coloured(f"{session['file']}: {trouble}", "red"))
     print(_definitions(tools))
+    for cost in result["costs"]:
+        print(f"{cost['text']}.")
     print(_verdict(total))
 
 
@@ -177,7 +146,8 @@ def _verdict(total: dict[str, Any]) -> str:
     return f"{text}: {invalid}, {counted(total['errors'], 'error')}."
 
 
-def _facilities(text: str) -> tuple[Facility, ...]:
+def facilities_of(text: str) -> tuple[Facility, ...]:
+    """The facilities that an argument lists. Raises `ArgumentTypeError`."""
     asked = [] if text == "none" else text.split(",")
     if unknown := [name for name in asked if name not in FACILITY_TOOLS]:
         known = ", ".join(FACILITY_TOOLS)
@@ -203,36 +173,21 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--layout",
         metavar="L",
-        help="anchored (the default) or pools; with it, --policy, --prompts or --restart-every, "
-        "only that is compared with plain Pi",
+        default="anchored",
+        help="anchored (default) or pools",
     )
     parser.add_argument(
         "--policy",
         metavar="P",
-        help="what decides which content stays (see docs/configuration.md)",
+        default="adaptive",
+        help="what decides which content stays (default: %(default)s; see docs/configuration.md)",
     )
     parser.add_argument(
         "--tools",
         metavar="F,...",
-        type=_facilities,
+        type=facilities_of,
         help="the facilities whose tools are declared with every prompt, and paid for: "
         f"{', '.join(FACILITY_TOOLS)}, or none (default: {','.join(DEFAULT_FACILITIES)})",
-    )
-    parser.add_argument(
-        "--head",
-        metavar="TOKENS",
-        type=positive,
-        action="append",
-        default=[],
-        help="compare with a made-up head of this length before every chat, instead of with other "
-        "layouts and policies; may be repeated",
-    )
-    parser.add_argument(
-        "--observations",
-        action="store_true",
-        help="let observations take the place of older chat from the first threshold on, not only "
-        "where that pays, written by a stand-in for a model whose questions are priced; compares "
-        "with the same without any",
     )
     parser.add_argument(
         "--ttl",
@@ -245,8 +200,8 @@ def _configure(parser: ArgumentParser) -> None:
         "--cache",
         choices=("ideal", "anthropic", "openai"),
         default="ideal",
-        help="whose prompt cache to charge by, and to plan for: one that keeps every prefix "
-        "(default), or by the provider's documented rule; the other rules stand beside it",
+        help="whose prompt cache to plan for: one that keeps every prefix (default), or by the "
+        "provider's documented rule",
     )
     parser.add_argument(
         "--prices",
@@ -254,13 +209,6 @@ def _configure(parser: ArgumentParser) -> None:
         default="anthropic",
         help="anthropic (default: cached 0.1, written 1.25 of the input price), openai (0.1, 1), "
         "no-cache (every token in full), or a JSON file with input, cacheRead and cacheWrite",
-    )
-    parser.add_argument(
-        "--restart-every",
-        metavar="N",
-        type=positive,
-        help="close the engine every N calls and resume it from its store; the prompts stay the "
-        "same",
     )
     parser.add_argument(
         "--prompts",
@@ -284,12 +232,6 @@ def _configure(parser: ArgumentParser) -> None:
         "%(default)s)",
     )
     parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        type=Path,
-        help="write a picture of the comparison, cost against each evidence, as SVG",
-    )
-    parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
         action="append",
@@ -302,12 +244,12 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "Drive the engine with recorded sessions, call by call, and say what a model would\n"
-        "have been shown: how much, how often it was rewritten and why, and whether every\n"
-        "prompt is one that a provider accepts. Each session runs on a fresh private store; your\n"
-        "own store and configuration are not touched. A call is every answer of the model on the\n"
-        "branch of the file's last entry. Sessions of Claude Code and Codex are told as if Pi had\n"
-        "held them, without their subagents. Exit code 1: a session had an error or an invalid\n"
-        "prompt."
+        "have been shown: how much, what it would have cost beside plain Pi, how often it was\n"
+        "rewritten and why, and whether every prompt is one that a provider accepts. Each\n"
+        "session runs on a fresh private store; your own store and configuration are not\n"
+        "touched. A call is every answer of the model on the branch of the file's last entry.\n"
+        "Sessions of Claude Code and Codex are replayed as if Pi had held them, without their\n"
+        "subagents. Exit code 1: a session had an error or an invalid prompt."
     ),
     example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
     configure=_configure,

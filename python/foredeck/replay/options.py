@@ -1,4 +1,4 @@
-"""How to replay: what the engine is configured with, and how its prompts are judged."""
+"""How to replay: what the engine is configured with."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from foredeck.accounting.judge import Rule
-from foredeck.accounting.prices import load_prices
 from foredeck.config import Config, load_config
-from foredeck.context.cache.economics import definition_chars
 from foredeck.context.cache.rebase import DEFAULT_TTL_S
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 
@@ -36,9 +33,6 @@ class ReplayOptions:
     tools: tuple[Facility, ...] = DEFAULT_FACILITIES
     """The facilities whose tools are declared, and paid for with every prompt."""
 
-    head: int = 0
-    """Tokens of a made-up block before the chat; 0 for what there is in earnest."""
-
     observes: bool = False
     """Whether the chat is observed from the first threshold on; else where it would be by itself,
     unless `observations` is off. An observer that needs no model makes the notes, and what asking
@@ -47,36 +41,16 @@ class ReplayOptions:
     ttl_s: float = DEFAULT_TTL_S
     """Seconds after which the provider's cache is taken to have expired."""
     cache: str = "ideal"
-    """The cache that the judge charges by, and that the engine plans for."""
+    """The provider's cache that the engine plans for."""
     prices: str = "anthropic"
     """A profile of prices, or a file of them."""
-    name: str = ""
-    """Title of the row in the comparison; layout and policy where empty."""
-
-    @property
-    def label(self) -> str:
-        """Title of the row in the comparison."""
-        observed = ", observed" if self.observes else ""
-        return self.name or f"{self.layout}, {self.policy}{observed}"
-
-    @property
-    def definition_tokens(self) -> float:
-        """What the definitions of the tools add to every prompt."""
-        return definition_chars(self.tools) / 4
-
-    def rule(self) -> Rule:
-        """How the judge charges. Raises `PriceError`."""
-        return Rule(self.cache, self.ttl_s, load_prices(self.prices))
 
     def config(self, home: Path) -> Config:
         """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
         cache = "markers" if self.cache == "anthropic" else "prefix"
         own = (f"layout={self.layout}", f"policy={self.policy}", f"rebase.cache={cache}")
-        flags = (*own, *self._tools(), *self._head(), *self.settings, f"home={home}")
+        flags = (*own, *self._tools(), *self.settings, f"home={home}")
         return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
-
-    def _head(self) -> Iterable[str]:
-        return (f"head.tokens={self.head}", f"head.max_tokens={self.head}") if self.head else ()
 
     def _tools(self) -> Iterable[str]:
         for facility in FACILITY_TOOLS:

@@ -54,7 +54,9 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
                 )
             ]
         method = AccountingMethod(options.cache, options.ttl_s, rate.chars_per_token, "plain")
-        return account_of(calls, method, _figure(calls[-1].record if calls else None, rate, asked))
+        return account_of(
+            calls, method, replay_figure(calls[-1].record if calls else None, rate, asked)
+        )
 
 
 def recorded_figure(path: Path) -> RecordedFigure:
@@ -72,10 +74,10 @@ def recorded_figure(path: Path) -> RecordedFigure:
         asked = replay_into(home, transcript, options, lambda: None, head_tokens=rate.head_tokens)
         with closing(open_store(options.config(home))) as store:
             head = store.head(call_id(transcript.id, len(calls)))
-    return found(_figure(None if head is None else CallRecord(head.fields), rate, asked))
+    return found(replay_figure(None if head is None else CallRecord(head.fields), rate, asked))
 
 
-def _figure(record: CallRecord | None, rate: Calibration, asked: float) -> CostFigure:
+def replay_figure(record: CallRecord | None, rate: Calibration, asked: float) -> CostFigure:
     """The figure of a replay, whose tokens were counted by the default rate. `asked`: what asking
     for observations would have cost, by the same rate; it is charged to the last model."""
     scale = CHARS_PER_TOKEN / rate.chars_per_token

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.prices import load_cost, load_prices
-from foredeck.config import Config
 from foredeck.context.cache.economics import definition_chars
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.facilities import Facilities, make_facilities
+from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
@@ -38,8 +36,9 @@ class ReplayedSession:
         options: ReplayOptions,
         *,
         head_tokens: float = 0.0,
+        facilities: MakeFacilities = make_facilities,
     ) -> None:
-        """`head_tokens`: how many stood before the recorded messages; 0 says nothing of them."""
+        """`head_tokens`: how many came before the recorded messages; 0 if that is not known."""
         self.engine: Engine | None = None
         self.marker = ""
         """The tool call whose result carries one more cache marker in the newest prompt; empty
@@ -47,6 +46,7 @@ class ReplayedSession:
         self._home = home
         self._transcript = transcript
         self._options = options
+        self._facilities = facilities
         self._cost = load_cost(options.prices)
         self._host = SimulatedHost(transcript.id)
         if head_tokens:
@@ -97,8 +97,9 @@ class ReplayedSession:
         config = self._options.config(self._home)
         # With no local copy in front of it, so that a replay shows what a database gives back.
         store = store_kind(config.store).open_whole(config)
-        facilities = filled_head if self._options.head else make_facilities
-        self.engine = Engine(config, recorded=recorded_source, store=store, facilities=facilities)
+        self.engine = Engine(
+            config, recorded=recorded_source, store=store, facilities=self._facilities
+        )
         self.engine.open_session(self._host.opening(self._transcript.cwd or "/"))
         if self.engine.opened is not None:
             self.engine.opened.session.stand_ins = self.observer
@@ -114,22 +115,3 @@ def _without_usage(request: AssembleParams) -> AssembleParams:
 def recorded_source(store: Store, cwd: str) -> FileSource:
     """Files as the recorded results show them; nothing of this machine's is read."""
     return RecordedSource(store, FilesystemMap(REPLAY_FILESYSTEM, [], cwd=cwd))
-
-
-_LINE = "notes/{0:03}.md: what was decided on day {0}, and what is still open about it #log"
-
-
-class FilledSection:
-    """See `foredeck.context.head.section.HeadSection`: as many notes as fit."""
-
-    name = "notes"
-
-    def text(self, limit: int) -> str:
-        """Fills the whole of `limit`."""
-        count = limit // len(_LINE.format(0)) + 1
-        return "\n".join(_LINE.format(number) for number in range(count))[:limit]
-
-
-def filled_head(_config: Config, _session: Session) -> Facilities:
-    """Facilities of which there is nothing but that section."""
-    return Facilities((FilledSection(),))

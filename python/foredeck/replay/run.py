@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.comparison import Comparison
-from foredeck.accounting.judge import Judge, Judgement, SessionFacts
+from foredeck.accounting.calibration import calibrate
+from foredeck.accounting.figure import CostFigure
 from foredeck.config import Config
 from foredeck.context.messages.items import blocks_chars
 from foredeck.errors import ForedeckError
@@ -28,6 +28,7 @@ from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.regular_files import open_regular
 from foredeck.replay.options import ReplayOptions
+from foredeck.replay.recorded_account import replay_figure
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.registry import store_kind
 
@@ -40,74 +41,48 @@ class ReplayError(ForedeckError):
     exit_code = 2
 
 
-def replay_file(
-    path: Path,
-    home: Path,
-    options: ReplayOptions,
-    comparison: Comparison,
-    others: Sequence[ReplayOptions] = (),
-) -> SessionResult:
+def replay_file(path: Path, home: Path, options: ReplayOptions) -> tuple[SessionResult, CostFigure]:
     """Replay one session file on the (fresh) store in `home`; an error is part of the result.
 
-    `comparison` takes in the judgements of this replay, of the host alone, and of `others`: more
-    ways to assemble the same session, which leave nothing else behind.
+    The figure is what its calls would have cost, beside plain Pi's.
     """
-    result = SessionResult(file=path.name)
+    result, figure = SessionResult(file=path.name), CostFigure()
     try:
         transcript = load_recording(path)
         result.tool_calls, result.skipped_lines = transcript.tool_calls, transcript.skipped
         if options.prompts is not None:
             clear_prompts(options.prompts / stem_of(path))
-        facts = SessionFacts.of(transcript)
-        judge = comparison.judge(facts, options.definition_tokens)
-        _drive(home, transcript, options, judge, result)
-        result.add_records(_records(transcript.id, options.config(home)))
-        others_judged = (judge_replay(transcript, facts, each, comparison) for each in others)
-        judged = [judge.judgement, *others_judged]
-        comparison.add_plain(transcript, facts)
-        for each, judgement in zip((options, *others), judged, strict=True):
-            comparison.add(each.label, judgement)
+        rate = calibrate(transcript)
+        asked = _drive(home, transcript, options, rate.head_tokens, result)
+        records = _records(transcript.id, options.config(home))
+        result.add_records(records)
+        figure = replay_figure(records[-1] if records else None, rate, asked)
+        result.cost_plain, result.cost_foredeck = figure.plain, figure.ours
     except Exception as error:  # one bad file must not end the replay of the others
         result.error = f"{type(error).__name__}: {error}"
-    return result
+    return result, figure
 
 
 def _drive(
     home: Path,
     transcript: Transcript,
     options: ReplayOptions,
-    judge: Judge,
-    result: SessionResult | None = None,
-) -> None:
-    """Make every recorded call of a session; `result` takes in its figures."""
-    with closing(ReplayedSession(home, transcript, options)) as session:
+    head_tokens: float,
+    result: SessionResult,
+) -> float:
+    """Make every recorded call of a session, and count it in `result`.
+
+    Returns what asking a model for observations would have cost, in tokens of uncached input.
+    """
+    with closing(ReplayedSession(home, transcript, options, head_tokens=head_tokens)) as session:
         for number, call in enumerate(transcript.calls, start=1):
             if _restarts_before(number, options.restart_every):
                 session.restart()
-            prompt, decision = session.call(call)
-            reason = decision.reason if decision.is_rebase else None
-            judge.see(call, prompt, reason, session.marker)
-            if result is not None:
-                result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
+            prompt, _ = session.call(call)
+            result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
             if options.prompts is not None:
                 write_prompt(options.prompts / stem_of(transcript.path), number, call, prompt)
-        if session.observer is not None:
-            bill = session.observer.bill
-            judge.judgement.asked, judge.judgement.questions = bill.cost, bill.questions
-
-
-def judge_replay(
-    transcript: Transcript,
-    facts: SessionFacts,
-    options: ReplayOptions,
-    comparison: Comparison,
-) -> Judgement:
-    """The judgement on one way to assemble a session, which is replayed for it and leaves nothing
-    behind."""
-    judge = comparison.judge(facts, options.definition_tokens)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as home:
-        _drive(Path(home), transcript, replace(options, prompts=None), judge)
-    return judge.judgement
+        return 0.0 if session.observer is None else session.observer.bill.cost
 
 
 def _restarts_before(number: int, every: int | None) -> bool:
@@ -126,30 +101,33 @@ def replay(
     *,
     keep: Path | None = None,
     progress: Callable[[int, int, str], None] | None = None,
-    others: Sequence[ReplayOptions] = (),
 ) -> dict[str, Any]:
     """Replay session files, each on a private store of its own.
 
-    Returns `{"sessions": [...], "total": {...}, "table": [...]}`. The table compares the cost and
-    the evidence of the host alone, of `options` and of `others`. `keep` is a folder to leave the
-    stores in, one folder for each session file. `progress` is called before each file with its
-    number, how many there are, and its name. Raises `ReplayError` or `ConfigError`, before it
-    starts, where the options cannot be followed.
+    Returns `{"sessions": [...], "total": {...}, "costs": [...]}`: of the costs one figure in money,
+    one in tokens for models without a price, as far as there are such calls. `keep` is a folder to
+    leave the stores in, one folder for each session file. `progress` is called before each file
+    with its number, how many there are, and its name. Raises `ReplayError` or `ConfigError`, before
+    it starts, where the options cannot be followed.
     """
     _check(paths, options, keep)
-    comparison = Comparison(options.rule())
     sessions: list[SessionResult] = []
+    figures: dict[bool, CostFigure] = {}
     with store_kind(options.store).empty_stores() as settings_of:
         for number, path in enumerate(paths, start=1):
             if progress is not None:
                 progress(number, len(paths), path.name)
             own = replace(options, settings=(*options.settings, *settings_of(number)))
             with _home(keep, path) as home:
-                sessions.append(replay_file(path, home, own, comparison, others))
+                result, figure = replay_file(path, home, own)
+            sessions.append(result)
+            if figure.calls:
+                known = figures.get(figure.in_money, CostFigure())
+                figures[figure.in_money] = known + figure
     return {
         "sessions": [asdict(s) for s in sessions],
         "total": total_of(sessions),
-        "table": comparison.table(),
+        "costs": [figures[unit].to_json() for unit in (True, False) if unit in figures],
     }
 
 
@@ -233,6 +211,9 @@ class SessionResult:
     chars_foredeck: int = 0
     peak_plain: int = 0
     peak_foredeck: int = 0
+    cost_plain: float = 0.0
+    """What plain Pi's prompts would have cost: money, or tokens at a model without a price."""
+    cost_foredeck: float = 0.0
     rebases: int = 0
     """Calls at which bytes that had been sent were rewritten."""
     decisions: dict[str, int] = field(default_factory=dict)

@@ -1,8 +1,6 @@
-"""What the host alone would have sent: everything, with compactions, or with a lower window."""
+"""Where Pi would have compacted, had its window been smaller."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from foredeck.accounting.shapes import blocks_of, chars_of, is_sent
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
@@ -14,19 +12,6 @@ KEPT_TOKENS = 20_000
 
 SUMMARY_TOKENS = 1_500
 """Assumed length of a summary where none was recorded; recorded ones have about that."""
-
-
-def plain_prompts(transcript: Transcript, compactions: list[Compaction]) -> Iterator[list[Message]]:
-    """The prompt of each call, given the compactions in the order in which they came."""
-    messages = [recorded.message for recorded in transcript.messages]
-    summaries = [_summary(compaction) for compaction in compactions]
-    for call in transcript.calls:
-        number = sum(1 for compaction in compactions if compaction.seen <= call.seen)
-        if not number:
-            yield messages[: call.seen]
-            continue
-        kept = compactions[number - 1].kept_from
-        yield [summaries[number - 1], *messages[kept : call.seen]]
 
 
 def compactions_at(
@@ -72,7 +57,3 @@ def _blank_summary(messages: list[Message], chars_per_token: float) -> str:
     }
     listed = "\n".join(sorted(paths))
     return listed + " " * max(0, int(SUMMARY_TOKENS * chars_per_token) - len(listed))
-
-
-def _summary(compaction: Compaction) -> Message:
-    return {"role": "compactionSummary", "summary": compaction.summary}

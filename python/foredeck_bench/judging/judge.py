@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from foredeck.accounting.cache import CACHES, Cache, Hit, PromptMaker
 from foredeck.accounting.calibration import Calibration, calibrate
-from foredeck.accounting.evidence import Needs, View, has_code_shape, needs_of
 from foredeck.accounting.shapes import Shape, Shapes, chars_of
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import DEFAULT_TTL_S
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck_bench.judging.evidence import Needs, View, has_code_shape, needs_of
 
 RETURN_TOKENS = 300
 """What a call that fetches something costs, besides reading the prompt from the cache."""
@@ -82,6 +82,8 @@ class Judgement:
     lost: Counter[str] = field(default_factory=Counter)
     """Tokens that the call before had cached and this one had to write, by cause."""
     rebases: Counter[str] = field(default_factory=Counter)
+    invalid_prompts: int = 0
+    """Those that a provider would not accept."""
 
     @property
     def cached_tokens(self) -> float:
@@ -128,7 +130,7 @@ _SUMMED = (
     *("calls", "returned", "summed", "edits", "edits_seen", "names", "names_seen"),
     *("names_itself", "code_names", "code_names_seen", "code_names_itself"),
     *("own_words", "own_words_seen"),
-    *("asked", "questions"),
+    *("asked", "questions", "invalid_prompts"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -11,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.accounting.plot import Point, frontier_svg, unbeaten
-from foredeck.cli.main import main
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.rivals import RIVALS, rivals
+from foredeck_bench import compare
 from foredeck_bench import economics_page as page
+from foredeck_bench.judging.plot import Point, frontier_svg, unbeaten
+from foredeck_bench.judging.replaying import RIVALS, Compared, Way, rivals
 from replay.recordings import Recording, text
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -85,8 +86,8 @@ def test_the_rivals_differ_from_what_is_asked_and_one_has_no_digests() -> None:
     options = ReplayOptions(settings=("adaptive.patience=9",))
     others = rivals(options)
     assert len(others) == len(RIVALS)
-    assert others[-1].label == f"{options.label}, no digests"
-    assert others[-1].settings == ("adaptive.patience=9", "digests.max_tokens=0")
+    assert others[-1].label == f"{Way(options).label}, no digests"
+    assert others[-1].options.settings == ("adaptive.patience=9", "digests.max_tokens=0")
 
 
 def session(folder: Path) -> Path:
@@ -97,13 +98,15 @@ def session(folder: Path) -> Path:
     return recording.write(folder / "one.jsonl")
 
 
-def test_replay_draws_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_comparison_is_printed_and_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "cost.svg"
-    assert main(["replay", str(session(tmp_path)), "--plot", str(file)]) == 0
+    assert compare.main([str(session(tmp_path)), "--plot", str(file)]) == 0
     assert "1 recorded session, 3 calls" in file.read_text()
     ET.fromstring(file.read_text())
-    capsys.readouterr()
-    assert main(["replay", str(session(tmp_path)), "--plot", str(tmp_path / "no" / "x.svg")]) == 1
+    assert "anchored, adaptive, no digests" in capsys.readouterr().out
+    assert compare.main([str(session(tmp_path)), "--plot", str(tmp_path / "no" / "x.svg")]) == 1
     told = capsys.readouterr()
     assert ("cannot be written" in told.err, told.out) == (True, ""), "before anything is replayed"
 
@@ -111,8 +114,7 @@ def test_replay_draws_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_the_page_is_made_between_its_marks(tmp_path: Path) -> None:
     file = tmp_path / "economics.md"
     file.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
-    result = {"total": {"sessions": 2, "calls": 1234, "invalid_prompts": 0, "errors": 0}}
-    results = {cache: {**result, "table": ROWS} for cache in page.CACHES}
+    results = {cache: Compared(2, 1234, table=ROWS) for cache in page.CACHES}
     page.write(file, results)
     made = file.read_text()
     page.write(file, results)
@@ -144,3 +146,39 @@ def test_the_readme_has_the_figure_of_the_page(tmp_path: Path) -> None:
     readme.write_text(f"# x\n\n{page.SAVED_BEGIN}\nold\n{page.SAVED_END}\n\nrest\n")
     page.write_saved(readme, page.PAGE)
     assert readme.read_text() == (f"# x\n\n{page.SAVED_BEGIN}\n{line}\n{page.SAVED_END}\n\nrest\n")
+
+
+def test_a_head_of_some_length_is_compared_with_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heads = ["--head", "200", "--head", "1200"]
+    assert compare.main([str(session(tmp_path)), *heads, "--json"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    mean = {row["row"]: row["mean_tokens"] for row in table}
+    none = mean["anchored, adaptive"]
+    assert 150 < mean["anchored, adaptive, head 200"] - none < 250
+    assert 900 < mean["anchored, adaptive, head 1,200"] - none < 1500
+
+
+def test_a_file_that_is_no_session_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "second.jsonl").write_text("{}\n")
+    session(tmp_path)
+    assert compare.main([str(tmp_path)]) == 1
+    printed = capsys.readouterr()
+    assert "second.jsonl: TranscriptError" in printed.err
+    assert "2 recorded sessions, 3 calls" in printed.out
+
+
+def test_tools_that_are_declared_are_paid_for_and_the_others_are_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, costs = session(tmp_path), {}
+    for tools in ("none", "context,search", "search,context", "context,search,tasks"):
+        assert compare.main([str(path), "--tools", tools, "--observations", "--json"]) == 0
+        rows = {row["row"]: row["cost"] for row in json.loads(capsys.readouterr().out)}
+        costs[tools] = rows["anchored, adaptive"] - rows["plain Pi"]
+    assert costs["none"] == 0
+    assert costs["none"] < costs["context,search"] < costs["context,search,tasks"]
+    assert costs["search,context"] == costs["context,search"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.accounting.comparison import PLAIN
+from foredeck_bench.judging.comparison import PLAIN
 from foredeck_bench.weigh import HINDSIGHT, SIMPLE, main, repository_of
 from replay.recordings import everything
 

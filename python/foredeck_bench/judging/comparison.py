@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.accounting.judge import Judge, Judgement, Rule, SessionFacts
-from foredeck.accounting.plain import compactions_at, plain_prompts
+from foredeck.accounting.calibration import plain_prompts
 from foredeck.context.cache.economics import definition_chars
 from foredeck.hosts.pi.transcripts import Message, Transcript
 from foredeck.model.own_tools import DEFAULT_FACILITIES
+from foredeck_bench.judging.compacting import compactions_at
+from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
 
 PLAIN = "plain Pi"
 WITHOUT = "plain Pi, no compaction"

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from foredeck.accounting.calibration import Calibration, calibrate
-from foredeck.accounting.comparison import PLAIN, WITHOUT, Comparison
-from foredeck.accounting.evidence import has_code_shape, needs_of
-from foredeck.accounting.judge import Judge, Rule, SessionFacts
-from foredeck.accounting.plain import compactions_at, plain_prompts
+from foredeck.accounting.calibration import Calibration, calibrate, plain_prompts
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.run import replay
+from foredeck_bench.judging.compacting import compactions_at
+from foredeck_bench.judging.comparison import PLAIN, WITHOUT, Comparison
+from foredeck_bench.judging.evidence import has_code_shape, needs_of
+from foredeck_bench.judging.judge import Judge, Rule, SessionFacts
+from foredeck_bench.judging.replaying import Way, compare
 from replay.recordings import Recording, call, everything, text
 
 
@@ -211,12 +211,13 @@ def test_sizes_are_calibrated_by_the_usage_that_was_reported(tmp_path: Path) -> 
 
 def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Path) -> None:
     session = everything().write(tmp_path / "one.jsonl")
-    others = [
-        ReplayOptions(layout="pools"),
-        ReplayOptions(policy="seed-window"),
-        ReplayOptions(policy="keep-all", name="everything"),
+    ways = [
+        Way(ReplayOptions()),
+        Way(ReplayOptions(layout="pools")),
+        Way(ReplayOptions(policy="seed-window")),
+        Way(ReplayOptions(policy="keep-all"), "everything"),
     ]
-    rows = {row["row"]: row for row in replay([session], ReplayOptions(), others=others)["table"]}
+    rows = {row["row"]: row for row in compare([session], ways).table}
     assert {PLAIN, WITHOUT, "anchored, seed-window", "pools, adaptive"} < rows.keys()
     assert rows[PLAIN]["cost_percent"] == 100
     assert rows["everything"]["edit_evidence_percent"] == 100

@@ -1,0 +1,171 @@
+"""Compares ways to assemble prompts on recorded sessions: what they cost, and what stayed in view.
+
+    python -m foredeck_bench.compare [--head N]... [--observations] [--plot FILE] PATH...
+
+Without --head and --observations, the layouts and policies that there are.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from foredeck.cli.files import check_writable, written_file
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.replay_command import facilities_of
+from foredeck.errors import ForedeckError
+from foredeck.histories.recordings import find_recordings
+from foredeck.lookup.texts import counted, short_count
+from foredeck.model.own_tools import DEFAULT_FACILITIES
+from foredeck.replay.options import ReplayOptions
+from foredeck_bench.judging.plot import frontier_svg
+from foredeck_bench.judging.replaying import Compared, Way, compare, rivals, with_heads
+
+_HEAD = (
+    *("", "cost", "cached", "uncached", "all-in", "worst", "over"),
+    *("edits", "names", "code", "bare", "own", "mean", "peak"),
+)
+_CACHES = ("ideal", "anthropic", "openai")
+_NOTE = """
+cost: of all prompts, as a share of plain Pi's, by --prices; cached, uncached: what of it was read
+from the cache, and the rest; all-in: the cost with one more call for each call that lacked
+something; worst: the cost of the dearest session, as a share of plain Pi's; over: sessions that
+cost more than plain Pi's by over 2% and over 2,000 uncached tokens; edits, names: shares
+that were in view of the edited texts, and of the identifiers that can only have been copied from
+a tool result, since nobody had written them before; code: those of them that look like code, not
+like a number, a date or a hash; bare: the same without digests of folded results; own: of the
+identifiers that only the model's own answers had held, and that it used again; mean, peak: tokens
+of a prompt. Sizes are calibrated by the recorded usage. Evidence is visibility, not success: no
+model ran."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Replay, and print the comparison. Returns the exit code."""
+    parser = ArgumentParser(prog="python -m foredeck_bench.compare", description=__doc__)
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path)
+    parser.add_argument("--layout", default="anchored")
+    parser.add_argument("--policy", default="adaptive")
+    parser.add_argument("--cache", choices=_CACHES, default="ideal")
+    parser.add_argument("--prices", default="anthropic")
+    parser.add_argument("--tools", type=facilities_of, default=DEFAULT_FACILITIES)
+    parser.add_argument("--window", type=int, default=200_000)
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[])
+    parser.add_argument(
+        "--head",
+        type=int,
+        action="append",
+        default=[],
+        help="compare with a made-up head of so many tokens before every chat; may be repeated",
+    )
+    parser.add_argument(
+        "--observations",
+        action="store_true",
+        help="let notes take the place of older chat from the first threshold on, written by a "
+        "substitute for a model whose questions are priced; compare with none",
+    )
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw it, as SVG")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args(arguments)
+    options = ReplayOptions(
+        layout=asked.layout,
+        policy=asked.policy,
+        cache=asked.cache,
+        prices=asked.prices,
+        window=asked.window,
+        settings=tuple(asked.set),
+        tools=asked.tools,
+        observes=asked.observations,
+    )
+    try:
+        if asked.plot is not None:
+            check_writable(asked.plot)  # before a replay of minutes
+        paths = find_recordings(asked.paths)
+        with Progress("replaying", total=len(paths)) as progress:
+            ways = [Way(options), *_others(options, asked.head)]
+            compared = compare(paths, ways, lambda name: progress.advance(note=name))
+        if asked.plot is not None:
+            title = f"Cost against evidence: {_size(compared)}, cache: {asked.cache}"
+            with written_file(str(asked.plot)) as write:
+                write(frontier_svg(compared.table, title))
+    except ForedeckError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    if asked.json:
+        print_json(compared.table)
+    else:
+        print_comparison(compared.table, asked.cache)
+        print(f"{_size(compared)}: {counted(compared.invalid_prompts, 'invalid prompt')}.")
+    for error_line in compared.errors:
+        print(error_line, file=sys.stderr)
+    return 1 if compared.errors or compared.invalid_prompts else 0
+
+
+def _others(options: ReplayOptions, heads: Sequence[int]) -> list[Way]:
+    if heads:
+        return with_heads(options, heads)
+    if options.observes:
+        without = (*options.settings, "observations=off")
+        return [Way(replace(options, observes=False, settings=without))]
+    return rivals(options)
+
+
+def _size(compared: Compared) -> str:
+    return f"{counted(compared.sessions, 'recorded session')}, {counted(compared.calls, 'call')}"
+
+
+def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:
+    """The rows as a table, with lost cache hits by cause below it."""
+    base = next((row["cost"] for row in rows), 0)
+    print()
+    print(table([_HEAD, *(_row(row, base) for row in rows)]))
+    print(_NOTE)
+    print(f"\nCost of the same prompts by each cache's rule (planned for: {cache}):")
+    for row in rows:
+        by_cache = row["cost_percent_by_cache"]
+        print(f"  {row['row']}: " + ", ".join(f"{c} {_percent(by_cache[c])}" for c in _CACHES))
+    for row in (row for row in rows if row.get("questions")):
+        share = _percent(100 * row["asked"] / row["cost"] if row["cost"] else None)
+        print(
+            f"\n{row['row']}: a model asked {row['questions']} times for observations, for "
+            f"{share} of the cost, which holds it."
+        )
+    print("\nTokens that were in the cache and had to be written again, and rebases:")
+    for row in rows:
+        print(f"  {row['row']}: {_counts(row['lost_tokens'])}; {_counts(row['rebases'])}")
+    print()
+
+
+def _row(row: dict[str, Any], base: float) -> tuple[str, ...]:
+    return (
+        row["row"],
+        _percent(row["cost_percent"]),
+        _percent(100 * row["cached"] / base if base else None),
+        _percent(100 * row["uncached"] / base if base else None),
+        _percent(row["all_in_percent"]),
+        _percent(row["worst_percent"]),
+        str(row["beyond_limit"]),
+        _percent(row["edit_evidence_percent"]),
+        _percent(row["identifier_evidence_percent"]),
+        _percent(row["code_name_evidence_percent"]),
+        _percent(row["bare_code_name_evidence_percent"]),
+        _percent(row["own_words_evidence_percent"]),
+        short_count(row["mean_tokens"]),
+        short_count(row["peak_tokens"]),
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1f}%"
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {short_count(count)}" for name, count in counts.items()) or "none"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

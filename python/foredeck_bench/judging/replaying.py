@@ -1,0 +1,173 @@
+"""Recorded sessions, assembled in one way or in several, and judged."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from foredeck.accounting.prices import load_prices
+from foredeck.config import Config
+from foredeck.context.cache.economics import definition_chars
+from foredeck.context.state.session import Session
+from foredeck.engine.facilities import Facilities, make_facilities
+from foredeck.histories.recordings import load_recording
+from foredeck.hosts.pi.transcripts import Transcript
+from foredeck.hosts.pi.validity import find_faults
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.replayed_session import ReplayedSession
+from foredeck_bench.judging.comparison import Comparison
+from foredeck_bench.judging.judge import Judgement, Rule, SessionFacts
+
+RIVALS: tuple[tuple[str, str], ...] = (
+    ("pools", "seed-window"),
+    ("anchored", "seed-window"),
+    ("anchored", "last-n"),
+    ("anchored", "careful"),
+    ("anchored", "adaptive"),
+    ("anchored", "lean"),
+)
+"""Layout and policy."""
+
+WITHOUT_DIGESTS = "digests.max_tokens=0"
+"""Evidence is to be known without them too, since a bag of names suits its measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to assemble prompts: a row of the comparison."""
+
+    options: ReplayOptions
+    name: str = ""
+    """Title of the row; layout and policy where empty."""
+    head: int = 0
+    """Tokens of a made-up block before the chat; 0 for the real one."""
+
+    @property
+    def label(self) -> str:
+        """Title of the row."""
+        observed = ", observed" if self.options.observes else ""
+        return self.name or f"{self.options.layout}, {self.options.policy}{observed}"
+
+    @property
+    def definition_tokens(self) -> float:
+        """What the definitions of the tools add to every prompt."""
+        return definition_chars(self.options.tools) / 4
+
+
+def rivals(options: ReplayOptions) -> list[Way]:
+    """Each of `RIVALS` but that of `options`, with everything else as there; last without
+    digests."""
+    own = (options.layout, options.policy)
+    bare = replace(options, settings=(*options.settings, WITHOUT_DIGESTS))
+    return [
+        *(
+            Way(replace(options, layout=layout, policy=policy))
+            for layout, policy in RIVALS
+            if (layout, policy) != own
+        ),
+        Way(bare, name=f"{Way(options).label}, no digests"),
+    ]
+
+
+def with_heads(options: ReplayOptions, heads: Iterable[int]) -> list[Way]:
+    """The same once more for each length of a made-up head, in tokens."""
+    return [
+        Way(
+            replace(options, settings=(*options.settings, *head_settings(tokens))),
+            name=f"{Way(options).label}, head {tokens:,}",
+            head=tokens,
+        )
+        for tokens in heads
+    ]
+
+
+def head_settings(tokens: int) -> tuple[str, str]:
+    """The configuration of a head that may be so long."""
+    return (f"head.tokens={tokens}", f"head.max_tokens={tokens}")
+
+
+def rule_of(options: ReplayOptions) -> Rule:
+    """How the judge charges. Raises `PriceError`."""
+    return Rule(options.cache, options.ttl_s, load_prices(options.prices))
+
+
+def judge_replay(
+    transcript: Transcript, facts: SessionFacts, way: Way, comparison: Comparison
+) -> Judgement:
+    """The judgement on a session that is replayed in this way, on a store of its own."""
+    judge = comparison.judge(facts, way.definition_tokens)
+    facilities = filled_head if way.head else make_facilities
+    with (
+        tempfile.TemporaryDirectory(prefix="foredeck-judge-", ignore_cleanup_errors=True) as home,
+        closing(
+            ReplayedSession(Path(home), transcript, way.options, facilities=facilities)
+        ) as session,
+    ):
+        for call in transcript.calls:
+            prompt, decision = session.call(call)
+            reason = decision.reason if decision.is_rebase else None
+            judge.see(call, prompt, reason, session.marker)
+            judge.judgement.invalid_prompts += bool(find_faults(prompt))
+        if session.observer is not None:
+            bill = session.observer.bill
+            judge.judgement.asked, judge.judgement.questions = bill.cost, bill.questions
+    return judge.judgement
+
+
+@dataclass(slots=True)
+class Compared:
+    """What came of a set of sessions."""
+
+    sessions: int = 0
+    calls: int = 0
+    invalid_prompts: int = 0
+    errors: list[str] = field(default_factory=list)
+    table: list[dict[str, Any]] = field(default_factory=list)
+
+
+def compare(
+    paths: Sequence[Path], ways: Sequence[Way], advance: Callable[[str], None] = lambda _name: None
+) -> Compared:
+    """Judge each session as Pi alone would have sent it, and in each of the ways; all are charged
+    by the first one's rule. `advance` is called with a file's name before it is replayed."""
+    comparison, compared = Comparison(rule_of(ways[0].options)), Compared()
+    for path in paths:
+        advance(path.name)
+        compared.sessions += 1
+        try:
+            transcript = load_recording(path)
+            facts = SessionFacts.of(transcript)
+            judged = [judge_replay(transcript, facts, way, comparison) for way in ways]
+        except Exception as error:  # one bad file must not end the replay of the others
+            compared.errors.append(f"{path.name}: {type(error).__name__}: {error}")
+            continue
+        comparison.add_plain(transcript, facts)
+        for way, judgement in zip(ways, judged, strict=True):
+            comparison.add(way.label, judgement)
+        compared.calls += judged[0].calls
+        compared.invalid_prompts += sum(judgement.invalid_prompts for judgement in judged)
+    compared.table = comparison.table()
+    return compared
+
+
+_LINE = "notes/{0:03}.md: what was decided on day {0}, and what is still open about it #log"
+
+
+class FilledSection:
+    """See `foredeck.context.head.section.HeadSection`: as many notes as fit."""
+
+    name = "notes"
+
+    def text(self, limit: int) -> str:
+        """Fills the whole of `limit`."""
+        count = limit // len(_LINE.format(0)) + 1
+        return "\n".join(_LINE.format(number) for number in range(count))[:limit]
+
+
+def filled_head(_config: Config, _session: Session) -> Facilities:
+    """Facilities of which there is nothing but that section."""
+    return Facilities((FilledSection(),))
