@@ -9,9 +9,8 @@ import { PACKAGE_ROOT } from "./engine/package.ts";
 import type { EngineCommand } from "./engine/process.ts";
 import { stateDir } from "./engine/state-dir.ts";
 
-/** Commands that notices name. */
-const NAMED =
-  /(?<![\w/.-])foredeck(?= (?:cat|config|cost|doctor|forget|graph|history|ingest|memory|migrate|observations|prune|purge|reindex|report|restore|search|sessions|show|tasks|ui|vacuum|xtdb)\b)/g;
+/** Commands that notices name: they stand in backquotes. */
+const NAMED = /(?<=`)foredeck(?= [a-z])/g;
 
 export class CommandLine {
   private pages: { child: ChildProcess; address: string } | null = null;
@@ -87,7 +86,7 @@ export class CommandLine {
       const lines = new LineSplitter({ line: resolve, oversize: () => {} }, 10_000);
       child.stdout?.on("data", (chunk: Buffer) => lines.push(chunk));
       child.once("error", reject);
-      child.once("close", () => reject(new Error(said.trim() || "foredeck ui ended at once")));
+      child.once("close", () => reject(new Error(said.trim() || "`foredeck ui` ended at once")));
     });
     child.unref();
     for (const stream of [child.stdout, child.stderr])

@@ -141,7 +141,7 @@ async function runCommand(
     case "setup":
       return setUp(shim);
     case "ui":
-      if (!ctx.hasUI) throw new Error("Run foredeck ui: here the pages would end with this Pi.");
+      if (!ctx.hasUI) throw new Error("Run `foredeck ui`: here the pages would end with this Pi.");
       return `The inspector is open at ${await shim.host.commandLine.open(shim.engine.command)}`;
     case "command":
       return shim.host.commandLine.putOnPath();

@@ -92,8 +92,9 @@ def test_the_session_can_be_listed_shown_exported_and_forgotten(
     run(capsys, "import", str(file), "--home", str(user / "other"))
     other = json.loads(run(capsys, "sessions", "--json", "--home", str(user / "other"))[0])
     assert [s["ingested"] for s in other["sessions"]] == [True]
-    assert main(["show", SESSION]) == 4
-    assert "read from a history of claude-code" in capsys.readouterr().err
+    out, err = run(capsys, "show", SESSION)
+    assert "What is in it?" in out
+    assert "did not record this session: this is a replay of" in err
     run(capsys, "forget", SESSION, "--yes")
     out, _ = run(capsys, "ingest", str(user / ".claude"))
     assert "1 session skipped: you have forgotten them" in out
@@ -168,11 +169,24 @@ def test_the_report_for_programs(user: Path, capsys: pytest.CaptureFixture[str])
     assert f"skipped: {folder / 'odd.jsonl'} holds no session" in out
 
 
-@pytest.mark.usefixtures("user")
-@pytest.mark.parametrize("command", ["show", "cost", "report", "trace A"])
-def test_that_its_prompts_were_not_seen_is_said(
-    command: str, capsys: pytest.CaptureFixture[str]
+START = SESSION[:8]
+REPLAYING = {
+    f"show {START} --call 1": "call 1 of 2",
+    f"cost {START}": "with plain Pi, over 2 calls.",
+    f"cost {START} --report": "none was asked for again",
+    f"trace a.py {START}": "2      in view",
+}
+
+
+@pytest.mark.parametrize(("command", "said"), REPLAYING.items())
+def test_its_prompts_are_replayed(
+    user: Path, command: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["ingest", "--yes"]) == 0
-    assert main([*command.split(), SESSION[:8]]) == 4
-    assert "foredeck did not see its prompts" in capsys.readouterr().err
+    out, err = run(capsys, *command.split())
+    assert said in out
+    assert "this is a replay of" in err
+    for file in (user / ".claude").rglob("*.jsonl"):
+        file.unlink()
+    assert main(command.split()) == 4
+    assert "is not there any more" in capsys.readouterr().err

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli import progress
-from foredeck.cli.output import coloured, table
+from foredeck.cli.output import coloured, table, typed
 from foredeck.cli.progress import Progress
+from foredeck.config.folders import command_name
 
 
 class Terminal(io.StringIO):
@@ -85,3 +86,32 @@ def test_stdout_that_is_closed_or_full(
     assert (ended.returncode, told in ended.stderr) == (code, True), ended.stderr
     assert "Traceback" not in ended.stderr
     assert told or not ended.stderr
+
+
+def test_commands_are_named_as_they_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    def said(called: str, text: str = "see `foredeck cost 0199`; foredeck is off") -> str:
+        command_name.cache_clear()
+        monkeypatch.setattr(sys, "argv", [called])
+        return typed(text)
+
+    assert said("pytest") == "see `foredeck cost 0199`; foredeck is off"
+    assert said(".venv/bin/foredeck").startswith("see `.venv/bin/foredeck cost 0199`;")
+    assert said(f"{tmp_path}/my tools/foredeck").startswith("see `~/'my tools/foredeck' cost")
+    beside = Path(sys.executable).with_name("foredeck")
+    assert said(f"{tmp_path}/foredeck/cli/main.py").startswith(f"see `{beside} cost 0199`;")
+    engine = tmp_path / ".local" / "state" / "foredeck"
+    monkeypatch.setattr(sys, "executable", str(engine / "engines" / "1" / "bin" / "python"))
+    (engine / "bin").mkdir(parents=True)
+    (engine / "bin" / "foredeck").touch()
+    called = f"{engine}/engines/1/bin/foredeck"
+    assert said(called).startswith("see `~/.local/state/foredeck/bin/foredeck cost 0199`;")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "foredeck").touch(mode=0o755)
+    assert said(called) == "see `foredeck cost 0199`; foredeck is off"
+    command_name.cache_clear()

@@ -108,7 +108,7 @@ def test_what_commands_do_has_a_history_and_an_author(pi: Pi, asked: Asked) -> N
     ] * 3
     with stored(pi) as store:
         session = session_of(store)
-    report = json.loads(asked("report", session, "--json", "--full"))
+    report = json.loads(asked("cost", session, "--report", "--json", "--full"))
     changed = {Path(each["path"]).name: each for each in report["files"]}
     assert (changed["app.py"]["added"], changed["app.py"]["removed"]) == (1, 1)
     assert changed["made.py"]["added"] == 2

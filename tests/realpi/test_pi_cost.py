@@ -42,10 +42,10 @@ def test_every_screen_has_the_same_figure(
     assert f"{figure['text']}." == answer
     assert f"foredeck: {figure['short']}" in status
     assert printed("cost", session).startswith(answer)
-    assert answer in printed("report", session)
-    assert json.loads(printed("report", session, "--json"))["figure"] == figure
+    assert answer in printed("cost", session, "--report")
+    assert json.loads(printed("cost", session, "--report", "--json"))["figure"] == figure
     page = tmp_path / "page.html"
-    printed("report", session, "--html", str(page))
+    printed("cost", session, "--report", "--html", str(page))
     assert figure["text"] in page.read_text()
     with stored(pi) as store:
         assert session_page(store, session, None).data["figure"] == figure

@@ -182,7 +182,7 @@ def check_command_line(pi: Pi, tmp_path: Path) -> None:
 
     assert "1 hit" in typed("search", "seq")
     session = pi.workspace.session_files()[-1].stem.split("_")[-1]
-    typed("report", session, "--html", str(tmp_path / "page.html"))
+    typed("cost", session, "--report", "--html", str(tmp_path / "page.html"))
     assert "<html" in (tmp_path / "page.html").read_text()
     (python,) = pi.workspace.foredeck_home.glob("engines/*/venv/bin/python")
     subprocess.run([python, "-c", "import foredeck.mcp_server.server"], check=True)

@@ -41,7 +41,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def report(home: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> str:
-    assert main(["report", Recording.id[:6], "--home", str(home), *flags]) == 0
+    assert main(["cost", Recording.id[:6], "--report", "--home", str(home), *flags]) == 0
     return capsys.readouterr().out
 
 
@@ -82,7 +82,7 @@ def test_the_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_session_without_calls(
     home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert main(["report", "nowhere", "--home", str(home)]) == 4
+    assert main(["cost", "nowhere", "--report", "--home", str(home)]) == 4
     assert "no session" in capsys.readouterr().err
-    assert main(["report", "nowhere", "--home", str(tmp_path)]) != 0
+    assert main(["cost", "nowhere", "--report", "--home", str(tmp_path)]) != 0
     assert "nothing is stored yet" in capsys.readouterr().err

@@ -113,7 +113,7 @@ def test_a_snapshot_needs_nothing_but_itself(
     pages = []
     for session in (TIDY, HOSTILE):
         file = tmp_path / f"{session}.html"
-        assert main(["report", session, "--home", str(served.home), "--html", str(file)]) == 0
+        assert main(["cost", session, "--home", str(served.home), "--html", str(file)]) == 0
         pages += [
             {"path": f"{file.as_uri()}#call-2", "scheme": "light", "width": 1280},
             {"path": file.as_uri(), "scheme": "dark", "width": 420},

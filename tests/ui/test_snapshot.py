@@ -16,7 +16,7 @@ TIDY, HOSTILE = "0199aaaa-tidy", "0199bbbb-hostile"
 
 
 def _written(served: Served, file: Path, session: str, *flags: str) -> str:
-    assert main(["report", session, "--home", str(served.home), "--html", str(file), *flags]) == 0
+    assert main(["cost", session, "--home", str(served.home), "--html", str(file), *flags]) == 0
     return file.read_text()
 
 
@@ -57,7 +57,7 @@ def test_it_is_redacted_unless_full(
 def test_to_stdout_and_to_where_nothing_can_be_written(
     served: Served, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    flags = ["report", TIDY, "--home", str(served.home), "--html"]
+    flags = ["cost", TIDY, "--report", "--home", str(served.home), "--html"]
     assert main([*flags, "-", "--json"]) == 0
     out, err = capfdbinary.readouterr()
     assert out.startswith(b"<!doctype html>")

@@ -29,14 +29,14 @@ test("commands in notices are as they can be typed, and short once one is on the
   const typed = "~/state/bin/foredeck";
   assert.equal(
     line.typed(
-      "Run `foredeck doctor`; foredeck is off. foredeck cost 0199 says more (/foredeck cost).",
+      "Run `foredeck doctor`; foredeck is off. `foredeck cost 0199` says more (/foredeck cost).",
     ),
-    `Run \`${typed} doctor\`; foredeck is off. ${typed} cost 0199 says more (/foredeck cost).`,
+    `Run \`${typed} doctor\`; foredeck is off. \`${typed} cost 0199\` says more (/foredeck cost).`,
   );
   const put = join(folder, ".local", "bin", "foredeck");
   assert.equal(line.putOnPath(), `${put} runs foredeck's command line.`);
   assert.equal(realpathSync(put), realpathSync(join(env.FOREDECK_HOME, "bin", "foredeck")));
-  assert.equal(line.typed("foredeck cost 0199"), "foredeck cost 0199");
+  assert.equal(line.typed("`foredeck cost 0199`"), "`foredeck cost 0199`");
   assert.equal(line.putOnPath(), `${put} runs foredeck's command line.`);
 });
 

@@ -1,16 +1,16 @@
-"""What a session has cost and done, from the store alone: the facts of `foredeck report`."""
+"""What a session has cost and done, from the store alone: the facts of `foredeck cost --report`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id, session_object_id
-from foredeck.model.sources import path_of
+from foredeck.model.sources import history_source, path_of
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.branches import records_of
 from foredeck.timeline.callers import (
@@ -98,8 +98,15 @@ class SessionReport:
         }
 
 
-def report_of(store: Store, session: str) -> SessionReport:
-    """The report of a session that has made calls."""
+def report_of(
+    store: Store,
+    session: str,
+    *,
+    files_in: Store | None = None,
+    figure: CostFigure | None = None,
+) -> SessionReport:
+    """The report of a session that has made calls. Of one that was replayed on a private store:
+    `files_in`, where it was read in, which has more of its files, and `figure`, what it cost."""
     records = records_of(store, session)
     head = store.head(session_object_id(session))
     tool_calls = store.query("toolcall", {"chat_ref": chat_id(session)})
@@ -113,8 +120,8 @@ def report_of(store: Store, session: str) -> SessionReport:
         records[0].time_ms,
         records[-1].time_ms,
         len(records),
-        session_figure(store, session, records[-1]),
-        list(_changed_files(store, session, tool_calls, changes, handles)),
+        figure or session_figure(store, session, records[-1]),
+        list(_changed_files(files_in or store, session, changes)),
         _unversioned(changes),
         list(_failed(tool_calls, asking, handles)),
         len({row.subject for record in records for row in record.parts if row.form == "reference"}),
@@ -127,18 +134,13 @@ def _handles(store: Store, session: str) -> dict[str, str]:
     return {member.fields["object"]: f"@{member.fields['ordinal']}" for member in members}
 
 
-def _changed_files(
-    store: Store,
-    session: str,
-    tool_calls: Collection[Head],
-    changes: Iterable[Head],
-    handles: dict[str, str],
-) -> Iterator[ChangedFile]:
+def _changed_files(store: Store, session: str, changes: Iterable[Head]) -> Iterator[ChangedFile]:
+    tool_calls = store.query("toolcall", {"chat_ref": chat_id(session)})
+    handles = _handles(store, session)
     calls = {head.id for head in tool_calls}
     made = by_transaction(store, tool_calls)
-    members = (m.fields["object"] for m in store.query("member", {"session": session}))
     by_commands = (id for each in changes for id in each.fields.get("files") or ())
-    files = dict.fromkeys([*members, *by_commands])
+    files = dict.fromkeys([*handles, *by_commands])
     for id, head in store.heads(files).items():
         if head.type != "file":
             continue
@@ -152,7 +154,8 @@ def _changed_files(
         if own:
             before = text_of_version(store, history[own[0] - 1]) if own[0] else ""
             after = text_of_version(store, history[own[-1]])
-            path = path_of(head.fields) or id
+            told = history_source(head.fields)
+            path = told.path if told else path_of(head.fields) or id
             yield _compared(path, handles.get(id, ""), len(own), before, after)
 
 

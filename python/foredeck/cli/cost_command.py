@@ -11,8 +11,11 @@ from foredeck.cli.common import add_config_flags, add_json_flag, positive, resol
 from foredeck.cli.cost_text import cost_text
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
+from foredeck.cli.prompts import NamedSession, add_session, named_session, replay_options
 from foredeck.cli.registry import Command
+from foredeck.cli.report_text import add_report_flags, print_report
 from foredeck.cli.stored import opened_store
+from foredeck.lookup.errors import NotFound
 from foredeck.store.registry import store_kind
 
 if TYPE_CHECKING:
@@ -21,17 +24,22 @@ if TYPE_CHECKING:
 
 
 def _run(args: Namespace) -> int:
-    if args.all or args.histories or args.session is None:
+    if args.session is None and (args.report or args.html):
+        raise NotFound("which session? `foredeck cost SESSION --report`.")
+    if args.all or args.histories is not None or args.session is None:
         return _overview(args)
-    path = Path(args.session)
-    name, account, asked = (*_recorded(args, path), None) if path.is_file() else _stored(args)
+    with named_session(args) as named:
+        if args.report or args.html:
+            print_report(named, args)
+            return 0
+        account, asked = _account(named, args)
     if args.json:
         own = {} if asked is None else {"asked": asked.to_json()}
         print_json(
-            {"session": name, "figure": account.figure.to_json(), **account.to_json(), **own}
+            {"session": named.name, "figure": account.figure.to_json(), **account.to_json(), **own}
         )
     else:
-        print(cost_text(name, account, asked, every_call=args.calls))
+        print(cost_text(named.name, account, asked, every_call=args.calls))
     return 0
 
 
@@ -59,46 +67,28 @@ def _overview(args: Namespace) -> int:
     return 0
 
 
-def _stored(args: Namespace) -> tuple[str, Account, AskedAccount]:
+def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccount | None]:
+    """The account of a session; with what foredeck asked, of one that it saw."""
     from foredeck.accounting.account import AccountingMethod
     from foredeck.accounting.asked import asked_account, stored_questions
     from foredeck.accounting.bookkeeping import stored_account
-    from foredeck.lookup.finding import find_session, without_calls
-
-    method = AccountingMethod(args.cache, args.ttl)
-    with opened_store(args) as store, Progress("reading calls") as progress:
-        session = find_session(store, args.session)
-        if not store.query("call", {"session": session}, limit=1):
-            raise without_calls(store, session)
-        asked = asked_account(stored_questions(store, session))
-        return session, stored_account(store, session, method, progress.advance), asked
-
-
-def _recorded(args: Namespace, path: Path) -> tuple[str, Account]:
-    from foredeck.replay.options import ReplayOptions
     from foredeck.replay.recorded_account import recorded_account
 
-    config = resolve_config(args).config
-    options = ReplayOptions(
-        layout=config.layout,
-        policy=config.policy,
-        settings=tuple(args.set),
-        ttl_s=args.ttl or ReplayOptions().ttl_s,
-        cache=args.cache or ReplayOptions().cache,
-        prices=args.prices,
-    )
-    with Progress("replaying") as progress:
-        return path.name, recorded_account(path, options, progress.advance)
+    if named.recording is not None:
+        calls = len(named.recording.calls)
+        with Progress("replaying call", calls) as progress:
+            options = replay_options(args)
+            return recorded_account(named.recording, options, progress.advance), None
+    store = named.store
+    assert store is not None  # only what is stored has no recording
+    method = AccountingMethod(args.cache, args.ttl)
+    with Progress("reading calls") as progress:
+        asked = asked_account(stored_questions(store, named.session))
+        return stored_account(store, named.session, method, progress.advance), asked
 
 
 def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "session",
-        metavar="SESSION|FILE",
-        nargs="?",
-        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
-        "Claude Code or Codex, which is replayed for this",
-    )
+    add_session(parser, optional=True)
     parser.add_argument(
         "--all",
         action="store_true",
@@ -132,22 +122,27 @@ def _configure(parser: ArgumentParser) -> None:
         help="for a file: by what the replay decides, anthropic (default), openai, no-cache, or a "
         "JSON file of prices; a stored session has its own",
     )
+    add_report_flags(parser)
     add_json_flag(parser)
     add_config_flags(parser)
 
 
 COMMAND = Command(
     description=(
-        "Show what sessions have cost in money, beside what plain Pi would have sent at the same\n"
-        "calls; without SESSION all that are stored, by week and project. For one session: each\n"
-        "call, each rebase with its reason and what it has paid back since, and why each lost\n"
-        "cache hit was lost. A loss that nothing explains is a defect, please report it.\n"
-        "Cost is that of the prompts, foredeck's own questions included; plain Pi's side has\n"
-        "everything in full, compacted where the window is full, without foredeck's tools. It is\n"
-        "in dollars, or in uncached input tokens where a model has no price. ~ marks an estimate.\n"
-        "A file is replayed on a private store, and priced by list prices.\n"
+        "Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached\n"
+        "input tokens where a model has no price. Without SESSION, all stored sessions by week\n"
+        "and project. Of one session: every call, every rebase with its reason and what it has\n"
+        "paid back, and why each lost cache hit was lost; --report has its files and commands.\n"
+        "\n"
+        "The cost is that of the prompts, foredeck's own questions included. Plain Pi's side has\n"
+        "everything in full, compacted when the window is full, without foredeck's tools. ~ marks\n"
+        "an estimate. A session that foredeck did not see is replayed from its file, and priced\n"
+        "by list prices. If a loss has no explanation, please report it: it is a bug.\n"
+        "\n"
         "JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`,\n"
-        "`total`, `asked`; with --all `total`, `weeks`, `projects`."
+        "`total`, `asked`; with --all `total`, `weeks`, `projects`; with --report `session`,\n"
+        "`calls`, `figure`, `files` (path, added, removed, diff), `unversioned`, `failed`,\n"
+        "`folded`, `asked_back`."
     ),
     example="foredeck cost 0199",
     configure=_configure,

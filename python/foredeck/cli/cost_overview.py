@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from foredeck.accounting.figure import CostFigure
-from foredeck.cli.output import screen_width, table
+from foredeck.cli.output import screen_width, table, typed
 from foredeck.cli.progress import Progress
 from foredeck.lookup.texts import counted
 from foredeck.model.short_texts import shortened
@@ -146,10 +146,9 @@ def _changed(file: Path) -> float:
 def overview_text(overview: Overview, *, histories: bool) -> str:
     """One page: the total, then by week and by project."""
     if not overview.sessions:
-        hint = (
-            "" if histories else " `foredeck cost --all --histories` reads what agents have kept."
-        )
-        return f"No stored session has made a call with foredeck yet.{hint}"
+        said = "No stored session has made a call with foredeck yet."
+        hint = " `foredeck cost --histories` looks at what coding agents have kept."
+        return typed(said + hint * (not histories))
     parts = [_verdict(overview)]
     weeks = sorted(overview.weeks.items(), key=lambda item: item[0][1], reverse=True)
     parts.append(_table("week of", weeks, WEEKS))
@@ -206,4 +205,4 @@ def _notes(overview: Overview, *, histories: bool) -> Iterator[str]:
     if overview.left:
         yield f"{counted(overview.left, 'history file')} not looked at."
     if overview.sessions and not histories:
-        yield "`foredeck cost SESSION` explains one session, `foredeck sessions` lists them."
+        yield typed("`foredeck cost SESSION` explains one session, `foredeck sessions` lists them.")

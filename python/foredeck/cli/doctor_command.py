@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, add_project_flags, resolve_config
-from foredeck.cli.output import coloured, print_json
+from foredeck.cli.output import coloured, print_json, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
@@ -62,7 +62,7 @@ def _print_text(findings: list[Finding]) -> None:
         mark = coloured(word.ljust(7), colour)
         first, *more = finding.text.split("\n")
         print(f"{mark}  {finding.name.ljust(width)}  {first}")
-        for line in [*more, *([finding.advice] if finding.advice else [])]:
+        for line in [*more, *([typed(finding.advice)] if finding.advice else [])]:
             print(f"{'':7}  {'':{width}}  {line}")
     found = [finding for finding in findings if finding.status != "ok"]
     print(

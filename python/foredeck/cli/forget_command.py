@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_json, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -106,7 +106,7 @@ def _report(args: Namespace, plans: list[Forgetting]) -> int:
     for plan in plans:
         print(_told(plan, "erased" if erased else "would go"))
     if erased:
-        print("`foredeck vacuum` gives the space back to the disk.")
+        print(typed("`foredeck vacuum` gives the space back to the disk."))
     return 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_json, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
@@ -145,8 +145,10 @@ def _print_report(report: Report, *, dry: bool) -> None:
         print("\nNothing was stored; without --dry-run it is.")
     elif report.new + report.grown + report.unchanged:
         print(
-            "\nTry `foredeck sessions`, `foredeck search WORDS`, or `foredeck ui` to see them in "
-            "the browser."
+            typed(
+                "\nTry `foredeck sessions`, `foredeck search WORDS`, or `foredeck ui` to see them "
+                "in the browser."
+            )
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -74,9 +75,19 @@ def _renamed(arguments: list[str]) -> list[str]:
     return [*new, *arguments[1:]]
 
 
+class _Parser(argparse.ArgumentParser):
+    """Its help names commands as they can be typed: in the example, and in backquotes."""
+
+    def format_help(self) -> str:
+        from foredeck.config.folders import command_name
+
+        commands = re.compile(r"(?<=`)foredeck(?= )|(?<=^  )foredeck(?= )", re.MULTILINE)
+        return commands.sub(lambda _: command_name(), super().format_help())
+
+
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The parser; only the chosen command's module is imported, for the sake of a quick start."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="foredeck",
         description=f"{_DESCRIPTION}\n\n{_commands()}",
         usage="foredeck [-h] [--version] COMMAND ...",
@@ -96,9 +107,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, command: Command
-) -> None:
+def _add(commands: argparse._SubParsersAction[_Parser], name: str, command: Command) -> None:
     parser = commands.add_parser(
         name,
         description=command.description,

@@ -27,13 +27,16 @@ _COLOUR = re.compile(re.escape(_OWN) + r"(\d*)m")
 
 
 class _ShownStream:
-    """A stream to which all text goes as `printable` has it, but for the colours of ours."""
+    """A stream to which all text goes as `printable` has it, but for the colours of ours. Commands
+    in what goes to stderr, which is never stored content, are as they can be typed."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, is_stderr: bool) -> None:
         self.raw = stream
+        self._is_stderr = is_stderr
 
     def write(self, text: str) -> int:
         """See `TextIO`."""
+        text = typed(text) if self._is_stderr and "`foredeck " in text else text
         parts = _COLOUR.split(text)
         parts[::2] = map(printable, parts[::2])
         parts[1::2] = [f"\x1b[{code}m" for code in parts[1::2]]
@@ -48,7 +51,10 @@ class _ShownStream:
 def shown() -> Iterator[None]:
     """Let nothing that is printed meanwhile steer a terminal, on stdout and on stderr."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast(TextIO, stream and _ShownStream(stream)) for stream in before)
+    sys.stdout, sys.stderr = (
+        cast(TextIO, stream and _ShownStream(stream, is_stderr=stream is before[1]))
+        for stream in before
+    )
     try:
         yield
     finally:
@@ -58,6 +64,13 @@ def shown() -> Iterator[None]:
 def raw(stream: TextIO) -> TextIO:
     """The stream itself, for what a program reads and for what redraws a line."""
     return stream.raw if isinstance(stream, _ShownStream) else stream
+
+
+def typed(text: str) -> str:
+    """The text with each command in backquotes as it can be typed here."""
+    from foredeck.config.folders import command_name
+
+    return re.sub("`foredeck(?= )", lambda _: f"`{command_name()}", text)
 
 
 def print_content(text: str) -> None:

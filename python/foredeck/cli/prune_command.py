@@ -7,7 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_json, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -45,7 +45,7 @@ def _prune(args: Namespace) -> int:
     else:
         _print(plans, "lost their text" if is_done else "would lose their text")
         if is_done:
-            print("`foredeck vacuum` gives the space back to the disk.")
+            print(typed("`foredeck vacuum` gives the space back to the disk."))
     return 0
 
 

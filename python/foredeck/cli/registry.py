@@ -25,8 +25,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Use what is stored": {
         "sessions": "list the stored sessions",
         "search": "search messages, tool calls, files and summaries",
-        "cost": "show what a session cost, and why each lost cache hit was lost",
-        "report": "show on one page what a session cost and did",
+        "cost": "show what sessions cost beside plain Pi, and what one of them did",
         "tasks": "list, create, claim, close and connect a project's tasks",
         "notes": "list notes, find broken links, or make a new note",
         "memory": "show and change what is remembered across sessions",
@@ -85,6 +84,7 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "diff": ("history", "--diff"),
     "note": ("notes", "--new"),
     "reindex": ("doctor", "--rebuild"),
+    "report": ("cost", "--report"),
     "tags": ("graph", "--tags"),
 }
 """Commands of the version before, and what they are now."""

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_json, typed
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ToolError
@@ -50,7 +50,7 @@ def _run(args: Namespace) -> int:
     if not found:
         print("No file that is gone has its bytes in another one that came later.")
     elif not all(tied for _, _, tied in found):
-        print("--repair ties those with one new name; `foredeck renames OLD NEW` any two.")
+        print(typed("--repair ties those with one new name; `foredeck renames OLD NEW` any two."))
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.output import coloured, print_json, screen_width, table
+from foredeck.cli.output import coloured, print_json, screen_width, table, typed
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.texts import counted, lasted, short_count, when
@@ -75,7 +75,9 @@ def _print_text(
     sessions: list[SessionSummary], sizes: list[int], figures: Mapping[str, CostFigure]
 ) -> None:
     if not sessions:
-        print("No session is stored yet. `foredeck ingest` reads those that agents have kept.")
+        print(
+            typed("No session is stored yet. `foredeck ingest` reads those that agents have kept.")
+        )
         return
     projects = len({session.project for session in sessions})
     of = f" of {counted(projects, 'project')}" if projects > 1 else ""
@@ -97,9 +99,11 @@ def _print_text(
     for number, (line, title) in enumerate(zip(lines, titles, strict=True)):
         text = f"{line}{shortened(title, max(left, 12))}".rstrip()
         print(text if number else coloured(text, "bold"))
-    print(f"\n`foredeck cost {sessions[0].short_id}` says what a session has cost.")
+    print(typed(f"\n`foredeck cost {sessions[0].short_id}` says what a session has cost."))
     if any(session.is_gone for session in sessions):
-        print("(gone): Pi's own file was deleted; `foredeck forget SESSION` erases the rest.")
+        print(
+            typed("(gone): Pi's own file was deleted; `foredeck forget SESSION` erases the rest.")
+        )
 
 
 def _columns(session: SessionSummary) -> tuple[str, ...]:

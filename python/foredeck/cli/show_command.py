@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.output import coloured, print_json, table
+from foredeck.cli.prompts import add_session, named_session, with_prompts
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted, short_count, when
 
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 def _run(args: Namespace) -> int:
     from foredeck.hosts.pi.prompts import prompt_at
     from foredeck.lookup.branches import branches_of
-    from foredeck.lookup.finding import find_session
 
-    with opened_store(args) as store:
-        session = find_session(store, args.session)
+    with named_session(args) as named, with_prompts(named, args) as (store, session):
         branches = branches_of(store, session)
         calls = len(branches.times)
         call = _choose(store, session, args, calls)
@@ -38,6 +36,9 @@ def _run(args: Namespace) -> int:
             _print_sets(store, session, call, args.json)
             return 0
         prompt = prompt_at(store, session, call)
+        if named.recording is not None:
+            # No recording has them: what the replay was given stands in for their length alone.
+            prompt = replace(prompt, system=[], tools=[])
     branch = branches.of_call(call)
     if args.json:
         print_json(
@@ -49,8 +50,8 @@ def _run(args: Namespace) -> int:
             }
         )
     else:
-        named = f", branch {branch.number}" if len(branches.all) > 1 else ""
-        _print_text(f"call {call} of {calls}{named}", session, prompt)
+        of = f", branch {branch.number}" if len(branches.all) > 1 else ""
+        _print_text(f"call {call} of {calls}{of}", session, prompt)
     return 0
 
 
@@ -98,10 +99,7 @@ def _ranges(calls: list[int]) -> str:
 def _choose(store: Store, session: str, args: Namespace, calls: int) -> int:
     """The call that was asked for, or the last. Raises `NotFound`."""
     from foredeck.cli.calls import call_at
-    from foredeck.lookup.finding import without_calls
 
-    if calls == 0:
-        raise without_calls(store, session)
     if args.at is not None:
         return call_at(store, session, args.at)
     if args.call is not None and args.call > calls:
@@ -207,7 +205,7 @@ def _json(value: Any) -> str:
 
 
 def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
+    add_session(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--call",

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from argparse import ArgumentParser, Namespace
-from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
+from foredeck.cli.prompts import add_session, named_session, with_prompts
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted
 
@@ -24,8 +21,8 @@ if TYPE_CHECKING:
 def _run(args: Namespace) -> int:
     if not args.text.strip():
         raise NotFound("there is nothing to look for: give a name, a path or any other text.")
-    path = Path(args.session)
-    found = _recorded(args, path) if path.is_file() else _stored(args)
+    with named_session(args) as named, with_prompts(named, args) as (store, session):
+        found = _trace(store, session, args)
     if args.json:
         print_json(found.to_json())
     else:
@@ -33,38 +30,11 @@ def _run(args: Namespace) -> int:
     return 0
 
 
-def _stored(args: Namespace) -> Trace:
-    from foredeck.lookup.finding import find_session
-
-    with opened_store(args) as store:
-        return _trace(store, find_session(store, args.session), args)
-
-
-def _recorded(args: Namespace, path: Path) -> Trace:
-    """Of a session file of Pi, which is replayed on a private store."""
-    from foredeck.histories.recordings import load_recording
-    from foredeck.replay.options import ReplayOptions
-    from foredeck.replay.recorded_account import replay_into
-    from foredeck.store.opening import open_store
-
-    config = resolve_config(args).config
-    options = ReplayOptions(layout=config.layout, policy=config.policy, settings=tuple(args.set))
-    transcript = load_recording(path)
-    with tempfile.TemporaryDirectory(prefix="foredeck-trace-", ignore_cleanup_errors=True) as name:
-        with Progress("replaying") as progress:
-            replay_into(Path(name), transcript, options, progress.advance)
-        with closing(open_store(options.config(Path(name)))) as store:
-            return _trace(store, transcript.id, args)
-
-
 def _trace(store: Store, session: str, args: Namespace) -> Trace:
     from foredeck.accounting.trace import trace
-    from foredeck.lookup.finding import without_calls
     from foredeck.model.records import call_id
 
     calls = len(store.query("call", {"session": session}))
-    if calls == 0:
-        raise without_calls(store, session)
     if args.call is not None and args.call > calls:
         raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
     with Progress("reading calls") as progress:
@@ -83,12 +53,7 @@ def _print(found: Trace) -> None:
 
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="a name, a path, or any text, as it is spelt")
-    parser.add_argument(
-        "session",
-        metavar="SESSION|FILE",
-        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
-        "Claude Code or Codex, which is replayed for this",
-    )
+    add_session(parser)
     parser.add_argument(
         "--call",
         metavar="N",

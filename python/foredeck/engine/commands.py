@@ -81,7 +81,7 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
 
 def _cost(session: Session) -> str:
     lines = figure_lines(session.store, session.id, session.newest_record)
-    return "\n".join([*lines, f"foredeck cost {session.id} explains it call by call."])
+    return "\n".join([*lines, f"`foredeck cost {session.id}` explains it call by call."])
 
 
 def _compact(session: Session, config: Config, arguments: str) -> str:

@@ -219,7 +219,7 @@ def memory_commands(
     """`/memory` of an opened session. Raises `ToolError` where there is no user to act for."""
     user = user_of(config)
     if user is None:
-        raise ToolError("Your key in the state folder cannot be read: foredeck doctor says why.")
+        raise ToolError("Your key in the state folder cannot be read: `foredeck doctor` says why.")
     deciding = Deciding(session.store, user, caps_of(config), by=session.id)
     return MemoryCommands(config, session, deciding, switches)
 

@@ -1,7 +1,7 @@
 """Recorded sessions of every known agent, as ones of Pi: what a replay and its judge are given.
 
 Tools get the names and arguments that Pi's have (`pi_tools.py`), so that reads and edits count as
-such. Of a file that holds a session and its subagents only the session is taken.
+such. Of a file that holds a session and its subagents one session is taken.
 """
 
 from __future__ import annotations
@@ -51,27 +51,30 @@ def stem_of(path: Path) -> str:
     return path.name.removesuffix(suffix)
 
 
-def load_recording(path: Path) -> Transcript:
-    """Read one file of any known agent. Raises `TranscriptError` where it is not a session."""
+def load_recording(path: Path, session: str | None = None) -> Transcript:
+    """Read one file of any known agent. `session`: which of its sessions, by default the first;
+    the others are its subagents. Raises `TranscriptError` where it holds no such session."""
     try:
         known = format_of(path)
     except OSError as error:
         raise TranscriptError(f"{path} cannot be read: {error.strerror or error}.") from error
     if known is None or known.harness == pi.HARNESS:
         return load_transcript(path)
-    return _converted(path, known)
+    return _converted(path, known, session)
 
 
-def _converted(path: Path, known: Format) -> Transcript:
+def _converted(path: Path, known: Format, session: str | None) -> Transcript:
     transcript: Transcript | None = None
     with opened_lines(path) as lines:
         for found in exchanges(known.read(lines)):
             if isinstance(found, HistorySession):
-                transcript = transcript or Transcript(path, found.id, found.cwd)
+                if transcript is None and session in (None, found.id):
+                    transcript = Transcript(path, found.id, found.cwd)
             elif transcript is not None and found.session == transcript.id:
                 _add(transcript, found)
         if transcript is None:
-            raise TranscriptError(f"{path} holds no session.")
+            which = "" if session is None else f" {session}"
+            raise TranscriptError(f"{path} holds no session{which}.")
         transcript.skipped = lines.tally.unreadable.total()
     return transcript
 

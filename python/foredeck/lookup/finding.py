@@ -72,8 +72,7 @@ def without_calls(store: Store, session: str) -> NotFound:
         return NotFound(f"session {session} has made no call yet.")
     return NotFound(
         f"session {session} was read from a history of {head.fields['harness']}: foredeck did not "
-        f"see its prompts. `foredeck cat chat:{session}` prints what was said; with the history's "
-        "own file `foredeck cost FILE` says what it would have cost."
+        f"see its prompts. `foredeck cost`, `trace` and `show` replay its file in a terminal."
     )
 
 

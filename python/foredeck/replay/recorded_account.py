@@ -1,11 +1,11 @@
-"""The account of a recorded session, which is replayed for it."""
+"""A recorded session, replayed on a private store, and what it cost there."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store
+from foredeck.store.protocol import Store
 
 
 class RecordedFigure(NamedTuple):
@@ -36,45 +37,69 @@ class RecordedFigure(NamedTuple):
     figure: CostFigure
 
 
-def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], None]) -> Account:
-    """The account of a session file, replayed with `options` on a private store.
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A recorded session on a private store, which is open."""
 
-    The provider's figures are those of the recording. `advance` is called after every call. Raises
-    `TranscriptError`, `PriceError` or `ConfigError`.
-    """
-    transcript = load_recording(path)
-    rate = calibrate(transcript)
-    with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:
-        asked = replay_into(Path(name), transcript, options, advance, head_tokens=rate.head_tokens)
-        with closing(open_store(options.config(Path(name)))) as store:
-            calls = [
-                replace(stored, usage=to_usage(transcript.messages[call.seen].message.get("usage")))
-                for stored, call in zip(
-                    StoredCalls(store, transcript.id), transcript.calls, strict=True
-                )
-            ]
-        method = AccountingMethod(options.cache, options.ttl_s, rate.chars_per_token, "plain")
-        return account_of(
-            calls, method, replay_figure(calls[-1].record if calls else None, rate, asked)
+    store: Store
+    transcript: Transcript
+    rate: Calibration
+    asked: float
+    """What asking a model for observations would have cost, in tokens of uncached input."""
+
+    def figure(self) -> CostFigure:
+        """What the session would have cost with foredeck, beside plain Pi."""
+        head = self.store.head(call_id(self.transcript.id, len(self.transcript.calls)))
+        return replay_figure(
+            None if head is None else CallRecord(head.fields), self.rate, self.asked
         )
+
+
+@contextmanager
+def replayed(
+    transcript: Transcript,
+    options: ReplayOptions | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> Iterator[Replayed]:
+    """Replay a recorded session on a store that is gone afterwards; `advance` is called after every
+    call. Raises `PriceError` or `ConfigError`."""
+    options = options or ReplayOptions()
+    rate = calibrate(transcript)
+    with tempfile.TemporaryDirectory(prefix="foredeck-replay-", ignore_cleanup_errors=True) as name:
+        home = Path(name)
+        asked = replay_into(home, transcript, options, advance, head_tokens=rate.head_tokens)
+        with closing(open_store(options.config(home))) as store:
+            yield Replayed(store, transcript, rate, asked)
+
+
+def recorded_account(
+    transcript: Transcript, options: ReplayOptions, advance: Callable[[], None]
+) -> Account:
+    """The account of a recorded session, as `replayed` has it. The provider's figures are those of
+    the recording."""
+    with replayed(transcript, options, advance) as done:
+        calls = [
+            replace(stored, usage=to_usage(transcript.messages[call.seen].message.get("usage")))
+            for stored, call in zip(
+                StoredCalls(done.store, transcript.id), transcript.calls, strict=True
+            )
+        ]
+        rate = done.rate.chars_per_token
+        method = AccountingMethod(options.cache, options.ttl_s, rate, "plain")
+        return account_of(calls, method, done.figure())
 
 
 def recorded_figure(path: Path) -> RecordedFigure:
     """What a recorded session would have cost with foredeck, beside plain Pi. Nothing is stored.
     Raises `TranscriptError`."""
     transcript = load_recording(path)
-    calls, options = transcript.calls, ReplayOptions()
+    calls = transcript.calls
     last_ms = calls[-1].time_ms if calls else 0
     found = partial(RecordedFigure, transcript.id, transcript.cwd or "", last_ms)
     if not calls:
         return found(CostFigure())
-    rate = calibrate(transcript)
-    with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:
-        home = Path(name)
-        asked = replay_into(home, transcript, options, lambda: None, head_tokens=rate.head_tokens)
-        with closing(open_store(options.config(home))) as store:
-            head = store.head(call_id(transcript.id, len(calls)))
-    return found(replay_figure(None if head is None else CallRecord(head.fields), rate, asked))
+    with replayed(transcript) as done:
+        return found(done.figure())
 
 
 def replay_figure(record: CallRecord | None, rate: Calibration, asked: float) -> CostFigure:

@@ -17,6 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from foredeck.config.folders import command_name
 from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.reader import Reader
@@ -141,7 +142,7 @@ def _changing(reader: Reader) -> Callable[[Request], Awaitable[Response]]:
 
 def _change(request: Request, reader: Reader, act: str, ids: list[str]) -> Response:
     if not reader.edits:
-        said = "These pages only read: start `foredeck ui --edit` to change memory here."
+        said = f"These pages only read: start `{command_name()} ui --edit` to change memory here."
         return respond(request, _refusal("Not allowed", said, 403))
     try:
         with reader.store() as store:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from foredeck.accounting.figure import money
+from foredeck.config.folders import command_name
 from foredeck.lookup.texts import counted, lasted, short_count, when
 from foredeck.model.quoting import printable
 from foredeck.ui.rendering import coloured, markdown, marked
@@ -67,7 +68,7 @@ def environment() -> Environment:
     found.filters.update(
         lasted=lasted, money=money, markdown=markdown, coloured=coloured, marked=marked
     )
-    found.globals["link"] = link
+    found.globals.update(link=link, foredeck=command_name())
     return found
 
 

@@ -97,7 +97,7 @@ def _learned(model: str) -> str:
     return (
         f"{model} has refused a prompt because older content before its sealed reasoning had "
         "folded: the old content goes out again, and from now on its turns fold once they have "
-        "ended (foredeck doctor)."
+        "ended (`foredeck doctor`)."
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import print_json, table
+from foredeck.cli.output import print_json, table, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.errors import StoreError
@@ -313,7 +313,11 @@ def _print_status(found: dict[str, Any], hint: str) -> None:
         print(table(rows))
     print(describe_journal(journal))
     if found.get("ingester_failed"):
-        print("Indexing has failed: `foredeck xtdb down`, then `foredeck xtdb up`; see its log.")
+        print(
+            typed(
+                "Indexing has failed: `foredeck xtdb down`, then `foredeck xtdb up`; see its log."
+            )
+        )
 
 
 def describe_journal(journal: dict[str, Any]) -> str:

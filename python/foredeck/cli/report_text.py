@@ -1,22 +1,22 @@
-"""`foredeck report`: what a session has cost and done, on one page that can be shown around."""
+"""`foredeck cost --report`: what a session has cost and done, on one page to pass on."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.files import STANDARD, written_file
 from foredeck.cli.output import print_json, table
-from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
+from foredeck.cli.prompts import NamedSession, replay_options, replayed_for
 from foredeck.lookup.texts import counted, short_count, when
 
 if TYPE_CHECKING:
+    from foredeck.accounting.figure import CostFigure
     from foredeck.accounting.report import ChangedFile, SessionReport
     from foredeck.store.protocol import Store
 
@@ -24,15 +24,12 @@ DIFF_LINES = 60
 """How many lines of each difference are printed without --full."""
 
 
-def _run(args: Namespace) -> int:
+def print_report(named: NamedSession, args: Namespace) -> None:
+    """Print the report of a session, or write its page."""
     from foredeck.accounting.report import report_of
-    from foredeck.lookup.finding import find_session, without_calls
 
-    with opened_store(args) as store:
-        session = find_session(store, args.session)
-        if not store.query("call", {"session": session}, limit=1):
-            raise without_calls(store, session)
-        report = report_of(store, session)
+    with _prompts(named, args) as (store, figure):
+        report = report_of(store, named.session, files_in=named.store, figure=figure)
         page = _snapshot(store, report, full=args.full) if args.html else None
     stream = sys.stderr if args.html == STANDARD else sys.stdout
     if page is not None:
@@ -44,11 +41,21 @@ def _run(args: Namespace) -> int:
         print_json(value if args.full else _redacted_json(value), stream)
     elif page is not None:
         calls, size = counted(report.calls, "call"), short_count(len(page.encode(errors="replace")))
-        print(f"{args.html}: session {session}, {calls}, {size} bytes", file=stream)
+        print(f"{args.html}: session {named.session}, {calls}, {size} bytes", file=stream)
     else:
         text = "\n\n".join(_parts(report, full=args.full))
         print(text if args.full else redacted(text))
-    return 0
+
+
+@contextmanager
+def _prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, CostFigure | None]]:
+    """The store with the session's prompts; of a replay, what it has cost."""
+    if named.recording is None:
+        assert named.store is not None  # only what is stored has no recording
+        yield named.store, None
+        return
+    with replayed_for(named.recording, replay_options(args)) as done:
+        yield done.store, done.figure()
 
 
 def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
@@ -125,36 +132,22 @@ def _folded(report: SessionReport) -> str:
     return "\n".join(lines)
 
 
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
+def add_report_flags(parser: ArgumentParser) -> None:
+    """`--report`, `--full` and `--html`."""
     parser.add_argument(
-        "--full",
+        "--report",
         action="store_true",
-        help="with whole differences, and nothing masked",
+        help="instead of the calls, one page to pass on: the cost, the files that the session "
+        "changed (with differences), its failed commands, what was folded and asked for again",
     )
     parser.add_argument(
         "--html",
         metavar="FILE",
-        help="write the session's page with all of this as one HTML file (`-`: stdout)",
+        help="write the report, with all prompts as charts and tables, to one HTML file that "
+        "fetches nothing (`-`: stdout)",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Say on one page what a session has cost beside plain Pi, which files its tools changed\n"
-        "(with the differences), which of its commands failed, and what was folded and asked for\n"
-        "again. To be shown around: keys and tokens of the usual shapes are masked, the home\n"
-        "folder is shortened, and long differences are cut; --full leaves all as it is. What a\n"
-        "person changed between two changes of the session is in the difference, too.\n"
-        "How many files commands changed without versions being kept is said with the reason.\n"
-        "--html FILE writes the page that `foredeck ui` has of the session, with all its prompts\n"
-        "as charts and tables, into one file that any browser opens and that fetches nothing.\n"
-        'JSON: {"session", "calls", "figure", "files": [{"path", "added", "removed",\n'
-        '"diff"}], "unversioned", "failed", "folded", "asked_back"}.'
-    ),
-    example="foredeck report 0199",
-    configure=_configure,
-    run=_run,
-)
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="report whole differences, and mask no keys, tokens and home folder",
+    )

@@ -1,0 +1,149 @@
+"""The session that a command is about, with its prompts: as foredeck sent them, or, of a session
+that it did not see, as it would have sent them. Such a one is replayed from its file."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import resolve_config
+from foredeck.cli.progress import Progress
+from foredeck.cli.stored import opened_store
+from foredeck.lookup.errors import NotFound
+from foredeck.model.documents import session_object_id
+from foredeck.store.registry import store_kind
+
+if TYPE_CHECKING:
+    from foredeck.hosts.pi.transcripts import Transcript
+    from foredeck.replay.options import ReplayOptions
+    from foredeck.replay.recorded_account import Replayed
+    from foredeck.store.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSession:
+    """A session. `store`: where it is stored, None for a file whose session is not; `recording`:
+    what must be replayed to see its prompts, None where foredeck saw them."""
+
+    session: str
+    store: Store | None
+    recording: Transcript | None
+
+    @property
+    def name(self) -> str:
+        """What to call it: by its file, where only that was named."""
+        if self.store is None and self.recording is not None:
+            return self.recording.path.name
+        return self.session
+
+
+def add_session(parser: ArgumentParser, *, optional: bool = False) -> None:
+    """SESSION|FILE."""
+    parser.add_argument(
+        "session",
+        metavar="SESSION|FILE",
+        nargs="?" if optional else None,
+        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
+        "Claude Code or Codex. What foredeck did not see itself is replayed",
+    )
+
+
+@contextmanager
+def named_session(args: Namespace) -> Iterator[NamedSession]:
+    """The session that `args.session` names. Raises `NotFound` where it has made no call."""
+    path = Path(args.session)
+    config = resolve_config(args).config
+    if path.is_file() and not store_kind(config.store).exists(config):
+        yield _of_file(path)
+        return
+    with opened_store(args) as store:
+        try:
+            session = _found(store, args.session)
+        except NotFound:
+            if not path.is_file():
+                raise
+            yield _of_file(path)
+            return
+        has_calls = bool(store.query("call", {"session": session}, limit=1))
+        yield NamedSession(session, store, None if has_calls else _recording(store, session))
+
+
+@contextmanager
+def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, str]]:
+    """The store that holds the session's prompts, and its id there."""
+    if named.recording is None:
+        assert named.store is not None  # only what is stored has no recording
+        yield named.store, named.session
+        return
+    with replayed_for(named.recording, replay_options(args)) as done:
+        yield done.store, named.session
+
+
+@contextmanager
+def replayed_for(transcript: Transcript, options: ReplayOptions) -> Iterator[Replayed]:
+    """A recording, replayed with progress."""
+    from foredeck.replay.recorded_account import replayed
+
+    with ExitStack() as stack:
+        with Progress("replaying call", len(transcript.calls)) as progress:
+            done = stack.enter_context(replayed(transcript, options, progress.advance))
+        yield done
+
+
+def replay_options(args: Namespace) -> ReplayOptions:
+    """How this command line replays: with the layout, policy and settings that sessions get."""
+    from foredeck.replay.options import ReplayOptions
+
+    config = resolve_config(args).config
+    default = ReplayOptions()
+    return ReplayOptions(
+        layout=config.layout,
+        policy=config.policy,
+        settings=tuple(args.set),
+        ttl_s=getattr(args, "ttl", None) or default.ttl_s,
+        cache=getattr(args, "cache", None) or default.cache,
+        prices=getattr(args, "prices", default.prices),
+    )
+
+
+def _found(store: Store, text: str) -> str:
+    from foredeck.lookup.finding import find_session
+
+    return find_session(store, text)
+
+
+def _of_file(path: Path) -> NamedSession:
+    transcript = _loaded(path)
+    return NamedSession(transcript.id, None, transcript)
+
+
+def _recording(store: Store, session: str) -> Transcript:
+    from foredeck.histories.standing import progress_in
+
+    head = store.head(session_object_id(session))
+    progress = None if head is None else progress_in(head.fields)
+    if progress is None:
+        raise NotFound(f"session {session} has made no call yet.")
+    path = Path(progress.file)
+    if not path.is_file():
+        raise NotFound(
+            f"foredeck did not see the prompts of session {session}, and cannot replay it: "
+            f"{path}, which it was read from, is not there any more. `foredeck cat chat:{session}` "
+            "prints what was said."
+        )
+    print(f"foredeck did not record this session: this is a replay of {path}", file=sys.stderr)
+    return _loaded(path, session)
+
+
+def _loaded(path: Path, session: str | None = None) -> Transcript:
+    from foredeck.histories.recordings import load_recording
+
+    transcript = load_recording(path, session)
+    if not transcript.calls:
+        raise NotFound(f"session {transcript.id} has no answer of a model: {path}")
+    return transcript
