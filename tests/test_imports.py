@@ -16,7 +16,7 @@ PARTS = (
     *("derived", "search", "notes", "tasks", "worklog", "working", "observations"),
     *("memory", "pruning"),
     *("context", "timeline", "hosts", "histories", "accounting", "engine", "rpc", "replay"),
-    *("embedded", "evaluation", "lookup", "cli", "ui", "mcp_server", "xtdb"),
+    *("embedded", "evaluation", "lookup", "cli", "ui", "mcp_server", "proxy", "xtdb"),
 )
 
 #: The same within `context`.

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "foredeck bench": "builders' commands (tests/bench)",
     "../.venv/bin/python -m goldens": "builders' commands (tests/goldens)",
     "foredeck eval": "a model (tests/evaluation)",
+    "foredeck proxy": "an agent (tests/proxy)",
     "foredeck ui": "a server that runs until it is stopped (tests/ui)",
     "curl": "the inspector's server (tests/ui)",
     "tar xzf pi-foredeck-": "a bundle (tests/bench/test_bundling.py)",

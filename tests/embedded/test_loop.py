@@ -189,9 +189,9 @@ async def test_the_same_for_loops_that_await(tmp_path: Path, folder: Path) -> No
 def test_a_message_that_cannot_be_read_is_named(tmp_path: Path, folder: Path) -> None:
     with (
         _manager(tmp_path, folder, "anthropic") as context,
-        pytest.raises(ValueError, match="role 'system' cannot be read"),
+        pytest.raises(ValueError, match="role 'tool' cannot be read"),
     ):
-        context.prepare([{"role": "system", "content": "x"}])
+        context.prepare([{"role": "tool", "content": "x"}])
 
 
 class _Answer:

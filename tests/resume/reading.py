@@ -62,7 +62,9 @@ READING = {
 }
 """Command lines by command, in an order in which each finds what it needs; `{out}` is a folder."""
 
-OTHERS = frozenset({"doctor", "config", "index", "ingest", "replay", "engine", "ui", "mcp", "eval"})
+OTHERS = frozenset(
+    {"doctor", "config", "index", "ingest", "replay", "engine", "ui", "mcp", "eval", "proxy"}
+)
 """Commands that look at the machine, take in something new, or serve others."""
 
 

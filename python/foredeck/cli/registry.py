@@ -32,6 +32,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "working": "show or change the page that a project keeps across sessions",
         "ui": "open the inspector in the browser",
         "mcp": "serve search, objects, notes and tasks to MCP clients",
+        "proxy": "run any coding agent with foredeck between it and its model",
     },
     "Look into a session or an object": {
         "show": "show what the model saw at a call",
@@ -99,7 +100,7 @@ _SHARED = {
 }
 """Commands that share a module, where COMMANDS has them by name."""
 
-_APART = {"ui": "ui", "mcp": "mcp_server"}
+_APART = {"ui": "ui", "mcp": "mcp_server", "proxy": "proxy"}
 """Commands with a package of their own."""
 
 

@@ -25,6 +25,9 @@ class AnthropicMessages:
         blocks = _blocks(message.get("content"))
         if message.get("role") == "assistant":
             return [self._assistant(message, blocks)]
+        if message.get("role") == "system":  # in mid-chat: nobody's words but the program's
+            content = [_to_engine(block) for block in blocks]
+            return [{"role": "custom", "customType": "system", "content": content}]
         if message.get("role") != "user":
             raise UnknownMessage(f"a message with the role {message.get('role')!r} cannot be read")
         results = [_result(block, names) for block in blocks if block["type"] == "tool_result"]
@@ -42,14 +45,20 @@ class AnthropicMessages:
 
     def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
         """See `MessageFormat`."""
-        kept = {"role": (original or {}).get("role") or "user"}
+        is_answer = any(message["role"] == "assistant" for message in group)
+        role = (original or {}).get("role") or ("assistant" if is_answer else "user")
         content: list[dict[str, Any]] = []
         for message in group:
             if message["role"] == "toolResult":
                 content.append(_tool_result(message))
             else:
                 content += map(_from_engine, blocks_of(message))
-        return {**kept, "content": content}
+        if marker := _marker(original):
+            for place in reversed(range(len(content))):
+                if content[place]["type"] not in _UNMARKED:
+                    content[place] = {**content[place], "cache_control": marker}
+                    break
+        return {"role": role, "content": content}
 
     def is_system(self, message: Mapping[str, Any]) -> bool:
         """See `MessageFormat`: here the system prompt is given apart."""
@@ -91,6 +100,17 @@ class AnthropicMessages:
         """See `MessageFormat`."""
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         return CountedTokens(*(int(reported.get(name) or 0) for name in names))
+
+
+_UNMARKED = ("thinking", "redacted_thinking")
+"""Blocks that the API lets nobody mark for its cache."""
+
+
+def _marker(original: Mapping[str, Any] | None) -> Any:
+    """The cache marker of a message that the loop has marked: its last block's."""
+    content = (original or {}).get("content")
+    blocks = content if isinstance(content, list) else []
+    return next((b["cache_control"] for b in reversed(blocks) if b.get("cache_control")), None)
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
@@ -165,4 +185,5 @@ def _from_engine(block: dict[str, Any]) -> dict[str, Any]:
         case "image":
             source = {"type": "base64", "media_type": block["mimeType"], "data": block["data"]}
             return {"type": "image", "source": source}
-    return block
+    # What is read back from the store has its members in another order.
+    return {"type": block["type"], **block}

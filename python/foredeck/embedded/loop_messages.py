@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from foredeck.context.state.session import Session
 from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_mapping
 from foredeck.hosts.protocol import AssembleParams, MessageEdits
-from foredeck.hosts.simulated_host import SimulatedHost
+from foredeck.hosts.simulated_host import EditBook, SimulatedHost
 from foredeck.model.messages import load_message, text_in
 from foredeck.store.clock import now_ms
 
@@ -26,6 +27,10 @@ class LoopMessages:
         self._host = SimulatedHost(session)
         self._originals: list[Mapping[str, Any]] = []
         """The loop's messages, those of the system left out, as they were at the newest call."""
+        self._made: list[Message] = []
+        """The messages of the engine's that say just what the loop's do."""
+        self._shown: list[Message] = []
+        """The engine's messages, in the words of the loop."""
         self._places: list[int] = []
         """By message of the engine's: which of the loop's it is from."""
         self._before: list[Mapping[str, Any]] = []
@@ -51,22 +56,32 @@ class LoopMessages:
             (n for n, m in enumerate(messages) if not self._format.is_system(m)), len(messages)
         )
         self._before, self._originals = list(messages[:first]), list(messages[first:])
-        made: list[Message] = []
-        self._places = []
-        for place, original in enumerate(self._originals):
-            for message in self._format.to_engine(original, names):
-                made.append(self._stamped(len(made), message))
-                self._places.append(place)
-        self._host.messages = made
-        self._host.entries = [f"{number:08x}" for number in range(len(made))]
+        made = [
+            (message, place)
+            for place, original in enumerate(self._originals)
+            for message in self._format.to_engine(original, names)
+        ]
+        self._made = [message for message, _ in made]
+        shown, seen, self._places = self._arranged(made)
+        self._host.messages = [self._stamped(n, message) for n, message in enumerate(seen)]
+        self._shown = self._host.messages if shown is seen else shown
+        self._host.entries = [f"{number:08x}" for number in range(len(seen))]
         texts = [{"role": "system", "content": text_in(m.get("content"))} for m in self._before]
         self._host.system = [*texts, *([{"role": "system", "content": system}] if system else [])]
         self._host.tools = tools
 
+    def _arranged(
+        self, made: list[tuple[Message, int]]
+    ) -> tuple[list[Message], list[Message], list[int]]:
+        """The messages as they go out, as the engine sees them, and which of the loop's each is
+        from; below zero for one that the loop does not have. The same number, the same message."""
+        messages = [message for message, _ in made]
+        return messages, messages, [place for _, place in made]
+
     def _stamped(self, index: int, message: Message) -> Message:
         """The message as the engine knows it, with the time at which it was seen first."""
         known = self._known[index] if index < len(self._known) else None
-        if known is None or _bare(known) != message:
+        if known is None or bare(known) != message:
             if index < len(self._known):  # the loop has changed it: so has all that follows
                 del self._known[index:]
                 self._usages = {n: usage for n, usage in self._usages.items() if n < index}
@@ -104,19 +119,24 @@ class LoopMessages:
             places += [None] * len(book.inserts.get(index, ()))
             if index < len(self._host.messages) and index not in book.drops:
                 places.append(self._places[index])
-        sent = list(zip(places, self._host.prompt(), strict=True))
-        whole = {place: self._places.count(place) for place in set(self._places)}
-        held = {id(message) for message in self._host.messages}
+        sent = list(zip(places, self._applied(book), strict=True))
+        whole = Counter(self._places)
+        held = {id(message) for message in self._made}
         found: list[dict[str, Any]] = [dict(message) for message in self._before]
         for place, pairs in groupby(sent, key=lambda pair: pair[0]):
             group = [message for _, message in pairs]
             if place is None:
                 found += [self._format.from_engine([message], None) for message in group]
+            elif place < 0:
+                found.append(self._format.from_engine(group, None))
             elif len(group) == whole[place] and all(id(message) in held for message in group):
                 found.append(dict(self._originals[place]))
             else:
                 found.append(self._format.from_engine(group, self._originals[place]))
         return found
+
+    def _applied(self, book: EditBook) -> list[Message]:
+        return book.apply(self._shown)
 
 
 def _stored_messages(opened: Session) -> list[Message]:
@@ -132,5 +152,6 @@ _ADDED = frozenset({"timestamp", "provider", "model", "api"})
 """What a message of the loop's does not have."""
 
 
-def _bare(message: Message) -> Message:
+def bare(message: Message) -> Message:
+    """A message without what the loop's does not have."""
     return {name: value for name, value in message.items() if name not in _ADDED}

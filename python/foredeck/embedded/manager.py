@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 
 import foredeck
 from foredeck.config import load_config
+from foredeck.context.state.session import Session
 from foredeck.context.wording import images_not_here
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.embedded.chat_completions import ChatCompletions
@@ -92,7 +93,7 @@ class ContextManager:
         session: str,
         *,
         model: ModelInfo | None = None,
-        format: Format = "chat",
+        format: Format | MessageFormat = "chat",
         cwd: str | Path = ".",
         home: str | Path | None = None,
         settings: Mapping[str, str] | None = None,
@@ -108,7 +109,7 @@ class ContextManager:
         if home is not None:
             flags.append(f"home={Path(home).resolve()}")
         self._config = load_config(project=folder, trusted=False, flags=flags).config
-        self._format = _FORMATS[format]()
+        self._format = _FORMATS[format]() if isinstance(format, str) else format
         self._by_user = by_user
         self._model = model
         self._engine = Engine(self._config)
@@ -119,7 +120,7 @@ class ContextManager:
             self._open(folder)
             opened = self._engine.opened
             assert opened is not None
-            self._messages = LoopMessages(session, self._format, opened.session)
+            self._messages = self._loop_messages(opened.session)
         except BaseException:
             self._engine.close()
             raise
@@ -135,6 +136,12 @@ class ContextManager:
                 by_user=self._by_user,
             )
         )
+
+    def _loop_messages(self, opened: Session) -> LoopMessages:
+        return LoopMessages(self._session, self._format, opened)
+
+    def _taken(self) -> None:
+        """The list of a call has been read, and is about to be worked on."""
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -162,6 +169,7 @@ class ContextManager:
         loop = self._messages
         loop.model = None if self._model is None else self._model.record(self._format.api)
         loop.take(messages, [self._format.to_definition(t) for t in tools], system)
+        self._taken()
         answer = self._engine.assemble(loop.request(now_ms()))
         self.notices += [notice["text"] for notice in answer["notices"]]
         return loop.accepted(answer)

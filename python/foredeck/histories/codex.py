@@ -161,7 +161,7 @@ class _CodexReader:
 
     def _result(self, line: Line, payload: dict[str, Any], time_ms: int, session: str) -> Message:
         id = tool_call_id(payload.get("call_id"), session, line.place)
-        blocks, failed = _output(payload.get("output"))
+        blocks, failed = read_output(payload.get("output"))
         return {
             "role": "toolResult",
             "toolCallId": id,
@@ -181,7 +181,7 @@ def _started_by(payload: dict[str, Any]) -> str | None:
     return session_id(payload.get("parent_thread_id")) or session_id(nested)
 
 
-def _output(output: Any) -> tuple[list[Block], bool]:
+def read_output(output: Any) -> tuple[list[Block], bool]:
     """The blocks of a tool's output, and whether the tool failed, as far as the output says."""
     failed = False
     if isinstance(output, dict):

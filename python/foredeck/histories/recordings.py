@@ -124,7 +124,20 @@ def _sealed(answer: Message) -> Message:
 Arguments = dict[str, Any]
 
 _LINE_NUMBER = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
-_NAMES = {"file_path": "path", "old_string": "oldText", "new_string": "newText", "cmd": "command"}
+_OPENCODE_FILE = re.compile(
+    r"<path>[^\n]*</path>\n<type>file</type>\n<content>\n(.*?)\n\n\(End of file[^\n]*\n</content>",
+    re.DOTALL,
+)
+_OPENCODE_LINE_NUMBER = re.compile(r"^\d+: ", re.MULTILINE)
+_NAMES = {
+    "file_path": "path",
+    "filePath": "path",
+    "old_string": "oldText",
+    "oldString": "oldText",
+    "new_string": "newText",
+    "newString": "newText",
+    "cmd": "command",
+}
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 
 
@@ -137,6 +150,31 @@ def in_pis_tools(message: Message) -> Message:
             return _result(message)
         case _:
             return message
+
+
+def in_their_tools(block: Block, theirs: Block) -> Block:
+    """A tool call by the names and arguments of Pi's tools, some of which were changed, as its
+    agent has it. `theirs`: the same call as it came from that agent."""
+    if theirs["name"] not in _TOOLS:
+        changed = block["arguments"]
+        return {**theirs, "arguments": {n: changed[n] for n in theirs["arguments"] if n in changed}}
+    arguments = _back(theirs["arguments"], block["arguments"])
+    return {**theirs, "arguments": arguments}
+
+
+def _back(theirs: Any, changed: Any) -> Any:
+    if isinstance(theirs, dict) and isinstance(changed, dict):
+        return {
+            name: _back(value, changed[_NAMES.get(name, name)])
+            for name, value in theirs.items()
+            if _NAMES.get(name, name) in changed
+        }
+    if isinstance(theirs, list) and isinstance(changed, list) and len(theirs) == len(changed):
+        return [_back(one, other) for one, other in zip(theirs, changed, strict=True)]
+    if isinstance(theirs, list) and isinstance(changed, str):  # a shell's words
+        is_script = len(theirs) == 3 and changed != " ".join(map(str, theirs))
+        return [*theirs[:2], changed] if is_script else theirs
+    return changed
 
 
 def _block(block: Block) -> Block:
@@ -158,6 +196,8 @@ def _result(message: Message) -> Message:
 def _unnumbered(block: Block) -> Block:
     """The lines of a file without the numbers that other agents put before them."""
     text = block.get("text")
+    if isinstance(text, str) and (whole := _OPENCODE_FILE.match(text)) is not None:
+        return {**block, "text": _OPENCODE_LINE_NUMBER.sub("", whole[1]) + "\n"}
     if not isinstance(text, str) or not _LINE_NUMBER.match(text):
         return block
     return {**block, "text": _LINE_NUMBER.sub("", text)}
@@ -197,5 +237,11 @@ _TOOLS: dict[str, tuple[str, Callable[[Arguments], Arguments]]] = {
     "shell": ("bash", _shell),
     "shell_command": ("bash", _shell),
     "local_shell": ("bash", _shell),
+    # opencode's, which have the names of Pi's.
+    "read": ("read", _renamed),
+    "edit": ("edit", _renamed),
+    "write": ("write", _renamed),
+    "glob": ("find", _renamed),
+    "list": ("ls", _renamed),
 }
 """By the other agent's name: Pi's, and how its arguments become Pi's."""

@@ -9,6 +9,8 @@ what is shown from running or fetching anything: it is what models and tools wro
 from __future__ import annotations
 
 import secrets
+import socket
+from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,6 +18,9 @@ from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from foredeck.errors import ForedeckError
+
+LOOPBACK = "127.0.0.1"
 COOKIE = "foredeck"
 NAMES = ("127.0.0.1", "localhost", "[::1]", "foredeck.localhost")
 """The last is nobody else's: cookies know no ports, so under the others every server on this
@@ -45,6 +50,23 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+
+
+class PortTaken(ForedeckError):
+    """Another program listens there."""
+
+
+def listening_on(ports: Sequence[int]) -> socket.socket:
+    """A socket on loopback, on the first of these ports that is free; 0 is any.
+
+    Raises `PortTaken`.
+    """
+    for number in ports:
+        try:
+            return socket.create_server((LOOPBACK, number))
+        except OSError:
+            continue
+    raise PortTaken(f"port {ports[0]} is taken: leave --port out, or name another.")
 
 
 class OnlyThisUser:

@@ -20,7 +20,8 @@ def _run(args: Namespace) -> int:
     return serve(config, args.port, opens=not args.no_open, edits=args.edit, follows=args.follow)
 
 
-def _port(text: str) -> int:
+def port_number(text: str) -> int:
+    """A port as it is written on a command line."""
     from argparse import ArgumentTypeError
 
     if not (text.isascii() and text.isdecimal() and int(text) < 65_536):
@@ -32,7 +33,7 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--port",
         metavar="N",
-        type=_port,
+        type=port_number,
         default=None,
         help=f"the port on loopback (default: {PORT}, or another where that is taken; 0: any)",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import socket
 import sys
 import threading
 import webbrowser
@@ -18,15 +17,9 @@ from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.reader import Reader
 from foredeck.store.registry import store_kind
-from foredeck.ui.access import OnlyThisUser
+from foredeck.ui.access import LOOPBACK, OnlyThisUser, listening_on
 from foredeck.ui.app import make_app
 from foredeck.ui.command import PORT
-
-LOOPBACK = "127.0.0.1"
-
-
-class PortTaken(ForedeckError):
-    """Another program listens there."""
 
 
 def serve(
@@ -48,7 +41,7 @@ def serve(
     collect_seldom()
     # Versions before kept one token for all runs.
     (config.home / "ui-token").unlink(missing_ok=True)
-    with _listening(port) as listener:
+    with listening_on([PORT, 0] if port is None else [port]) as listener:
         number = listener.getsockname()[1]
         app = OnlyThisUser(make_app(reader), number)
         address = f"http://{LOOPBACK}:{number}/{'follow' if follows else ''}?token={app.token}"
@@ -94,17 +87,6 @@ def _door(home: Path, address: str) -> Iterator[Path]:
         yield file
     finally:
         file.unlink(missing_ok=True)
-
-
-def _listening(port: int | None) -> socket.socket:
-    """A socket on loopback: on the usual port, so that kept addresses stay good, or on any."""
-    wanted = [PORT, 0] if port is None else [port]
-    for number in wanted:
-        try:
-            return socket.create_server((LOOPBACK, number))
-        except OSError:
-            continue
-    raise PortTaken(f"port {port} is taken: leave --port out, or name another.")
 
 
 def _warm(reader: Reader) -> None:

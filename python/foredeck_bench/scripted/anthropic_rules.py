@@ -16,12 +16,17 @@ _ROLES = ("user", "assistant")
 _BLOCKS = {
     "user": {"text", "image", "document", "tool_result"},
     "assistant": {"text", "thinking", "redacted_thinking", "tool_use"},
+    "system": {"text"},
 }
 
 
-def check(body: Json) -> Iterator[Finding]:
-    """All findings on a request body, worst first; an empty iterator means that it is accepted."""
-    findings = list(check_list(body)) or list(_check_roles(body["messages"]))
+def check(body: Json, *, mid_system: bool = False) -> Iterator[Finding]:
+    """All findings on a request body, worst first; an empty iterator means that it is accepted.
+
+    `mid_system`: so are messages of the role `system`, as with the beta that Claude Code uses.
+    """
+    roles = (*_ROLES, "system") if mid_system else _ROLES
+    findings = list(check_list(body)) or list(_check_roles(body["messages"], roles))
     if findings:
         yield from findings
         return
@@ -35,10 +40,10 @@ def check(body: Json) -> Iterator[Finding]:
     yield from _check_markers(body)
 
 
-def _check_roles(messages: list[Any]) -> Iterator[Finding]:
+def _check_roles(messages: list[Any], roles: tuple[str, ...]) -> Iterator[Finding]:
     for index, message in enumerate(messages):
         role = message.get("role") if isinstance(message, dict) else None
-        if role not in _ROLES:
+        if role not in roles:
             yield "unknown_role", f"messages.{index}: role {role!r} is not 'user' or 'assistant'"
 
 

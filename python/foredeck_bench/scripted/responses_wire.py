@@ -29,7 +29,7 @@ def as_chat(body: Json) -> Json:
             messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
         elif kind in ("reasoning", "function_call") or item.get("role") == "assistant":
             _add_to_answer(messages, item)
-        else:
+        elif "role" in item:
             messages.append({"role": item["role"], "content": content_text(item.get("content"))})
     return {**{name: body[name] for name in body if name != "input"}, "messages": messages}
 

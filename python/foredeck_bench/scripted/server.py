@@ -91,7 +91,7 @@ class ScriptedModel:
     no limit. `side` is asked before the script and may answer a request without using up a step.
     `clock` gives seconds for the cache's expiry. `binds`: over OpenAI's wires, too, a prompt is
     refused where bytes before encrypted reasoning of the turn under way have changed; no correct
-    client can know of that, so it is no violation.
+    client can know of that, so it is no violation. `mid_system`: as in `anthropic_rules`.
 
     `requests` holds every request in order of arrival, refused ones included; `violations` every
     refusal that a correct client never meets.
@@ -106,6 +106,7 @@ class ScriptedModel:
         side: Callable[[ModelRequest], StepResult | None] = answer_summaries,
         clock: Callable[[], float] = time.monotonic,
         binds: bool = False,
+        mid_system: bool = False,
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self.violations: list[Violation] = []
@@ -116,6 +117,7 @@ class ScriptedModel:
         self._side = side
         self._clock = clock
         self._binds = binds
+        self._mid_system = mid_system
         self._reasoning = ReasoningMemory()
         self._ids = 0
         self._lock = threading.Lock()
@@ -198,7 +200,11 @@ class ScriptedModel:
 
     def _check(self, request: ModelRequest) -> Iterator[Finding]:
         anthropic = request.api == "anthropic-messages"
-        findings = list((anthropic_rules if anthropic else openai_rules).check(request.body))
+        findings = list(
+            anthropic_rules.check(request.body, mid_system=self._mid_system)
+            if anthropic
+            else openai_rules.check(request.body)
+        )
         if not findings:
             memory = self._reasoning
             checks = (memory.check,) if anthropic else (memory.check_plain, memory.check_sealed)

@@ -1,0 +1,405 @@
+"""What the proxy does with a request.
+
+Whatever foredeck cannot do, it does without: the request then goes upstream as it came, and what
+comes back goes to the client as it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import httpx
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from foredeck.proxy.conversation import ClientChat
+from foredeck.proxy.conversations import Conversations, ConversationState
+from foredeck.proxy.events import Events
+from foredeck.proxy.relays import Relay
+from foredeck.proxy.wires import WIRES, ModelApi, declares_tools, session_of
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MOST_BODY = 64 * 1024 * 1024
+"""Bytes. A larger request is passed on without being read."""
+MOST_ROUNDS = 50
+"""Times that the model is asked again for one request of a client's."""
+TOKEN_HEADER = "x-foredeck-token"
+"""Of clients whose address would be seen by others."""
+_NAMES = ("127.0.0.1", "localhost")
+_NOT_PASSED = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer"),
+        *("transfer-encoding", "upgrade", "host", "content-length", TOKEN_HEADER),
+    }
+)
+"""Headers that concern one connection alone."""
+CHATGPT = "https://chatgpt.com/backend-api/codex"
+"""Where Codex sends its requests for those who have logged in with an account of ChatGPT."""
+UPSTREAMS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+
+
+@dataclass(slots=True)
+class _ManagedRequest:
+    """One request that foredeck works on."""
+
+    wire: ModelApi
+    headers: list[tuple[str, str]]
+    url: str
+    session: str
+    body: dict[str, Any]
+    messages: list[dict[str, Any]]
+    state: ConversationState
+    relay: Relay
+    number: int = 0
+    added: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Proxy:
+    """The ASGI application. `upstreams`: base URLs by the names in `UPSTREAMS`, which stand behind
+    the token in the path; `tell` says something to the user."""
+
+    def __init__(
+        self,
+        conversations: Conversations,
+        port: int,
+        upstreams: Mapping[str, str],
+        tell: Callable[[str], None],
+    ) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self.notes: list[str] = []
+        """What the user was told."""
+        self._conversations = conversations
+        self._hosts = {f"{name}:{port}" for name in _NAMES}
+        self._upstreams = upstreams
+        self._tell = tell
+        self._client = httpx.AsyncClient(
+            verify=ssl.create_default_context(),
+            timeout=httpx.Timeout(None, connect=30),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._response(request)
+        except ClientDisconnect:
+            return
+        await response(scope, receive, send)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        await self._client.aclose()
+        await self._conversations.close()
+
+    def note(self, text: str) -> None:
+        """Tell the user, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+            self._tell(text)
+
+    # ------------------------------------------------------------ who, and where to
+
+    async def _response(self, request: Request) -> Response:
+        if request.headers.get("host", "") not in self._hosts or "origin" in request.headers:
+            return PlainTextResponse("This proxy serves programs on this machine alone.\n", 421)
+        path = request.scope["raw_path"].decode("latin-1")
+        first, _, rest = path.removeprefix("/").partition("/")
+        if not secrets.compare_digest(first.encode(), self.token.encode()):
+            given = request.headers.get(TOKEN_HEADER, "")
+            if not secrets.compare_digest(given.encode(), self.token.encode()):
+                return PlainTextResponse("Not found.\n", 404)
+            rest = f"{first}/{rest}"
+        provider, _, path = rest.partition("/")
+        if not rest:
+            return PlainTextResponse(self._status())
+        base = self._upstream(provider, request)
+        if base is None:
+            return PlainTextResponse("Not found.\n", 404)
+        query = f"?{request.url.query}" if request.url.query else ""
+        return await self._passed_or_managed(request, provider, f"/{path}", base, query)
+
+    def _upstream(self, provider: str, request: Request) -> str | None:
+        base = self._upstreams.get(provider)
+        if base == UPSTREAMS["openai"] and "chatgpt-account-id" in request.headers:
+            return CHATGPT
+        return base
+
+    async def _passed_or_managed(
+        self, request: Request, provider: str, path: str, base: str, query: str
+    ) -> Response:
+        url = f"{base.rstrip('/')}{path}{query}"
+        headers = [(k, v) for k, v in request.headers.items() if k not in _NOT_PASSED]
+        if request.method != "POST":
+            return await self._passed(request, url, headers, await request.body())
+        parts, size = [], 0
+        stream = request.stream()
+        async for part in stream:
+            parts.append(part)
+            size += len(part)
+            if size > MOST_BODY:
+                self.note("A request over 64 MiB went out as it came.")
+                length = request.headers.get("content-length")
+                headers += [("content-length", length)] if length else []
+                return await self._passed(request, url, headers, _again(parts, stream))
+        body = b"".join(parts)
+        wire = next((w for w in WIRES if w.provider == provider and path.endswith(w.path)), None)
+        if wire is None or request.headers.get("content-encoding"):
+            return await self._passed(request, url, headers, body)
+        try:
+            call = await asyncio.to_thread(self._read, wire, url, headers, body)
+            ready = None if call is None else await self._ready(call)
+        except Exception as error:
+            log.exception("a request went out as it came")
+            self.note(f"A request went out without foredeck: {_short(error)}")
+            call = None
+        if call is None or ready is None:
+            return await self._passed(request, url, headers, body)
+        return await self._managed(request, call, ready)
+
+    # ------------------------------------------------------------ passing on
+
+    async def _passed(
+        self,
+        request: Request,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: bytes | AsyncIterator[bytes],
+    ) -> Response:
+        if isinstance(body, bytes) and not body and request.method in ("GET", "HEAD"):
+            sent = self._client.build_request(request.method, url, headers=headers)
+        else:
+            sent = self._client.build_request(request.method, url, headers=headers, content=body)
+        sending = self._client.send(sent, stream=True)
+        try:
+            # Whoever waits for the client to leave would take a body that is still coming.
+            is_read = isinstance(body, bytes)
+            upstream = await (_unless_gone(request, sending) if is_read else sending)
+        except httpx.HTTPError as error:
+            return self._unreachable(error)
+        return _streamed(upstream, _raw(upstream))
+
+    def _unreachable(self, error: Exception) -> Response:
+        text = f"foredeck proxy: the upstream cannot be reached: {_short(error)}"
+        self.note(text)
+        body = {"type": "error", "error": {"type": "api_error", "message": text}}
+        return Response(json.dumps(body), 502, media_type="application/json")
+
+    # ------------------------------------------------------------ with foredeck
+
+    def _read(
+        self, wire: ModelApi, url: str, headers: list[tuple[str, str]], raw: bytes
+    ) -> _ManagedRequest | None:
+        """The request as one for foredeck; None for a side call, and for what is in no known
+        shape."""
+        try:
+            body = json.loads(raw)
+        except (ValueError, RecursionError):
+            return None
+        messages = wire.messages(body) if isinstance(body, dict) else []
+        if not messages or not declares_tools(body):
+            return None
+        session = session_of(wire, body, dict(headers), messages)
+        state = self._conversations.state(session, wire)
+        return _ManagedRequest(wire, headers, url, session, body, messages, state, wire.relay())
+
+    async def _ready(self, call: _ManagedRequest) -> bytes:
+        """The body that goes upstream."""
+        model = call.wire.model(call.body, dict(call.headers), self._conversations.options.window)
+        system = call.wire.system(call.body)
+        declared = call.body.get("tools") or []
+
+        def do(conversation: ClientChat) -> bytes:
+            own = conversation.own_tools(declared) if declared else []
+            call.relay.own = {conversation.name_of(tool) for tool in own}
+            messages, call.number = conversation.ready(
+                call.messages, [*declared, *own], system, model, call.added
+            )
+            changed = call.wire.with_messages(call.body, messages, own)
+            return json.dumps(changed, ensure_ascii=False, separators=(",", ":")).encode()
+
+        try:
+            return await self._conversations.work(call.session, call.wire, do)
+        except Exception:
+            call.state.passed += 1
+            await self._conversations.forget(call.session)
+            raise
+
+    async def _send(self, call: _ManagedRequest, body: bytes) -> httpx.Response:
+        headers = [(k, v) for k, v in call.headers if k != "accept-encoding"]
+        headers.append(("accept-encoding", "identity"))
+        sent = self._client.build_request("POST", call.url, headers=headers, content=body)
+        return await self._client.send(sent, stream=True)
+
+    async def _managed(self, request: Request, call: _ManagedRequest, body: bytes) -> Response:
+        call.state.managed += 1
+        try:
+            upstream = await _unless_gone(request, self._send(call, body))
+        except httpx.HTTPError as error:
+            return self._unreachable(error)
+        kind = upstream.headers.get("content-type", "").partition(";")[0].strip()
+        if upstream.status_code != 200 or kind not in ("text/event-stream", "application/json"):
+            return _streamed(upstream, _raw(upstream))
+        call.relay.begin()
+        if kind == "text/event-stream":
+            return _streamed(upstream, self._relayed(call, upstream), decoded=True)
+        return await self._whole(call, upstream)
+
+    async def _relayed(
+        self, call: _ManagedRequest, upstream: httpx.Response
+    ) -> AsyncIterator[bytes]:
+        """The client's stream, of as many answers as it takes."""
+        relay = call.relay
+        try:
+            while True:
+                events, is_read = Events(), True
+                async for piece in upstream.aiter_bytes():
+                    for event in events.feed(piece):
+                        try:
+                            shown = relay.pass_on(event) if is_read else event.raw
+                        except Exception:
+                            log.exception("a stream is passed on as it comes from here on")
+                            is_read, shown = False, relay.held + event.raw
+                        if shown:
+                            yield shown
+                await upstream.aclose()
+                if not is_read or not relay.ended:
+                    yield (relay.held if is_read else b"") + events.left
+                    return
+                try:
+                    again = await self._again(call)
+                    if again is None:
+                        break
+                    upstream = await self._send(call, again)
+                except Exception as error:
+                    log.exception("a request was not gone on with")
+                    if not relay.changed:
+                        break
+                    self.note(f"An answer was cut short: {_short(error)}")
+                    yield relay.failure(f"foredeck proxy: {_short(error)}")
+                    return
+                if upstream.status_code != 200:
+                    text = (await upstream.aread()).decode("utf-8", "replace")
+                    yield relay.failure(f"{upstream.status_code}: {text[:500]}")
+                    return
+                relay.begin()
+            yield relay.finish()
+        finally:
+            await upstream.aclose()
+
+    async def _whole(self, call: _ManagedRequest, upstream: httpx.Response) -> Response:
+        """An answer that is not streamed."""
+        raw, first = await upstream.aread(), upstream
+        try:
+            call.relay.take_whole(json.loads(raw))
+            while (again := await self._again(call)) is not None:
+                upstream = await self._send(call, again)
+                body = await upstream.aread()
+                if upstream.status_code != 200:
+                    return _plain(upstream, body)
+                call.relay.begin()
+                call.relay.take_whole(json.loads(body))
+        except Exception as error:
+            log.exception("an answer went on as it came")
+            self.note(f"An answer went on as it came: {_short(error)}")
+            return _plain(first, raw)
+        if not call.relay.changed:
+            return _plain(first, raw)
+        return _plain(first, json.dumps(call.relay.whole(), ensure_ascii=False).encode())
+
+    async def _again(self, call: _ManagedRequest) -> bytes | None:
+        """Take in what the model has answered; the next request to it, None where the client is
+        next."""
+        relay, number = call.relay, call.number
+        added = await self._conversations.work(
+            call.session, call.wire, lambda c: c.answered(number, relay.answer, relay.usage)
+        )
+        if not added or relay.rounds >= MOST_ROUNDS:
+            return None
+        call.state.own_calls += 1
+        call.added += added
+        return await self._ready(call)
+
+    def _status(self) -> str:
+        kept = self._conversations.options.kept
+        lines = [f"foredeck proxy: {kept}", ""]
+        for state in self._conversations.states.values():
+            lines.append(
+                f"{state.session}  {state.api}: {state.managed} requests with foredeck, "
+                f"{state.passed} without, {state.own_calls} times its tools were called"
+            )
+        lines += ["", *(self.notes or ["Nothing has gone wrong."])]
+        return "\n".join(lines) + "\n"
+
+
+def _streamed(
+    upstream: httpx.Response, content: AsyncIterator[bytes], *, decoded: bool = False
+) -> Response:
+    response = StreamingResponse(content, upstream.status_code)
+    response.raw_headers = _headers(upstream, decoded=decoded)
+    return response
+
+
+def _plain(upstream: httpx.Response, body: bytes) -> Response:
+    response = Response(body, upstream.status_code)
+    length = (b"content-length", str(len(body)).encode())
+    response.raw_headers = [*_headers(upstream, decoded=True), length]
+    return response
+
+
+def _headers(upstream: httpx.Response, *, decoded: bool) -> list[tuple[bytes, bytes]]:
+    left_out = {name.encode() for name in _NOT_PASSED} | (
+        {b"content-encoding"} if decoded else set()
+    )
+    named = ((name.lower(), value) for name, value in upstream.headers.raw)
+    return [(name, value) for name, value in named if name not in left_out]
+
+
+async def _raw(upstream: httpx.Response) -> AsyncIterator[bytes]:
+    try:
+        async for piece in upstream.aiter_raw():
+            yield piece
+    finally:
+        await upstream.aclose()
+
+
+async def _again(parts: list[bytes], stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+    async for part in stream:
+        yield part
+
+
+async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
+    """What the upstream answers. Raises `ClientDisconnect` once the client has left."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_left(request))
+    await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+    gone.cancel()
+    if not task.done():
+        task.cancel()
+        raise ClientDisconnect
+    return await task
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _short(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text.splitlines()[0][:300]

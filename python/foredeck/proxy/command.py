@@ -1,0 +1,73 @@
+"""`foredeck proxy`: any agent, with foredeck between it and its model."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from foredeck.cli.common import add_config_flags, resolve_config
+from foredeck.cli.registry import Command
+from foredeck.ui.command import port_number
+
+
+def _run(args: Namespace) -> int:
+    config = resolve_config(args).config
+    from foredeck.proxy.server import serve
+
+    return serve(
+        config,
+        args.agent,
+        port=args.port,
+        upstream=args.upstream,
+        private=args.private,
+        tools=not args.no_tools,
+        window=args.window,
+    )
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "agent",
+        metavar="COMMAND",
+        nargs="*",
+        help="the agent with its arguments, after `--`; without one the addresses are printed",
+    )
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=port_number,
+        default=0,
+        help="the port on loopback (default: any that is free)",
+    )
+    parser.add_argument(
+        "--upstream",
+        metavar="URL",
+        help="where requests go (default: where the agent's environment says, else Anthropic's and "
+        "OpenAI's own addresses)",
+    )
+    parser.add_argument(
+        "--window",
+        metavar="TOKENS",
+        type=int,
+        help="the model's context window, where it is not the usual one of its provider",
+    )
+    parser.add_argument(
+        "--private", action="store_true", help="keep nothing of what is said when it ends"
+    )
+    parser.add_argument(
+        "--no-tools", action="store_true", help="give the model none of foredeck's own tools"
+    )
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "AgentRun a coding agent with foredeck between it and its model. It speaks Anthropic's\n"
+        "Messages API and OpenAI's Chat Completions and Responses APIs on loopback, behind a\n"
+        "token. The agent is given the address by its environment or arguments, for this run\n"
+        "alone. Keys pass through and are not kept. Where foredeck fails, the request goes out as\n"
+        "it came."
+    ),
+    example="foredeck proxy -- claude",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,183 @@
+"""One conversation of a client, with the engine that works on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+from foredeck.context.state.session import Session
+from foredeck.embedded.format import Message, MessageFormat, ToolRequest
+from foredeck.embedded.loop_messages import LoopMessages, bare
+from foredeck.embedded.manager import ContextManager
+from foredeck.histories.recordings import in_pis_tools, in_their_tools
+from foredeck.hosts.protocol import ToolObservedParams
+from foredeck.hosts.simulated_host import EditBook
+from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.proxy.weaving import MixedAnswer, Woven, first_call, own_calls, weave
+
+MOST_MIXED = 64
+"""Answers that called both kinds of tools, and that no request has brought back yet."""
+
+
+class WovenMessages(LoopMessages):
+    """The client's list with the calls of foredeck's tools that the client does not have.
+
+    The engine sees the tools by the names and arguments that Pi's have; what goes out is in the
+    client's own words.
+    """
+
+    def __init__(self, session: str, format: MessageFormat, opened: Session) -> None:
+        super().__init__(session, format, opened)
+        self.own: Set[str] = frozenset()
+        """Names of foredeck's tools in this conversation."""
+        self.added: list[Message] = []
+        """What the model has said to foredeck since the client's newest message, and was told."""
+        self.mixed: dict[str, MixedAnswer] = {}
+
+    def _arranged(
+        self, made: list[tuple[Message, int]]
+    ) -> tuple[list[Message], list[Message], list[int]]:
+        together = self._format.api == "anthropic-messages"
+        known = [bare(message) for message in self._known]
+        woven = weave(made, known, _same, self.mixed, self.own, together=together)
+        place = min([0, *(each.place for each in woven)])
+        for message in self.added:
+            is_answer = message["role"] == "assistant"
+            place -= 1 if is_answer or not together or place == 0 else 0
+            woven.append(Woven(message, place))
+            place -= is_answer
+        shown = [each.message for each in woven]
+        return shown, [in_pis_tools(message) for message in shown], [w.place for w in woven]
+
+    def _applied(self, book: EditBook) -> list[Message]:
+        held = {id(message) for message in self._shown}
+        theirs: dict[str, dict[str, Any]] = {}
+        found = book.apply(self._shown)
+        for place, message in enumerate(found):
+            if message["role"] == "assistant" and id(message) not in held:
+                if not theirs:
+                    theirs = {call["id"]: call for m in self._shown for call in _calls(m)}
+                content = [_in_words(block, theirs) for block in message["content"]]
+                found[place] = {**message, "content": content}
+        return found
+
+    def new_results(self) -> list[tuple[dict[str, Any], Message]]:
+        """The results of the client's tools since the newest answer, each with its call."""
+        messages = self._host.messages
+        answers = (n for n in range(len(messages) - 1, -1, -1) if _calls(messages[n]))
+        newest = next(answers, None)
+        if newest is None:
+            return []
+        calls = {call["id"]: call for call in _calls(messages[newest])}
+        results = [m for m in messages[newest + 1 :] if m["role"] == "toolResult"]
+        return [
+            (calls[result["toolCallId"]], result)
+            for result in results
+            if result["toolCallId"] in calls and result["toolName"] not in self.own
+        ]
+
+
+class ClientChat(ContextManager):
+    """A context manager for what a client sends. It belongs to the thread that has made it."""
+
+    def __init__(self, session: str, format: MessageFormat, **arguments: Any) -> None:
+        self.calls = 0
+        """Requests that it has worked on."""
+        self._observed: set[str] = set()
+        super().__init__(session, format=format, **arguments)
+
+    def _loop_messages(self, opened: Session) -> LoopMessages:
+        self._woven = WovenMessages(self._session, self._format, opened)
+        return self._woven
+
+    def own_tools(self, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """foredeck's tools to declare beside a client's: none where one has the name of one."""
+        names = {self._format.to_definition(tool)["name"] for tool in tools}
+        taken = bool(names & OWN_TOOLS)
+        self._woven.own = frozenset() if taken else OWN_TOOLS
+        return [] if taken else self.tools
+
+    def name_of(self, tool: Mapping[str, Any]) -> str:
+        """The name of a tool that a request declares."""
+        return str(self._format.to_definition(tool)["name"])
+
+    def ready(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        system: str,
+        model: Any,
+        added: list[Message],
+    ) -> tuple[list[dict[str, Any]], int]:
+        """What goes to the model, and the number of this call."""
+        self._model = model
+        self._woven.added = added
+        self.calls += 1
+        return self.prepare(messages, tools=tools, system=system), self.calls
+
+    def _taken(self) -> None:
+        """Report the tools that have run since, so that the files are looked at that they
+        touched."""
+        for call, result in self._woven.new_results():
+            if call["id"] in self._observed:
+                continue
+            self._observed.add(call["id"])
+            self._engine.tool_observed(
+                ToolObservedParams(
+                    session=self._session,
+                    id=call["id"],
+                    tool=call["name"],
+                    input=call["arguments"],
+                    content=result["content"],
+                    is_error=result["isError"],
+                )
+            )
+
+    def answered(
+        self, number: int, answer: Mapping[str, Any], usage: Mapping[str, Any] | None
+    ) -> list[Message]:
+        """The model has answered a call: what goes on with the model, without the client. Empty
+        where the client is next."""
+        if number == self.calls and usage:
+            self.report(usage)
+        said = _as_stored(self._format.to_engine(answer, {})[0])
+        own = self._woven.own
+        calls = own_calls(said, own)
+        results = [self._told(call) for call in calls]
+        if not calls:
+            return []
+        if first := first_call(said, own):
+            self._woven.mixed[first] = MixedAnswer(said, results)
+            while len(self._woven.mixed) > MOST_MIXED:
+                self._woven.mixed.pop(next(iter(self._woven.mixed)))
+            return []
+        return [said, *results]
+
+    def _told(self, call: dict[str, Any]) -> Message:
+        request = ToolRequest(call["id"], call["name"], call["arguments"])
+        result = self.call(request)
+        if self._format.api == "anthropic-messages":
+            result = {"role": "user", "content": [result]}
+        return _as_stored(self._format.to_engine(result, {call["id"]: call["name"]})[0])
+
+
+def _as_stored(message: Message) -> Message:
+    """A message with its members in the order that it has when it is read back from the store."""
+    stored: Message = json.loads(json.dumps(message, sort_keys=True))
+    return stored
+
+
+def _same(message: Message, known: Message) -> bool:
+    return message["role"] == known["role"] and in_pis_tools(message) == known
+
+
+def _calls(message: Message) -> list[dict[str, Any]]:
+    if message["role"] != "assistant":
+        return []
+    return [block for block in message["content"] if block["type"] == "toolCall"]
+
+
+def _in_words(block: dict[str, Any], theirs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    call = theirs.get(block["id"]) if block["type"] == "toolCall" else None
+    return block if call is None or call is block else in_their_tools(block, call)

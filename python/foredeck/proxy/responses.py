@@ -1,0 +1,242 @@
+"""OpenAI's Responses API: items, gathered into messages, and back.
+
+The API has one item for each thing that was said, where the others have one message for an answer.
+So the items of an answer are gathered into one message `{"role": "assistant", "items": [...]}`,
+any other item is a message of its own, and what comes back is taken apart again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from foredeck.context.messages.items import text_block
+from foredeck.embedded.format import (
+    CountedTokens,
+    Message,
+    ToolRequest,
+    blocks_of,
+)
+from foredeck.histories.codex import read_output
+from foredeck.histories.records import arguments_of
+
+Item = dict[str, Any]
+
+
+def gathered(items: Iterable[Item]) -> list[Message]:
+    """The items of a request as messages."""
+    found: list[Message] = []
+    for item in items:
+        role = _role(item)
+        if role == "assistant" and found and found[-1]["role"] == role:
+            found[-1]["items"].append(item)
+        else:
+            found.append({"role": role, "items": [item]})
+            if role in ("system", "developer"):
+                found[-1]["content"] = read_output(item.get("content"))[0]
+    return found
+
+
+def taken_apart(messages: Iterable[Mapping[str, Any]]) -> list[Item]:
+    """The inverse of `gathered`."""
+    return [item for message in messages for item in message["items"]]
+
+
+def _role(item: Item) -> str:
+    kind = str(item.get("type") or "message")
+    if kind == "reasoning" or kind.endswith("_call"):
+        return "assistant"
+    if kind.endswith("_call_output"):
+        return "tool"
+    return str(item.get("role") or "other") if kind == "message" else "other"
+
+
+class Responses:
+    """The format of gathered items (`embedded.format.MessageFormat`)."""
+
+    api = "openai-responses"
+
+    def to_engine(self, message: Mapping[str, Any], names: Mapping[str, str]) -> list[Message]:
+        """See `MessageFormat`."""
+        items: list[Item] = message["items"]
+        match message["role"]:
+            case "assistant":
+                blocks = [block for item in items for block in _answer_blocks(item)]
+                uses = any(block["type"] == "toolCall" for block in blocks)
+                stop = "toolUse" if uses else "stop"
+                return [{"role": "assistant", "content": blocks, "stopReason": stop}]
+            case "tool":
+                id = str(items[0].get("call_id") or "")
+                blocks, failed = read_output(items[0].get("output"))
+                return [
+                    {
+                        "role": "toolResult",
+                        "toolCallId": id,
+                        "toolName": names.get(id, "tool"),
+                        "content": blocks,
+                        "isError": failed,
+                    }
+                ]
+            case "user":
+                blocks, _ = read_output(items[0].get("content"))
+                return [{"role": "user", "content": blocks}]
+        said = items[0].get("content")
+        blocks = read_output(said)[0] if said else [text_block(json.dumps(items[0]))]
+        return [{"role": "custom", "customType": "system", "content": blocks}]
+
+    def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
+        """See `MessageFormat`."""
+        (message,) = group
+        items: list[Item] = list((original or {}).get("items") or ())
+        if message["role"] == "assistant":
+            return {"role": "assistant", "items": list(_answer_items(blocks_of(message), items))}
+        if message["role"] == "toolResult":
+            kept = items[0] if items else _output_item(message)
+            return {
+                "role": "tool",
+                "items": [{**kept, "output": _content(message, kept, "output")}],
+            }
+        if message["role"] == "user":
+            kept = items[0] if items else {"type": "message", "role": "user"}
+            content = _content(message, kept, "content")
+            return {"role": "user", "items": [{**kept, "content": content}]}
+        return {"role": message["role"], "items": items}
+
+    def is_system(self, message: Mapping[str, Any]) -> bool:
+        """See `MessageFormat`."""
+        return message["role"] in ("system", "developer", "other")
+
+    def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
+        """See `MessageFormat`."""
+        names = ("name", "description", "parameters")
+        return {"type": "function", **{n: definition[n] for n in names}, "strict": False}
+
+    def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
+        """See `MessageFormat`."""
+        return {
+            "name": tool.get("name") or tool.get("type"),
+            "description": tool.get("description") or "",
+            "parameters": tool.get("parameters") or {},
+        }
+
+    def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
+        """See `MessageFormat`."""
+        blocks = (block for item in message.get("items") or () for block in _answer_blocks(item))
+        return [
+            ToolRequest(block["id"], block["name"], block["arguments"])
+            for block in blocks
+            if block["type"] == "toolCall"
+        ]
+
+    def result(self, call: ToolRequest, text: str, *, failed: bool) -> dict[str, Any]:
+        """See `MessageFormat`."""
+        del failed  # the API has no place for it; the text says it
+        item = {"type": "function_call_output", "call_id": call.id, "output": text}
+        return {"role": "tool", "items": [item]}
+
+    def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
+        """See `MessageFormat`."""
+        details = reported.get("input_tokens_details") or {}
+        read = int(details.get("cached_tokens") or 0)
+        return CountedTokens(max(0, int(reported.get("input_tokens") or 0) - read), read)
+
+
+def _answer_blocks(item: Item) -> Iterator[dict[str, Any]]:
+    """What an item of an answer says: one block, with what leads back to the item."""
+    kind = str(item.get("type") or "message")
+    if kind == "message":
+        yield text_block("".join(str(b.get("text") or "") for b in _listed(item.get("content"))))
+    elif kind == "reasoning":
+        parts = [*_listed(item.get("summary")), *_listed(item.get("content"))]
+        thought = "\n\n".join(str(part.get("text") or "") for part in parts)
+        yield {"type": "thinking", "thinking": thought, "thinkingSignature": _sealed(item)}
+    else:
+        given: Any = next((item[n] for n in ("arguments", "input", "action") if n in item), {})
+        yield {
+            "type": "toolCall",
+            "id": str(item.get("call_id") or item.get("id") or ""),
+            "name": str(item.get("name") or kind.removesuffix("_call")),
+            "arguments": arguments_of(given),
+        }
+
+
+def _sealed(item: Item) -> str:
+    """A reasoning item as the signature of a block, with what the API needs of it."""
+    names = ("type", "id", "summary", "content", "encrypted_content")
+    return json.dumps({n: item[n] for n in names if item.get(n) is not None}, ensure_ascii=False)
+
+
+def _answer_items(blocks: Sequence[dict[str, Any]], items: Sequence[Item]) -> Iterator[Item]:
+    """The items of an answer that foredeck has changed: those that it had, where they say the same.
+    What is folded of a call's arguments is changed in its item."""
+    left = list(items)
+    for block in blocks:
+        same = next((item for item in left if _stems(block, item)), None)
+        if same is not None:
+            left.remove(same)
+        match block["type"]:
+            case "thinking":
+                yield same or json.loads(block["thinkingSignature"])
+            case "text" if same is None:
+                part = {"type": "output_text", "text": block["text"], "annotations": []}
+                yield {"type": "message", "role": "assistant", "content": [part]}
+            case "toolCall":
+                yield _call_item(block, same)
+            case _:
+                assert same is not None
+                yield same
+
+
+def _stems(block: dict[str, Any], item: Item) -> bool:
+    """Whether a block is an item's, folded or not."""
+    (own,) = _answer_blocks(item)
+    if block["type"] != own["type"]:
+        return False
+    if own["type"] == "toolCall":
+        return bool(block["id"] == own["id"])
+    return bool(own == block)
+
+
+def _call_item(block: dict[str, Any], item: Item | None) -> Item:
+    if item is None:
+        made = {"type": "function_call", "call_id": block["id"], "name": block["name"]}
+        return {**made, "arguments": json.dumps(block["arguments"], ensure_ascii=False)}
+    (own,) = _answer_blocks(item)
+    if own["arguments"] == block["arguments"]:
+        return item
+    for name in ("arguments", "input", "action"):
+        if name in item:
+            is_text = isinstance(item[name], str)
+            new: Any = block["arguments"]
+            if is_text and name == "input" and set(new) == {"input"}:
+                new = new["input"]
+            if is_text and not isinstance(new, str):
+                new = json.dumps(new, ensure_ascii=False)
+            return {**item, name: new}
+    return item
+
+
+def _output_item(message: Message) -> Item:
+    return {"type": "function_call_output", "call_id": message["toolCallId"]}
+
+
+def _content(message: Message, item: Item, name: str) -> str | list[dict[str, Any]]:
+    """Content as the item had it: one text, or parts."""
+    blocks = blocks_of(message)
+    if name == "output" and not isinstance(item.get(name), list):
+        return "\n".join(str(b.get("text") or "") for b in blocks)
+    return [_part(block) for block in blocks]
+
+
+def _part(block: dict[str, Any]) -> dict[str, Any]:
+    if block["type"] == "image":
+        url = f"data:{block['mimeType']};base64,{block['data']}"
+        return {"type": "input_image", "image_url": url}
+    return {"type": "input_text", "text": block["text"]}
+
+
+def _listed(content: Any) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [text_block(content)]
+    return [part for part in content or () if isinstance(part, dict)]

@@ -1,0 +1,203 @@
+"""Calls of foredeck's own tools, put back into the list of a client that was not shown them.
+
+A client sees one answer where the model gave several: foredeck's tools were called in between, and
+answered here. Its next request has that one answer. The model must find in its place what it said
+and was told, or its provider's cache finds nothing and the model asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+Message = dict[str, Any]
+Block = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Woven:
+    """A message of the whole list. `place`: which of the client's it is from; below zero: one that
+    the client does not have."""
+
+    message: Message
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class MixedAnswer:
+    """An answer that called foredeck's tools beside the client's own, with what they said."""
+
+    answer: Message
+    results: Sequence[Message]
+
+
+def own_calls(message: Mapping[str, Any], own: Set[str]) -> list[Block]:
+    """The calls of foredeck's tools in an answer. `own`: their names."""
+    return [block for block in _blocks(message) if _is_own(block, own)]
+
+
+def first_call(message: Mapping[str, Any], own: Set[str]) -> str:
+    """The id of the first call of the client's tools in an answer; empty where there is none."""
+    calls = (b for b in _visible(message, own) if b.get("type") == "toolCall")
+    return str(next(calls, {}).get("id") or "")
+
+
+def _visible(message: Mapping[str, Any], own: Set[str]) -> list[Block]:
+    """What of an answer the client was shown."""
+    return [block for block in _blocks(message) if not _is_own(block, own)]
+
+
+def weave(
+    listed: Sequence[tuple[Message, int]],
+    known: Sequence[Message],
+    same: Callable[[Message, Message], bool],
+    mixed: Mapping[str, MixedAnswer],
+    own: Set[str],
+    *,
+    together: bool,
+) -> list[Woven]:
+    """The client's list with the calls that it does not have.
+
+    `known`: the whole list as it was sent last. `same`: whether a message of the client's is one of
+    those. `mixed`: answers that have not been sent yet, by the id of the first call of the
+    client's in them. `own`: names of foredeck's tools. `together`: results of one answer go into
+    one message.
+    """
+    return _Weaver(listed, known, same, mixed, own, together).run()
+
+
+class _Weaver:
+    def __init__(
+        self,
+        listed: Sequence[tuple[Message, int]],
+        known: Sequence[Message],
+        same: Callable[[Message, Message], bool],
+        mixed: Mapping[str, MixedAnswer],
+        own: Set[str],
+        together: bool,
+    ) -> None:
+        self._listed = list(listed)
+        self._known = known
+        self._same = same
+        self._mixed = mixed
+        self._own = own
+        self._together = together
+        self._found: list[Woven] = []
+        self._ours = count(-1, -1)
+        self._next = 0
+        """Of `known`; beyond its end once the lists have parted."""
+
+    def run(self) -> list[Woven]:
+        while True:
+            if self._hidden():
+                continue
+            if not self._listed:
+                return self._found
+            message, place = self._listed.pop(0)
+            if (mixed := self._mixed.get(first_call(message, self._own))) is not None:
+                self._answered(message, place, mixed.answer, mixed.results)
+                self._next = len(self._known)
+                continue
+            known = self._known[self._next] if self._next < len(self._known) else None
+            if known is not None and own_calls(known, self._own):
+                self._sent_mixed(message, place, known)
+            else:
+                self._found.append(Woven(message, place))
+                is_same = known is not None and self._same(message, known)
+                self._next = self._next + 1 if is_same else len(self._known)
+
+    def _hidden(self) -> bool:
+        """Take over an answer that called foredeck's tools alone, if one comes next."""
+        known = self._known[self._next] if self._next < len(self._known) else None
+        own = self._own
+        if known is None or not own_calls(known, own) or first_call(known, own):
+            return False
+        shown = _visible(known, own)
+        if shown:
+            if not self._listed or self._listed[0][0].get("role") != "assistant":
+                return False
+            message, place = self._listed[0]
+            rest = _rest(_blocks(message), shown)
+            if rest is None:
+                return False
+            self._listed[0] = ({**message, "content": rest}, place)
+            if not rest:
+                self._listed.pop(0)
+        self._found.append(Woven(known, next(self._ours)))
+        self._next += 1
+        ids = {block["id"] for block in own_calls(known, self._own)}
+        place = next(self._ours)
+        while self._next < len(self._known) and self._known[self._next].get("toolCallId") in ids:
+            self._found.append(Woven(self._known[self._next], place))
+            place = place if self._together else next(self._ours)
+            self._next += 1
+        return True
+
+    def _sent_mixed(self, message: Message, place: int, known: Message) -> None:
+        """An answer that called both kinds of tools, as it was sent before."""
+        ids = {block["id"] for block in own_calls(known, self._own)}
+        if first_call(message, self._own) != first_call(known, self._own):
+            self._found.append(Woven(message, place))
+            self._next = len(self._known)
+            return
+        self._next += 1
+        results = []
+        while self._next < len(self._known) and self._known[self._next].get("role") == "toolResult":
+            if self._known[self._next].get("toolCallId") in ids:
+                results.append(self._known[self._next])
+            self._next += 1
+        self._answered(message, place, known, results)
+
+    def _answered(
+        self, message: Message, place: int, whole: Message, results: Sequence[Message]
+    ) -> None:
+        """The client's answer with foredeck's calls in their places, and all results in order."""
+        own = _blocks(message)
+        content: list[Block] = []
+        for block in _blocks(whole):
+            if _is_own(block, self._own):
+                content.append(block)
+            elif own:
+                content.append(own.pop(0))
+        content += own
+        self._found.append(Woven({**message, "content": content}, place))
+        client: list[Woven] = []
+        while self._listed and self._listed[0][0].get("role") == "toolResult":
+            client.append(Woven(*self._listed.pop(0)))
+        neighbour = client[0].place if client and self._together else None
+        ours = [Woven(r, next(self._ours) if neighbour is None else neighbour) for r in results]
+        order = [block.get("id") for block in content if block.get("type") == "toolCall"]
+        both = {woven.message.get("toolCallId"): woven for woven in (*client, *ours)}
+        self._found += [both.pop(id) for id in order if id in both]
+        self._found += both.values()
+
+
+def _rest(blocks: Sequence[Block], shown: Sequence[Block]) -> list[Block] | None:
+    """What is left of an answer behind what was shown of an earlier one; None if it does not begin
+    with that. Where an API gives an answer one text, the texts have become one."""
+    left = [dict(block) for block in blocks]
+    for block in shown:
+        if block.get("type") == "text" and not str(block.get("text") or "").strip():
+            continue
+        if not left or left[0].get("type") != block.get("type"):
+            return None
+        kind = "thinkingSignature" if block.get("thinkingSignature") else str(block["type"])
+        mine, theirs = str(left[0].get(kind) or ""), str(block.get(kind) or "")
+        if mine.strip() == theirs.strip():
+            left.pop(0)
+        elif kind == "text" and mine.startswith(theirs.rstrip()):
+            left[0]["text"] = mine.removeprefix(theirs.rstrip()).lstrip("\n")
+        else:
+            return None
+    return left
+
+
+def _is_own(block: Mapping[str, Any], own: Set[str]) -> bool:
+    return block.get("type") == "toolCall" and block.get("name") in own
+
+
+def _blocks(message: Mapping[str, Any]) -> list[Block]:
+    content = message.get("content")
+    return content if message.get("role") == "assistant" and isinstance(content, list) else []

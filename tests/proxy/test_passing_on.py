@@ -1,0 +1,260 @@
+"""What foredeck does not work on goes through as it came, whatever it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from foredeck.proxy import app
+from foredeck.proxy.conversation import ClientChat
+from foredeck_bench.proxying import RunningProxy
+from foredeck_bench.scripted import Reply, ScriptedModel, Text
+from proxy.agents import APIS, agent, prompts, proxied
+
+KEY = {"x-api-key": "sk-secret", "authorization": "Bearer sk-secret"}
+HTML = b"<html>bad gateway</html>"
+
+
+class RawUpstream:
+    """Answers with what it is given, and keeps what it got."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.status, self.headers, self.body = 200, {"content-type": "text/plain"}, b"hello"
+        self.stalls = threading.Event()
+        self.left = threading.Event()
+        self.cuts = False
+        upstream = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                upstream.serve(self)
+
+            do_GET = do_POST  # noqa: N815
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def serve(self, handler: BaseHTTPRequestHandler) -> None:
+        length = handler.headers.get("content-length")
+        body = handler.rfile.read(int(length)) if length else _chunked(handler)
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        self.got.append((handler.command, handler.path, headers, body))
+        if self.stalls.is_set():
+            handler.connection.settimeout(30)
+            assert handler.connection.recv(1) == b""
+            self.left.set()
+            return
+        handler.send_response(self.status)
+        for name, value in self.headers.items():
+            handler.send_header(name, value)
+        handler.send_header("content-length", str(len(self.body) + (10 if self.cuts else 0)))
+        handler.end_headers()
+        handler.wfile.write(self.body)
+        if self.cuts:
+            handler.close_connection = True
+
+
+def _chunked(handler: BaseHTTPRequestHandler) -> bytes:
+    body = b""
+    while size := int(handler.rfile.readline() or b"0", 16):
+        body += handler.rfile.read(size)
+        handler.rfile.readline()
+    return body
+
+
+@pytest.fixture
+def upstream() -> Iterator[RawUpstream]:
+    made = RawUpstream()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def proxy(upstream: RawUpstream, tmp_path: Path) -> Iterator[RunningProxy]:
+    with RunningProxy(upstream.url, tmp_path / "home", tmp_path) as running:
+        yield running
+
+
+def _messages(**changed: Any) -> dict[str, Any]:
+    tool = {"name": "read", "input_schema": {}}
+    return {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool], **changed}
+
+
+BODIES: dict[str, bytes] = {
+    "no JSON": b"{not json",
+    "no object": b"[1, 2]",
+    "nothing": b"",
+    "no UTF-8": b"\xff\xfe{}",
+    "no messages": b'{"tools": [{"name": "x"}]}',
+    "messages of another shape": json.dumps(_messages(messages=["x", 3])).encode(),
+    "an unknown role": json.dumps(_messages(messages=[{"role": "oracle"}])).encode(),
+    "blocks of another shape": json.dumps(
+        _messages(messages=[{"role": "user", "content": 3}])
+    ).encode(),
+    "nested deep": b'{"messages": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "a side call": json.dumps(_messages(tools=[])).encode(),
+    "tools of another shape": json.dumps(_messages(tools=["read", 7])).encode(),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("path", ["anthropic/v1/messages", "openai/responses"])
+def test_a_body_that_cannot_be_worked_on_goes_through(
+    proxy: RunningProxy, upstream: RawUpstream, name: str, path: str
+) -> None:
+    headers = {**KEY, "content-type": "application/json", "x-odd": "1"}
+    answer = httpx.post(f"{proxy.url}/{path}?beta=true", content=BODIES[name], headers=headers)
+    assert (answer.status_code, answer.content) == (200, b"hello")
+    ((method, where, got, body),) = upstream.got
+    prefix = "/v1" if path.startswith("openai") else ""
+    assert (method, where) == ("POST", f"{prefix}/{path.partition('/')[2]}?beta=true")
+    assert body == BODIES[name]
+    assert {name: got[name] for name in headers} == headers
+    assert got["host"] == upstream.url.removeprefix("http://")
+
+
+def test_a_compressed_body_and_its_compressed_answer_go_through(
+    proxy: RunningProxy, upstream: RawUpstream
+) -> None:
+    packed = gzip.compress(json.dumps(_messages()).encode())
+    upstream.headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    upstream.body = gzip.compress(b'{"a": 1}')
+    headers = {"content-encoding": "gzip"}
+    answer = httpx.post(f"{proxy.url}/anthropic/v1/messages", content=packed, headers=headers)
+    assert answer.json() == {"a": 1}
+    assert upstream.got[0][3] == packed
+
+
+def test_a_body_that_is_too_large_goes_through(
+    proxy: RunningProxy, upstream: RawUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MOST_BODY", 1000)
+    body = json.dumps(_messages(padding="x" * 300_000)).encode()
+    assert httpx.post(f"{proxy.url}/anthropic/v1/messages", content=body).content == b"hello"
+    assert upstream.got[0][3] == body
+    assert proxy.told == ["A request over 64 MiB went out as it came."]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (429, "application/json", b'{"error": {"type": "rate_limit_error"}}'),
+        (529, "application/json", b'{"error": {"type": "overloaded_error"}}'),
+        (502, "text/html", HTML),
+        (200, "text/html", HTML),
+        (200, "application/json", b"{cut off"),
+        (200, "application/json", b'{"another": "shape"}'),
+        (200, "text/event-stream", b"event: odd\ndata: 3\n\ndata: {\n\nrest"),
+        (200, "text/event-stream", b'data: {"type": "content_block_stop", "index": 7}\n\n'),
+    ],
+)
+def test_whatever_the_upstream_answers_comes_back(
+    proxy: RunningProxy, upstream: RawUpstream, status: int, kind: str, body: bytes
+) -> None:
+    upstream.status, upstream.body = status, body
+    upstream.headers = {"content-type": kind, "retry-after": "7", "x-request-id": "r1"}
+    answer = httpx.post(f"{proxy.url}/anthropic/v1/messages", json=_messages(), headers=KEY)
+    assert (answer.status_code, answer.content) == (status, body)
+    assert answer.headers["retry-after"] == "7"
+    assert answer.headers["x-request-id"] == "r1"
+
+
+def test_an_upstream_that_is_not_there(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nowhere = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with RunningProxy(nowhere, tmp_path / "home", tmp_path) as proxy:
+        answer = httpx.post(f"{proxy.url}/anthropic/v1/messages", json=_messages())
+    assert answer.status_code == 502
+    assert "cannot be reached" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("body", [_messages(), _messages(tools=[])], ids=["managed", "passed"])
+def test_a_client_that_leaves_while_the_upstream_stalls(
+    proxy: RunningProxy, upstream: RawUpstream, body: dict[str, Any]
+) -> None:
+    upstream.stalls.set()
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(
+            f"{proxy.url}/anthropic/v1/messages", json=body, timeout=httpx.Timeout(2, read=1)
+        )
+    assert upstream.left.wait(20)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_stream_that_is_cut_is_cut_for_the_client_and_can_be_asked_again(
+    tmp_path: Path, api: str
+) -> None:
+    script = [Reply((Text("x" * 5000),), cut=True), "Whole."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "h", tmp_path / "w") as proxy:
+        one = agent(proxy, api, tmp_path / "w")
+        one.say("Go.")
+        with pytest.raises(httpx.RemoteProtocolError):
+            one.ask()
+        one.ask()
+    first, second = prompts(model)
+    assert first == second
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_where_foredeck_fails_the_request_goes_out_as_it_came_and_the_next_is_worked_on(
+    tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready, failing = ClientChat.ready, [True]
+
+    def fails(*arguments: Any) -> Any:
+        if failing.pop() if failing else False:
+            raise RuntimeError("the store is on fire")
+        return ready(*arguments)
+
+    monkeypatch.setattr(ClientChat, "ready", fails)
+    with (
+        ScriptedModel(["One.", "Two."]) as model,
+        proxied(model, tmp_path / "h", tmp_path / "w") as proxy,
+    ):
+        one = agent(proxy, api, tmp_path / "w")
+        one.run("Go.")
+        one.run("On.")
+    assert [len(recorded.request.tools) for recorded in model.requests] == [2, 7]
+    assert proxy.told == ["A request went out without foredeck: the store is on fire"]
+
+
+def test_only_those_with_the_token_are_served(proxy: RunningProxy, upstream: RawUpstream) -> None:
+    port = proxy.address.rpartition(":")[2]
+    path = f"/{proxy.proxy.token}/anthropic/v1/messages"
+    assert httpx.post(f"{proxy.address}/wrong/anthropic/v1/messages").status_code == 404
+    assert httpx.post(f"{proxy.address}/anthropic/v1/messages").status_code == 404
+    assert httpx.post(f"{proxy.address}{path}", headers={"host": f"evil:{port}"}).status_code == 421
+    page = {"origin": "http://evil"}
+    assert httpx.post(f"{proxy.address}{path}", headers=page).status_code == 421
+    assert not upstream.got
+    header = {"x-foredeck-token": proxy.proxy.token}
+    assert httpx.post(f"{proxy.address}/anthropic/v1/messages", headers=header).content == b"hello"
+    assert "x-foredeck-token" not in upstream.got[0][2]
+
+
+def test_keys_are_in_no_file(proxy: RunningProxy, upstream: RawUpstream, tmp_path: Path) -> None:
+    upstream.headers = {"content-type": "text/event-stream"}
+    upstream.body = b'event: message_stop\ndata: {"type": "message_stop"}\n\n'
+    httpx.post(f"{proxy.url}/anthropic/v1/messages", json=_messages(), headers=KEY)
+    files = [file for file in (tmp_path / "home").rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if b"sk-secret" in file.read_bytes()]
+    assert "sk-secret" not in httpx.get(f"{proxy.url}/").text

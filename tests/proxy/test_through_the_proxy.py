@@ -1,0 +1,124 @@
+"""An agent through the proxy: what reaches the model, and what the agent sees of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from foredeck_bench.proxying import ProxiedAgent
+from foredeck_bench.scripted import ScriptedModel, Text, call
+from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
+
+by_api = pytest.mark.parametrize("api", APIS)
+by_stream = pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
+
+
+@by_api
+@by_stream
+def test_the_model_calls_activate_and_the_agent_does_not_see_it(
+    tmp_path: Path, api: str, streams: bool
+) -> None:
+    script = [
+        call("read", path="a.py"),
+        [Text("I look again."), call("activate", id="a.py")],
+        "It is fine.",
+        "Goodbye.",
+    ]
+    folder = tmp_path / "work"
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        one = agent(proxy, api, folder, streams=streams)
+        one.run("Check it.")
+        one.run("Thanks.")
+    assert not model.violations
+    said = json.dumps(one.messages)
+    assert "activate" not in said
+    assert "It is fine." in said
+    sent = model.requests[2].request
+    assert [name for name, _ in sent.calls.values()] == ["read", "activate"]
+    # The next request has what the agent does not have, byte for byte.
+    before, after = prompts(model)[2:]
+    assert after[: len(before)] == before
+    assert [name for name, _ in model.requests[3].request.calls.values()] == ["read", "activate"]
+
+
+@by_api
+def test_usage_is_the_sum_of_what_the_answers_took(tmp_path: Path, api: str) -> None:
+    script = [[Text("Hm."), call("activate", id="@1")], "Done."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "h", tmp_path / "w") as proxy:
+        one = agent(proxy, api, tmp_path / "w")
+        one.run("Go.")
+    counts = [recorded.usage for recorded in model.requests]
+    output = sum(usage.output for usage in counts if usage is not None)
+    names = ("output_tokens", "completion_tokens")
+    assert [one.usages[0][name] for name in names if name in one.usages[0]] == [output]
+
+
+@by_api
+def test_both_kinds_of_tools_in_one_answer(tmp_path: Path, api: str) -> None:
+    script = [
+        call("read", path="a.py"),
+        [Text("Both."), call("activate", id="a.py"), call("read", path="b.py")],
+        [Text("Again."), call("read", path="b.py")],
+        "Done.",
+    ]
+    folder = tmp_path / "work"
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        (folder / "b.py").write_text("b = 1\n")
+        one = agent(proxy, api, folder)
+        one.run("Check it.")
+    assert not model.violations
+    sent = model.requests[2].request
+    assert [name for name, _ in sent.calls.values()] == ["read", "activate", "read"]
+    assert list(sent.calls) == list(sent.results)
+    before, after = prompts(model)[2:]
+    assert after[: len(before)] == before
+    assert "activate" not in json.dumps(one.messages)
+
+
+@by_api
+def test_a_proxy_that_starts_again_sends_the_same_bytes(tmp_path: Path, api: str) -> None:
+    script = [
+        call("read", path="a.py"),
+        [Text("Again."), call("activate", id="a.py")],
+        call("read", path="a.py"),
+        [call("pin", id="a.py"), call("read", path="b.py")],
+        call("read", path="b.py"),
+        "Done.",
+    ]
+    folder = tmp_path / "work"
+    prompted = {}
+    for restarts in (False, True):
+        home = tmp_path / f"home {restarts}"
+        folder.mkdir(exist_ok=True)
+        (folder / "a.py").write_text(LONG)
+        (folder / "b.py").write_text("b = 1\n")
+        with ScriptedModel(script) as model:
+            with proxied(model, home, folder) as proxy:
+                one = agent(proxy, api, folder)
+                one.say("Check it.")
+                for _ in range(4):
+                    _step(one, folder)
+                if not restarts:
+                    _step(one, folder)
+            if restarts:
+                with proxied(model, home, folder) as proxy:
+                    again = agent(proxy, api, folder)
+                    again.messages = one.messages
+                    _step(again, folder)
+            assert not model.violations
+            prompted[restarts] = prompts(model)
+    assert json.dumps(prompted[True]) == json.dumps(prompted[False])
+
+
+def _step(one: ProxiedAgent, folder: Path) -> None:
+    """Ask once, and run what the model calls."""
+    uses = one.format.tool_uses(one.ask())
+    results = [one.format.result(u, in_folder(folder)(u), failed=False) for u in uses]
+    if one.wire.provider == "anthropic" and results:
+        one.messages.append({"role": "user", "content": results})
+    else:
+        one.messages += results
