@@ -99,11 +99,14 @@ def test_every_exit_code_of_an_error_is_documented() -> None:
     assert {kind.exit_code for kind in subclasses(errors.ForedeckError)} <= set(EXIT_CODES)
 
 
-def test_only_the_chosen_command_is_imported() -> None:
+def test_only_the_chosen_command_is_imported_and_little_before_an_engine_runs() -> None:
     code = (
-        "import sys; from foredeck.cli.main import build_parser; build_parser('config')\n"
+        "import sys; from foredeck.cli.main import build_parser; build_parser('engine')\n"
         "heavy = {'pydantic', 'asyncio', 'sqlite3', 'jsonrpcserver', 'watchdog', 'platformdirs'}\n"
-        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "build_parser('config')\n"
+        "commands = {name for name in sys.modules if name.endswith('_command')}\n"
+        "assert commands == {'foredeck.cli.engine_command', 'foredeck.cli.config_command'}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.facilities import Facilities, make_facilities
+from foredeck.engine.facility import Facilities, configured_facilities
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
@@ -220,8 +220,8 @@ class Host(SimulatedHost):
 
     def _facilities(self, config: Config, session: Session) -> Facilities:
         if self.sections is None:
-            return make_facilities(config, session)
-        return Facilities(self.sections, make_facilities(config, session).tools)
+            return configured_facilities(config, session)
+        return Facilities(self.sections, configured_facilities(config, session).tools)
 
     @property
     def state(self) -> Session:

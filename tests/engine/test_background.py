@@ -20,7 +20,7 @@ from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.background.limits import MINUTE_MS, Caps, Spending, is_rate_limit, why_not
 from foredeck.engine.background.prices import AskingPrices, question_tokens
 from foredeck.engine.engine import Engine
-from foredeck.engine.facilities import Facilities
+from foredeck.engine.facility import Facilities
 from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import (
     AskTimedOut,

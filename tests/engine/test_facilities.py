@@ -13,7 +13,7 @@ from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine import facilities, session_project
 from foredeck.engine.engine import Engine
-from foredeck.engine.facilities import Facilities
+from foredeck.engine.facility import Facilities
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
 from foredeck.sources.filesystem import FilesystemMap

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from foredeck.engine.facilities import make_facilities
+from foredeck.engine.facility import configured_facilities
 from foredeck.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
@@ -50,7 +50,7 @@ class Recorded:
     def prompts(self) -> Iterator[Prompt]:
         """What would have been sent at each call. A cache marker is a message at its end."""
         transcript, options = load_recording(self.path), CONFIGURATIONS[self.configuration]
-        facilities = filled_head if self.configuration == "head" else make_facilities
+        facilities = filled_head if self.configuration == "head" else configured_facilities
         with (
             tempfile.TemporaryDirectory(prefix="foredeck-goldens-") as home,
             closing(

@@ -5,23 +5,23 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.config import ensure_home
+from foredeck.derived.file import FOLDER
+from foredeck.errors import StoreUnavailable
 from foredeck.lookup.texts import counted, short_count, when
-
-if TYPE_CHECKING:
-    from foredeck.store.kind import BackupReport
+from foredeck.memory.user import KEY_FILE
+from foredeck.store.kind import BackupReport
+from foredeck.store.opening import PENDING_PURGE
+from foredeck.store.registry import store_kind
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.memory.user import KEY_FILE
-    from foredeck.store.registry import store_kind
-
     config = resolve_config(args).config
     _check_no_purge(config.home)
     target = args.file.expanduser().absolute()
@@ -43,8 +43,6 @@ def _run(args: Namespace) -> int:
 
 def restore_store(args: Namespace) -> int:
     """Put the backup `args.what` in the place of the configured store."""
-    from foredeck.config import ensure_home
-    from foredeck.store.registry import store_kind
 
     config = resolve_config(args).config
     check_person(config.home, "Replacing the store")
@@ -78,8 +76,6 @@ def _print_hints(made: BackupReport) -> None:
 
 def _check_no_purge(home: Path) -> None:
     """Half a purge belongs neither into a backup, nor to be finished in another store."""
-    from foredeck.errors import StoreUnavailable
-    from foredeck.store.opening import PENDING_PURGE
 
     if (home / PENDING_PURGE).exists():
         raise StoreUnavailable("a purge was interrupted: `foredeck purge` finishes it")
@@ -87,7 +83,6 @@ def _check_no_purge(home: Path) -> None:
 
 def _discard_layers(home: Path) -> None:
     """What was worked out from the store that is no longer there: it is made again when needed."""
-    from foredeck.derived.file import FOLDER
 
     for file in (home / FOLDER).glob("*"):
         file.unlink()

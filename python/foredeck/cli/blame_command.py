@@ -7,19 +7,26 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import Command
+from foredeck.cli.show_command import COMMAND as SHOW
 from foredeck.cli.stored import NoContent, opened_store
+from foredeck.errors import ToolError
 from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import Found, find_object
+from foredeck.lookup.renames import versions_until_now
 from foredeck.lookup.texts import when
-
-if TYPE_CHECKING:
-    from foredeck.lookup.finding import Found
-    from foredeck.store.protocol import Head, Store
-    from foredeck.timeline.blame import Author, BlamedLine
+from foredeck.model.canonical import sha256_hex
+from foredeck.model.sources import path_of
+from foredeck.regular_files import read_regular
+from foredeck.sources.classify import decode
+from foredeck.sources.git import repository
+from foredeck.store.protocol import Head, Store
+from foredeck.timeline.blame import Author, BlamedLine, blame
+from foredeck.timeline.origins import equal_runs
 
 SHOWN_ID = 13
 """So much of a session's id tells it from those begun in other milliseconds."""
@@ -31,9 +38,6 @@ _LINES = re.compile(r"(?P<file>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.lookup.finding import find_object
-    from foredeck.timeline.blame import blame
-
     name, first, last = _asked(args.file)
     with opened_store(args) as store:
         found = find_object(store, name)
@@ -67,7 +71,6 @@ def _asked(text: str) -> tuple[str, int, int | None]:
 
 def _versions(store: Store, found: Found) -> list[Head]:
     """All of a file's versions up to now, under its former names too."""
-    from foredeck.lookup.renames import versions_until_now
 
     if found.head.type != "file":
         raise NoContent(f"{found.name} is a {found.head.type}: only files have lines to blame.")
@@ -81,17 +84,12 @@ def _versions(store: Store, found: Found) -> list[Head]:
 
 
 def _path(store: Store, object: str) -> str:
-    from foredeck.model.sources import path_of
-
     head = store.head(object)
     return (head and path_of(head.fields)) or object
 
 
 def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
     """What stands on the disk, where that is text and no stored version."""
-    from foredeck.model.canonical import sha256_hex
-    from foredeck.regular_files import read_regular
-    from foredeck.sources.classify import decode
 
     try:
         raw = read_regular(found.path or "", MOST_BYTES)
@@ -104,9 +102,6 @@ def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
 
 def _commits(found: Found, lines: Sequence[str]) -> dict[int, str]:
     """By line, from 1, the commit that brought it, as far as git knows the file."""
-    from foredeck.errors import ToolError
-    from foredeck.sources.git import repository
-    from foredeck.timeline.origins import equal_runs
 
     path = Path(found.path or "")
     if not path.is_file():
@@ -126,8 +121,6 @@ def _commits(found: Found, lines: Sequence[str]) -> dict[int, str]:
 
 
 def _show_prompt(args: Namespace, found: Found, line: BlamedLine) -> int:
-    from foredeck.cli.show_command import COMMAND as SHOW
-
     author = line.author
     if author.session is None or author.call is None:
         raise NotFound(f"line {line.number} of {found.name} has no prompt: {_who(author)}.")

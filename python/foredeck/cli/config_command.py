@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import (
     add_config_flags,
@@ -15,10 +15,7 @@ from foredeck.cli.common import (
 )
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import COMMANDS, Command, load
-
-if TYPE_CHECKING:
-    from foredeck.config import Resolved
-
+from foredeck.config import Resolved, project_config_file, user_config_file
 
 _SCRIPT = """\
 if [ -n "${{ZSH_VERSION:-}}" ]; then autoload -U +X bashcompinit && bashcompinit; fi
@@ -58,8 +55,6 @@ def _values(resolved: Resolved) -> dict[str, Any]:
 
 
 def _files(args: Namespace) -> list[dict[str, Any]]:
-    from foredeck.config import project_config_file, user_config_file
-
     project = project_config_file((args.project or Path.cwd()).absolute())
     return [
         _file("user", user_config_file(), read=True),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from foredeck.accounting.account import Account, AccountingMethod
+from foredeck.accounting.asked import AskedAccount, asked_account, stored_questions
+from foredeck.accounting.bookkeeping import stored_account
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
 from foredeck.cli.cost_text import cost_text
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
@@ -15,12 +18,9 @@ from foredeck.cli.prompts import NamedSession, add_session, named_session, repla
 from foredeck.cli.registry import Command
 from foredeck.cli.report_text import add_report_flags, print_report
 from foredeck.cli.stored import opened_store
+from foredeck.histories.finding import history_files, usual_folders
 from foredeck.lookup.errors import NotFound
 from foredeck.store.registry import store_kind
-
-if TYPE_CHECKING:
-    from foredeck.accounting.account import Account
-    from foredeck.accounting.asked import AskedAccount
 
 
 def _run(args: Namespace) -> int:
@@ -44,9 +44,6 @@ def _run(args: Namespace) -> int:
 
 
 def _overview(args: Namespace) -> int:
-    from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
-    from foredeck.histories.finding import history_files, usual_folders
-
     overview = Overview()
     config = resolve_config(args).config
     if store_kind(config.store).exists(config):
@@ -69,9 +66,7 @@ def _overview(args: Namespace) -> int:
 
 def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccount | None]:
     """The account of a session; with what foredeck asked, of one that it saw."""
-    from foredeck.accounting.account import AccountingMethod
-    from foredeck.accounting.asked import asked_account, stored_questions
-    from foredeck.accounting.bookkeeping import stored_account
+    # Loads the engine, which a stored session has no use for.
     from foredeck.replay.recorded_account import recorded_account
 
     if named.recording is not None:

@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from multiprocessing import active_children
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from foredeck.accounting.figure import CostFigure
+from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.output import screen_width, table, typed
 from foredeck.cli.progress import Progress
+from foredeck.lookup.sessions import newest_calls, project_folder
 from foredeck.lookup.texts import counted
 from foredeck.model.short_texts import shortened
-
-if TYPE_CHECKING:
-    from foredeck.store.protocol import Store
+from foredeck.store.protocol import Store
 
 WEEKS, PROJECTS = 12, 15
 """How many of each are printed; --json has all."""
@@ -82,8 +81,6 @@ def week_of(time_ms: int) -> str:
 def add_stored(overview: Overview, store: Store) -> None:
     """Take in all sessions of a store that have made calls. Only the newest record of each is
     read."""
-    from foredeck.accounting.figure import session_figure
-    from foredeck.lookup.sessions import newest_calls, project_folder
 
     heads = store.query("session")
     newest = newest_calls(store, [str(head.fields["session_id"]) for head in heads])
@@ -105,7 +102,7 @@ def add_histories(overview: Overview, files: Iterable[Path], tell: Callable[[str
 
     Each file is replayed, some at once. Whoever interrupts it gets the sums so far.
     """
-    from foredeck.lookup.sessions import project_folder
+    # Loads the engine, which a stored session has no use for.
     from foredeck.replay.recorded_account import recorded_figure
 
     listed = sorted(files, key=_changed, reverse=True)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from foredeck.accounting.asked import asked_lines
+from foredeck.accounting.account import Account, AccountLine, RebaseBalance
+from foredeck.accounting.asked import AskedAccount, asked_lines
 from foredeck.accounting.figure import money
 from foredeck.cli.output import screen_width, table
 from foredeck.lookup.texts import counted, short_count, when
-
-if TYPE_CHECKING:
-    from foredeck.accounting.account import Account, AccountLine, RebaseBalance
-    from foredeck.accounting.asked import AskedAccount
 
 ALL_CALLS = 40
 """A session of more calls shows those at which something happened."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from foredeck.cli.checks import Finding
+from foredeck.cli.checks.programs import check_programs
+from foredeck.cli.checks.state import check_config, check_state
+from foredeck.cli.checks.stored import check_stored
+from foredeck.cli.checks.watcher import check_watcher
 from foredeck.cli.common import add_config_flags, add_json_flag, add_project_flags, resolve_config
 from foredeck.cli.output import coloured, print_json, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
-from foredeck.derived.registry import LAYERS
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import LAYERS, load_layer
 from foredeck.lookup.texts import counted, short_count
-
-if TYPE_CHECKING:
-    from foredeck.cli.checks import Finding
 
 _ALL = "all"
 _MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "red")}
@@ -39,11 +42,6 @@ def _run(args: Namespace) -> int:
 
 
 def _check(args: Namespace) -> Iterator[Finding]:
-    from foredeck.cli.checks.programs import check_programs
-    from foredeck.cli.checks.state import check_config, check_state
-    from foredeck.cli.checks.stored import check_stored
-    from foredeck.cli.checks.watcher import check_watcher
-
     yield from check_programs()
     config, finding = check_config(args)
     yield finding
@@ -71,9 +69,6 @@ def _print_text(findings: list[Finding]) -> None:
 
 
 def _rebuild(args: Namespace) -> int:
-    from foredeck.derived.follower import Follower
-    from foredeck.derived.registry import load_layer
-
     home = resolve_config(args).config.home
     made: list[dict[str, Any]] = []
     with opened_store(args) as store:

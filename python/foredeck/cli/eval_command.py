@@ -9,19 +9,19 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import foredeck
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
+from foredeck.evaluation.comparison import SideSum, compared, comparison_json, paired, summed
+from foredeck.evaluation.evaluating import EvalPlan, evaluate
+from foredeck.evaluation.results import ResultsFile, RunResult
+from foredeck.evaluation.scratch import users_agent_dir
+from foredeck.evaluation.task_folders import LONG, SHIPPED, load_tasks
 from foredeck.lookup.texts import counted, short_count
-
-if TYPE_CHECKING:
-    from foredeck.evaluation.comparison import SideSum
-    from foredeck.evaluation.evaluating import EvalPlan
-    from foredeck.evaluation.results import RunResult
 
 RESULTS = "evaluations.jsonl"
 """In the state folder."""
@@ -34,10 +34,6 @@ class EvalNotReady(ForedeckError):
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.evaluation.evaluating import EvalPlan
-    from foredeck.evaluation.scratch import users_agent_dir
-    from foredeck.evaluation.task_folders import LONG, SHIPPED, load_tasks
-
     home = resolve_config(args).config.home
     plan = EvalPlan(
         load_tasks(Path(args.tasks) if args.tasks else LONG if args.long else SHIPPED),
@@ -59,9 +55,6 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
 
     `said` is printed with it, and is `note` in the JSON.
     """
-    from foredeck.evaluation.comparison import comparison_json, paired
-    from foredeck.evaluation.evaluating import evaluate
-    from foredeck.evaluation.results import ResultsFile
 
     runs, results = len(list(plan.runs())), ResultsFile(file)
     done = _RunCounter(runs)
@@ -112,8 +105,6 @@ class _RunCounter:
 
 
 def _text(results: Sequence[RunResult]) -> str:
-    from foredeck.evaluation.comparison import compared, summed
-
     rows = [("task", "", "passed", "calls", "input", "output", "cost", "per pass", "seconds")]
     for task, sides in [*compared(results).items(), ("all", summed(results))]:
         for at, (side, each) in enumerate(sides.items()):
@@ -122,8 +113,6 @@ def _text(results: Sequence[RunResult]) -> str:
 
 
 def _notes(plan: EvalPlan, results: Sequence[RunResult], said: str) -> Iterator[str]:
-    from foredeck.evaluation.comparison import summed
-
     ours = summed(results)["foredeck"]
     yield f"{plan.model}, {counted(plan.rounds, 'round')}."
     yield said

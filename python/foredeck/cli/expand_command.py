@@ -8,12 +8,11 @@ from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.graphs import add_objects, add_selection, asked_id, opened_graph, selection_of
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.registry import Command
+from foredeck.hosts.pi.inherited import inherited_turns
+from foredeck.notes.expanding import as_markdown, expand
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.hosts.pi.inherited import inherited_turns
-    from foredeck.notes.expanding import as_markdown, expand
-
     with opened_graph(args) as opened:
         ids = [asked_id(opened, text, args.session) for text in args.object]
         found = expand(

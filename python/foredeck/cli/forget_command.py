@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json, typed
@@ -14,14 +13,18 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
+from foredeck.derived.emptying import layers_without
+from foredeck.derived.file import compact, layer_file
+from foredeck.derived.registry import LAYERS
 from foredeck.errors import ForedeckError
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
+from foredeck.model.records import forgotten_id
 from foredeck.store.at_work import engines_at_work
-
-if TYPE_CHECKING:
-    from foredeck.store.forgetting import Forgetting
-    from foredeck.store.protocol import Store
+from foredeck.store.forgetting import Forgetting, forget, plan_forgetting
+from foredeck.store.opening import store_file
+from foredeck.store.protocol import Store
+from foredeck.store.sqlite.adapter import open_sqlite
 
 
 class StillOpen(ForedeckError):
@@ -31,10 +34,6 @@ class StillOpen(ForedeckError):
 
 
 def _forget(args: Namespace) -> int:
-    from foredeck.derived.emptying import layers_without
-    from foredeck.model.records import forgotten_id
-    from foredeck.store.forgetting import forget, plan_forgetting
-
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")
@@ -119,11 +118,6 @@ def _told(plan: Forgetting, what: str) -> str:
 
 
 def _vacuum(args: Namespace) -> int:
-    from foredeck.derived.file import compact, layer_file
-    from foredeck.derived.registry import LAYERS
-    from foredeck.store.opening import store_file
-    from foredeck.store.sqlite.adapter import open_sqlite
-
     config = resolve_config(args).config
     with opened_store(args):  # it must be there
         pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.graphs import (
@@ -21,9 +20,7 @@ from foredeck.errors import ForedeckError
 from foredeck.lookup.texts import counted
 from foredeck.model.quoting import name, one_line
 from foredeck.model.short_texts import cut
-
-if TYPE_CHECKING:
-    from foredeck.notes.graph import Neighbourhood
+from foredeck.notes.graph import Neighbourhood
 
 
 class NoObject(ForedeckError):

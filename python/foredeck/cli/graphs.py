@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import resolve_config
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
+from foredeck.config import Config
+from foredeck.derived.follower import Follower
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import find_object, find_session
 from foredeck.model.quoting import name, one_line
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.notes.graph import Edge, Graph, Node, Selection
-    from foredeck.store.protocol import LocalStore
+from foredeck.notes.chat_reading import read_chats
+from foredeck.notes.graph import Edge, Graph, Node, Selection
+from foredeck.notes.layer import LAYER
+from foredeck.store.protocol import LocalStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,6 @@ class OpenGraph:
 @contextmanager
 def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
     """The graph of the configured store, up to date."""
-    from foredeck.derived.follower import Follower
-    from foredeck.notes.chat_reading import read_chats
-    from foredeck.notes.graph import Graph
-    from foredeck.notes.layer import LAYER
 
     config = resolve_config(args).config
     with opened_store(args) as store, Follower(store, LAYER, config.home) as follower:
@@ -102,7 +98,6 @@ def add_selection(parser: ArgumentParser) -> None:
 
 def selection_of(args: Namespace, tag: str | None = None) -> Selection:
     """What `add_selection` has read."""
-    from foredeck.notes.graph import Selection
 
     return Selection(frozenset(args.type), frozenset(args.relation), tag)
 

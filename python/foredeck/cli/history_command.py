@@ -5,23 +5,30 @@ from __future__ import annotations
 import difflib
 import sys
 from argparse import ArgumentParser, Namespace
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, add_object
+from foredeck.cli.moments import parse_moment
 from foredeck.cli.output import coloured, print_content, print_json, table
 from foredeck.cli.registry import Command
+from foredeck.cli.session_sets import SetsAtCall, call_by_then, newest_call, sets_at_call
 from foredeck.cli.stored import NoContent, find_asked, find_asked_part, opened_store
+from foredeck.cli.versions import find_version, has_hash, session_versions
+from foredeck.context.state.nicknames import nicknames
+from foredeck.hosts.pi.chat import chat_fields
+from foredeck.lookup.branches import Branches, branches_of
+from foredeck.lookup.contents import WHOLE, content_of
+from foredeck.lookup.finding import AskedPart, Found
+from foredeck.lookup.renames import Stretch, Version, stretches
 from foredeck.lookup.texts import counted, when
+from foredeck.model.documents import session_of
 from foredeck.model.quoting import name
-
-if TYPE_CHECKING:
-    from foredeck.cli.session_sets import SetsAtCall
-    from foredeck.lookup.branches import Branches
-    from foredeck.lookup.finding import AskedPart, Found
-    from foredeck.lookup.renames import Stretch, Version
-    from foredeck.store.protocol import Head, Store
+from foredeck.model.sources import path_of
+from foredeck.sources.versions import version_ms
+from foredeck.store.protocol import Head, Origin, Store, order_of
 
 _VERSION = (
     "a number from 1, v2 as a session counts, a store token, the start of a hash (8 digits or "
@@ -32,9 +39,6 @@ _VERSION = (
 def _history(args: Namespace) -> int:
     if args.diff or args.old:
         return _diff(args)
-    from foredeck.context.state.nicknames import nicknames
-    from foredeck.lookup.branches import branches_of
-    from foredeck.lookup.renames import stretches
 
     with opened_store(args) as store:
         found = find_asked(store, args)
@@ -55,9 +59,6 @@ def _history(args: Namespace) -> int:
 
 def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], bool]:
     """Which versions `--at` is about, under whichever name: up to a time, or with a hash."""
-    from foredeck.cli.versions import find_version, has_hash
-    from foredeck.sources.versions import version_ms
-    from foredeck.store.protocol import Origin, order_of
 
     if at is None:
         return lambda _: True
@@ -71,8 +72,6 @@ def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], b
 def _stretch(
     store: Store, stretch: Stretch, branches: Branches | None, kept: Callable[[Head], bool]
 ) -> Iterator[dict[str, Any]]:
-    from foredeck.cli.versions import session_versions
-
     named = session_versions(store, stretch.found)
     for version in stretch.versions:
         if kept(version.head):
@@ -87,8 +86,6 @@ def _stretch(
 def _described(
     store: Store, version: Version, seen: int | None, branches: Branches | None
 ) -> dict[str, Any]:
-    from foredeck.sources.versions import version_ms
-
     head, fields = version.head, version.head.fields
     known = branches if branches and branches.times and seen is not None else None
     hashes = ("content_hash", "text_hash", "source_hash", "metadata_view_hash")
@@ -107,7 +104,6 @@ def _described(
 
 def _note(store: Store, head: Head) -> str:
     """A short description of a version."""
-    from foredeck.model.sources import path_of
 
     fields = head.fields
     match head.type:
@@ -172,8 +168,6 @@ def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
 
 
 def _cat(args: Namespace) -> int:
-    from foredeck.cli.versions import find_version
-
     with opened_store(args) as store:
         found, part = find_asked_part(store, args)
         version = find_version(store, found, args.at or part.hash)
@@ -197,8 +191,6 @@ def _cat(args: Namespace) -> int:
 
 
 def _diff(args: Namespace) -> int:
-    from foredeck.cli.versions import find_version
-
     with opened_store(args) as store:
         found = find_asked(store, args)
         new = find_version(store, found, args.new)
@@ -221,7 +213,6 @@ def _diff(args: Namespace) -> int:
 def _unified(path: str, old: Version, new: Version, texts: list[str]) -> list[str]:
     before, after = (text.split("\n") for text in texts)
     labels = [f"{name(path)} (version {version.number})" for version in (old, new)]
-    from foredeck.sources.versions import version_ms
 
     times = [when(version_ms(version.head)) for version in (old, new)]
     return list(
@@ -246,16 +237,12 @@ def _coloured_line(line: str) -> str:
 
 
 def _place(version: Version) -> dict[str, Any]:
-    from foredeck.sources.versions import version_ms
-
     head = version.head
     return {"version": version.number, "token": head.token, "time_ms": version_ms(head)}
 
 
 def _chat(store: Store, version: Version) -> dict[str, Any]:
     """The turns of a chat, and what they refer to."""
-    from foredeck.hosts.pi.chat import chat_fields
-    from foredeck.model.documents import session_of
 
     fields = version.head.fields
     return chat_fields(store, session_of(fields["session_ref"]), fields["turn_count"])
@@ -263,8 +250,6 @@ def _chat(store: Store, version: Version) -> dict[str, Any]:
 
 def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
     """Index, pool, active and pinned set of a session after its last call, or the last by then."""
-    from foredeck.cli.moments import parse_moment
-    from foredeck.cli.session_sets import call_by_then, newest_call, sets_at_call
 
     session = version.head.fields["session_id"]
     if at is None:
@@ -276,7 +261,6 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
 
 def _content(store: Store, found: Found, version: Version, part: AskedPart | None = None) -> str:
     """The text of a version, or of a part of it. Raises `NoContent`."""
-    from foredeck.lookup.contents import WHOLE, content_of
 
     text, why = content_of(store, version.head, part or WHOLE)
     if text is not None:
@@ -290,9 +274,6 @@ def _content(store: Store, found: Found, version: Version, part: AskedPart | Non
 
 def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
     """The images of a tool's result, where all of it is asked for."""
-    from base64 import b64encode
-
-    from foredeck.lookup.contents import WHOLE
 
     addresses = (version.head.fields.get("images") or ()) if part == WHOLE else ()
     images = [b64encode(store.blob(address)).decode() for address in addresses]

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.indexing import index_paths, index_pointers
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -14,12 +15,10 @@ from foredeck.cli.stored import made_store
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted
 from foredeck.model.quoting import name
+from foredeck.sources.pointers import is_pointer
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.cli.indexing import index_paths, index_pointers
-    from foredeck.sources.pointers import is_pointer
-
     names = [name for name in args.path if is_pointer(name) and not Path(name).exists()]
     paths = [path for path in args.path if path not in names]
     for path in paths:

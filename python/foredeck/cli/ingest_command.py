@@ -8,30 +8,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
+from foredeck.histories.finding import UsualFolder, history_files, usual_folders
+from foredeck.histories.ingesting import Report, ingest_files
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted, short_count
+from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind
-
-if TYPE_CHECKING:
-    from foredeck.histories.finding import UsualFolder
-    from foredeck.histories.ingesting import Report
-    from foredeck.store.protocol import Store
 
 MAX_LISTED = 20
 """Skipped files that are listed; of more, the number is given."""
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.histories.finding import usual_folders
-    from foredeck.histories.ingesting import ingest_files
-
     files = _named_files(args.paths)
     if not args.paths:
         folders = usual_folders()
@@ -65,7 +59,6 @@ def _each(files: Iterable[Path], progress: Progress) -> Iterator[Path]:
 
 def _named_files(paths: Sequence[Path]) -> list[Path]:
     """The files that the command line names. Raises `NotFound` for a path that is not there."""
-    from foredeck.histories.finding import history_files
 
     for path in paths:
         if not path.exists():

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foredeck.cli import memory_arguments as arguments
 from foredeck.cli.common import add_flags_of_actions, resolve_config
@@ -16,18 +15,25 @@ from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
+from foredeck.config import ensure_home
+from foredeck.engine.findings import has_data
+from foredeck.engine.memory import caps_of
 from foredeck.errors import ForedeckError
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted
-
-if TYPE_CHECKING:
-    from foredeck.memory.describing import Describer
-    from foredeck.memory.entry import MemoryEntry
-    from foredeck.memory.ground import GroundReader
-    from foredeck.memory.keeping import Kept
-    from foredeck.memory.user_acts import UserActs
-    from foredeck.model.memory import Category
-    from foredeck.store.protocol import Store
+from foredeck.memory.deciding import Deciding
+from foredeck.memory.describing import Audit, Describer, audit_text
+from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.ground import GroundReader
+from foredeck.memory.inbox import proposal_lines, proposals_of
+from foredeck.memory.keeping import Kept, NewMemory
+from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.user import load_user
+from foredeck.memory.user_acts import UserActs, Wording
+from foredeck.model.memory import Category
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.protocol import Store
 
 
 class NotSaidYes(ForedeckError):
@@ -51,14 +57,6 @@ class Desk:
 def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterator[Desk]:
     """`acts`: something is changed, which only the user does. `makes`: the store, where there is
     none yet."""
-    from foredeck.config import ensure_home
-    from foredeck.engine.memory import caps_of
-    from foredeck.memory.deciding import Deciding
-    from foredeck.memory.describing import Describer
-    from foredeck.memory.ground import GroundReader
-    from foredeck.memory.user import load_user
-    from foredeck.sources.opening import open_filesystems
-    from foredeck.sources.projects import project_of
 
     config = resolve_config(args).config
     if acts:
@@ -126,7 +124,6 @@ def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
 
 def _print_beside(desk: Desk, entry: MemoryEntry) -> None:
     """The prompt that a proposal came from, and the kept entries like it."""
-    from foredeck.memory.inbox import proposal_lines, proposals_of
 
     for proposal in proposals_of(desk.memory):
         if proposal.entry.id == entry.id:
@@ -135,8 +132,6 @@ def _print_beside(desk: Desk, entry: MemoryEntry) -> None:
 
 
 def _audit(args: Namespace) -> None:
-    from foredeck.memory.describing import Audit, audit_text
-
     with _desk(args) as desk:
         steps = Audit(desk.memory).steps(desk.memory.find(args.entry))
         if args.json:
@@ -149,8 +144,6 @@ def _audit(args: Namespace) -> None:
 
 
 def _add(args: Namespace) -> None:
-    from foredeck.memory.keeping import NewMemory
-
     with _desk(args, acts=True, makes=True) as desk:
         session = find_session(desk.store, args.session) if args.session else None
         if session is not None and args.category == "finding":
@@ -168,8 +161,6 @@ def _add(args: Namespace) -> None:
 
 def _check_data(args: Namespace, store: Store, session: str) -> None:
     """Raise `MemoryRefused` where no data tool has brought anything in the session."""
-    from foredeck.engine.findings import has_data
-    from foredeck.memory.rules import MemoryRefused
 
     tools = resolve_config(args).config.memory.data_tools
     if not has_data(store, session, tools):
@@ -180,8 +171,6 @@ def _check_data(args: Namespace, store: Store, session: str) -> None:
 
 
 def _edit(args: Namespace) -> None:
-    from foredeck.memory.user_acts import Wording
-
     with _desk(args, acts=True) as desk:
         entry = desk.memory.find(args.entry)
         wording = Wording(args.text, args.native, args.category)
@@ -198,8 +187,6 @@ def _edit(args: Namespace) -> None:
 
 
 def _accept(args: Namespace) -> None:
-    from foredeck.memory.user_acts import Wording
-
     with _desk(args, acts=True) as desk:
         found = [desk.memory.find(name) for name in args.entry]
         wording = Wording(fact=args.text)

@@ -6,20 +6,17 @@ import time
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack, closing
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.config import Config, ensure_home
 from foredeck.errors import ConfigError, Corrupt
+from foredeck.store.copying import Totals, compare, copy, count_of
+from foredeck.store.kind import StorePlace
 from foredeck.store.registry import STORES, store_kind
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.store.copying import Totals
-    from foredeck.store.kind import StorePlace
-    from foredeck.store.whole import WholeStore
+from foredeck.store.whole import WholeStore, digests_of
 
 _COUNTS = ("transactions", "objects", "versions", "blobs")
 
@@ -34,8 +31,6 @@ def _place(text: str, config: Config) -> StorePlace:
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.config import ensure_home
-
     config = resolve_config(args).config
     source, target = _place(args.source, config), _place(args.target, config)
     if source.describe() == target.describe():
@@ -65,8 +60,6 @@ def _run(args: Namespace) -> int:
 
 def _move(original: WholeStore, copied: WholeStore) -> tuple[int, Totals, int]:
     """How many transactions were new, what is in both now, and how many came in meanwhile."""
-    from foredeck.store.copying import compare, copy, count_of
-    from foredeck.store.whole import digests_of
 
     count, blobs = count_of(original), list(digests_of(original))
     with Progress("copying, transaction", total=count) as progress:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, add_object
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import find_asked, opened_store
-
-if TYPE_CHECKING:
-    from foredeck.lookup.finding import Found
-    from foredeck.store.protocol import Head
+from foredeck.context.state.descriptions import Description, describe_object, view_of
+from foredeck.context.state.nicknames import give_nickname, nicknames
+from foredeck.lookup.finding import Found
+from foredeck.model.summaries import SUMMARIES, summary_hash_name
+from foredeck.store.protocol import Head
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.context.state.descriptions import Description, describe_object
-    from foredeck.context.state.nicknames import give_nickname, nicknames
-
     given = Description(_text(args.short), _text(args.long), _names(args.view))
     with opened_store(args) as store:
         found = find_asked(store, args)
@@ -46,9 +44,6 @@ def _names(argument: str | None) -> list[str] | None:
 
 
 def _described(found: Found, head: Head, *, new: bool) -> dict[str, Any]:
-    from foredeck.context.state.descriptions import view_of
-    from foredeck.model.summaries import SUMMARIES, summary_hash_name
-
     fields = head.fields
     return {
         "object": head.id,
@@ -64,9 +59,6 @@ def _described(found: Found, head: Head, *, new: bool) -> dict[str, Any]:
 
 
 def _lines(found: Found, head: Head, nickname: str | None) -> list[str]:
-    from foredeck.context.state.descriptions import view_of
-    from foredeck.model.summaries import SUMMARIES
-
     fields = head.fields
     whose = " (as every " + head.type + ")" if fields.get("view") is None else ""
     called = [f"nickname: {nickname}"] if nickname else []

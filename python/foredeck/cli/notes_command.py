@@ -9,20 +9,21 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.graphs import OpenGraph, opened_graph, shown
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
+from foredeck.config import Config
 from foredeck.errors import ForedeckError
+from foredeck.lookup.notes import note_rule
 from foredeck.lookup.texts import counted
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.notes.graph import MissingHeading, Node, Unresolved
-    from foredeck.notes.parsed import Reference
-
+from foredeck.notes.graph import MissingHeading, Node, Unresolved
+from foredeck.notes.parsed import Reference
+from foredeck.sources.filesystem import is_within
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import checkout_of, is_outside
 
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]]+')
 MAX_NAME = 120
@@ -56,9 +57,6 @@ class NoName(ForedeckError):
 
 def _folder_of_notes(config: Config) -> Path:
     """The first of `notes.folders`, at the top of the repository that this folder lies in."""
-    from foredeck.sources.filesystem import is_within
-    from foredeck.sources.opening import open_filesystems
-    from foredeck.sources.projects import checkout_of, is_outside
 
     here = str(Path.cwd())
     top, name = (
@@ -129,7 +127,6 @@ def _run(args: Namespace) -> int:
 
 def _listed(args: Namespace, opened: OpenGraph) -> tuple[list[tuple[Node, bool]], int]:
     """The notes that are asked for, each with whether it is a note, and how many are no notes."""
-    from foredeck.lookup.notes import note_rule
 
     rule = note_rule(opened.config)
     found = [

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.editor import NotEdited, edited
@@ -15,13 +17,12 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
 from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from foredeck.model.observations import ObservingDocument
-    from foredeck.observations.recall import Observation, Reflection
-    from foredeck.store.protocol import LocalStore
+from foredeck.lookup.finding import find_session
+from foredeck.model.observations import ObservingDocument
+from foredeck.observations.editing import EditRefused, delete, edit, made_from
+from foredeck.observations.lease import ObservingLease
+from foredeck.observations.recall import Observation, Reflection, observations_of, reflections_of
+from foredeck.store.protocol import LocalStore
 
 _LEAST_ID = 4
 
@@ -62,10 +63,6 @@ def _run(args: Namespace) -> int:
 
 
 def _noted(args: Namespace, store: LocalStore) -> _Noted:
-    from foredeck.lookup.finding import find_session
-    from foredeck.observations.lease import ObservingLease
-    from foredeck.observations.recall import observations_of, reflections_of
-
     session = find_session(store, args.session)
     return _Noted(
         session,
@@ -112,8 +109,6 @@ def _show(noted: _Noted, args: Namespace) -> None:
 
 
 def _heading(one: Observation | Reflection) -> str:
-    from foredeck.observations.recall import Observation
-
     fields = one.fields
     by = fields.get("model") or fields.get("observed_by") or "foredeck"
     edited_by = ", edited" if fields.get("is_edited") else ""
@@ -144,8 +139,6 @@ def _total(noted: _Noted) -> str:
 
 
 def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[str, Any]:
-    from foredeck.observations.recall import Observation
-
     def fields(one: Observation | Reflection) -> dict[str, Any]:
         left_out = ("type", "session", "source", "locked", "nickname", "view", "operation")
         kept = {
@@ -170,8 +163,6 @@ def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[s
 
 
 def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
-    from foredeck.observations.editing import EditRefused, edit
-
     one = _one(args, noted)
     if args.text is not None:
         text = sys.stdin.read() if args.text == "-" else args.text
@@ -185,8 +176,6 @@ def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
 
 
 def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
-    from foredeck.observations.editing import delete, made_from
-
     one = _one(args, noted)
     behind = made_from(store, one.id)
     delete(store, one.id, _user())
@@ -197,8 +186,6 @@ def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
 
 
 def _user() -> str:
-    import getpass
-
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING
 from foredeck.cli.common import resolve_config
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
+from foredeck.histories.recordings import load_recording
+from foredeck.histories.standing import progress_in
+from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import find_session
 from foredeck.model.documents import session_object_id
+from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind
 
-if TYPE_CHECKING:
-    from foredeck.hosts.pi.transcripts import Transcript
+if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
     from foredeck.replay.options import ReplayOptions
     from foredeck.replay.recorded_account import Replayed
-    from foredeck.store.protocol import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, 
 @contextmanager
 def replayed_for(transcript: Transcript, options: ReplayOptions) -> Iterator[Replayed]:
     """A recording, replayed with progress."""
+    # Loads the engine, which a stored session has no use for.
     from foredeck.replay.recorded_account import replayed
 
     with ExitStack() as stack:
@@ -112,8 +116,6 @@ def replay_options(args: Namespace) -> ReplayOptions:
 
 
 def _found(store: Store, text: str) -> str:
-    from foredeck.lookup.finding import find_session
-
     return find_session(store, text)
 
 
@@ -123,8 +125,6 @@ def _of_file(path: Path) -> NamedSession:
 
 
 def _recording(store: Store, session: str) -> Transcript:
-    from foredeck.histories.standing import progress_in
-
     head = store.head(session_object_id(session))
     progress = None if head is None else progress_in(head.fields)
     if progress is None:
@@ -141,8 +141,6 @@ def _recording(store: Store, session: str) -> Transcript:
 
 
 def _loaded(path: Path, session: str | None = None) -> Transcript:
-    from foredeck.histories.recordings import load_recording
-
     transcript = load_recording(path, session)
     if not transcript.calls:
         raise NotFound(f"session {transcript.id} has no answer of a model: {path}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json, typed
@@ -12,22 +11,18 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
+from foredeck.derived.emptying import layers_emptied
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
+from foredeck.pruning.planning import Pruning, plan_pruning
+from foredeck.pruning.pruning import prune
 from foredeck.store.clock import DAY_MS, now_ms
-
-if TYPE_CHECKING:
-    from foredeck.pruning.planning import Pruning
-    from foredeck.store.protocol import Store
+from foredeck.store.protocol import Store
 
 DAYS = 30
 
 
 def _prune(args: Namespace) -> int:
-    from foredeck.derived.emptying import layers_emptied
-    from foredeck.pruning.planning import plan_pruning
-    from foredeck.pruning.pruning import prune
-
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")

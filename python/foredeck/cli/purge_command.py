@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json
@@ -19,18 +18,51 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
+from foredeck.config import Config
+from foredeck.derived.file import FOLDER as LAYERS
+from foredeck.engine.memory import caps_of
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.lookup.finding import find_object
 from foredeck.lookup.texts import counted
+from foredeck.memory.entry import MARK
+from foredeck.memory.purging import (
+    SHORTEST_TEXT,
+    family_of,
+    ids_of,
+    lines_in_prompts,
+    said_by_tool,
+    vouch_again,
+)
+from foredeck.memory.user import load_user
+from foredeck.memory.user_acts import UserActs
+from foredeck.model.canonical import hash_text
+from foredeck.model.kinds import kind_of
+from foredeck.model.messages import LONG_STRING
+from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.memory.user_acts import UserActs
-    from foredeck.store.protocol import Head, LocalStore
-    from foredeck.store.purging import Purge, PurgedPlace, StoreFile
-    from foredeck.store.redaction import Redaction
-
+from foredeck.store.erasing import (
+    found_in_files,
+    holders_in_files,
+    holders_in_store,
+    texts_matched,
+    tidy,
+)
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import Head, LocalStore
+from foredeck.store.purging import (
+    ConfiguredStore,
+    Purge,
+    PurgedPlace,
+    StoreFile,
+    carry_out,
+    check_alone,
+    finish_pending,
+    kept_stores,
+    plan_purge,
+)
+from foredeck.store.redaction import Redaction
+from foredeck.store.registry import store_kind
+from foredeck.store.session_cache import FOLDER as CACHES
 
 PATIENCE_S = 20.0
 """For a database that is told what was last written."""
@@ -60,8 +92,6 @@ class _Wanted:
     entries: set[str] = field(default_factory=set)
 
     def redaction(self) -> Redaction:
-        from foredeck.store.redaction import Redaction
-
         return Redaction(self.literals, self.patterns, self.whole, self.exact)
 
 
@@ -81,9 +111,6 @@ class _Result:
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.store.purging import check_alone, finish_pending
-    from foredeck.store.redaction import Redaction
-
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")
@@ -125,8 +152,6 @@ def _carry_out(
     progress: Progress,
 ) -> None:
     """Take it out of every store, and of what lies beside them; then look whether it is gone."""
-    from foredeck.store.erasing import holders_in_files, holders_in_store
-    from foredeck.store.purging import ConfiguredStore, carry_out
 
     own = ConfiguredStore(config)
     places: list[tuple[PurgedPlace, Purge]] = [(own, result.purges[0]), *kept.items()]
@@ -151,9 +176,6 @@ def _carry_out(
 
 def _tidy(config: Config, redaction: Redaction) -> None:
     """Remove what is made again from the store, and take the text out of other files beside it."""
-    from foredeck.derived.file import FOLDER as LAYERS
-    from foredeck.store.erasing import tidy
-    from foredeck.store.session_cache import FOLDER as CACHES
 
     def is_kept(path: Path) -> bool:
         is_data = (config.home / "xtdb" / "data") in path.parents
@@ -164,8 +186,6 @@ def _tidy(config: Config, redaction: Redaction) -> None:
 
 def _settle(config: Config) -> None:
     """Wait for what the database was not told yet. Raises `StoreUnavailable`."""
-    from foredeck.store.opening import open_store
-    from foredeck.store.registry import store_kind
 
     kind, end = store_kind(config.store), time.monotonic() + PATIENCE_S
     if kind.is_one_file:
@@ -181,19 +201,12 @@ def _settle(config: Config) -> None:
 
 
 def _memory(config: Config, store: LocalStore) -> UserActs:
-    from foredeck.engine.memory import caps_of
-    from foredeck.memory.user import load_user
-    from foredeck.memory.user_acts import UserActs
-
     return UserActs(store, load_user(config.home), caps_of(config))
 
 
 def _planned(
     config: Config, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Purge:
-    from foredeck.memory.purging import vouch_again
-    from foredeck.store.purging import ConfiguredStore, plan_purge
-
     place, amend = ConfiguredStore(config), vouch_again(memory.user)
     return plan_purge(place, store, wanted.redaction(), wanted.entries, amend, progress.advance)
 
@@ -203,8 +216,6 @@ def _plans_of_kept(
 ) -> Iterator[tuple[StoreFile, Purge]]:
     """What goes of stores that were kept when others took their place. One that cannot be read is
     found by what is looked for afterwards."""
-    from foredeck.memory.purging import vouch_again
-    from foredeck.store.purging import StoreFile, kept_stores, plan_purge
 
     amend = vouch_again(memory.user)
     for place in map(StoreFile, kept_stores(config)):
@@ -219,9 +230,6 @@ def _plans_of_kept(
 def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> None:
     """What the patterns match anywhere is looked for as it stands from here on: in other encodings,
     where it is cut, and in raw files."""
-    from foredeck.memory.purging import SHORTEST_TEXT
-    from foredeck.store.erasing import found_in_files, texts_matched
-    from foredeck.store.purging import ConfiguredStore, StoreFile, kept_stores
 
     if not wanted.patterns:
         return
@@ -247,8 +255,6 @@ def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> No
 
 
 def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
-    from foredeck.memory.purging import SHORTEST_TEXT, lines_in_prompts
-
     wanted = _Wanted()
     for text in args.text:
         if len(text) < SHORTEST_TEXT:
@@ -270,8 +276,6 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
 
 def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str) -> None:
     """An entry of memory, or an object with its text in all versions; with what came from it."""
-    from foredeck.memory.entry import MARK
-    from foredeck.memory.purging import family_of, ids_of, said_by_tool
 
     if name.startswith(MARK):
         wanted.entries.update(ids_of(family_of(memory, memory.find(name).id)))
@@ -289,8 +293,6 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
 
 def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
     """What was noted of it: wherever that is a whole text, and where it is long inside others."""
-    from foredeck.model.canonical import hash_text
-    from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 
     texts = texts_noted(store, noted_of(store, result))
     wanted.whole.update(map(hash_text, texts))
@@ -299,9 +301,6 @@ def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
     """A short text has no blob of its own: it goes wherever it stands as it is."""
-    from foredeck.memory.purging import SHORTEST_TEXT
-    from foredeck.model.kinds import kind_of
-    from foredeck.model.messages import LONG_STRING
 
     document = store.get(version.id, kind_of(version.type), version.token)
     text = "" if document is None else document.content or ""

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.indexing import Indexed, commit_sightings
 from foredeck.cli.output import print_json, typed
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ToolError
 from foredeck.lookup.contents import name_of
+from foredeck.lookup.finding import find_object
 from foredeck.model.quoting import name
-
-if TYPE_CHECKING:
-    from foredeck.store.protocol import Head, LocalStore
+from foredeck.sources.tying import lost_renames, tied
+from foredeck.store.protocol import Head, LocalStore
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.lookup.finding import find_object
-    from foredeck.sources.tying import lost_renames
-
     with opened_store(args) as store:
         if args.old is not None:
             if args.new is None:
@@ -39,25 +36,23 @@ def _run(args: Namespace) -> int:
         print_json(
             {
                 "renames": [
-                    {"from": name_of(old), "to": [name_of(new) for new in to], "tied": tied}
-                    for old, to, tied in found
+                    {"from": name_of(old), "to": [name_of(new) for new in to], "tied": is_tied}
+                    for old, to, is_tied in found
                 ]
             }
         )
         return 0
-    for old, to, tied in found:
-        print(_line(old, to, tied=tied))
+    for old, to, is_tied in found:
+        print(_line(old, to, tied=is_tied))
     if not found:
         print("No file that is gone has its bytes in another one that came later.")
-    elif not all(tied for _, _, tied in found):
+    elif not all(is_tied for _, _, is_tied in found):
         print(typed("--repair ties those with one new name; `foredeck renames OLD NEW` any two."))
     return 0
 
 
 def _tie(store: LocalStore, old: Head, new: Head) -> None:
     """Store that a file has become another one. Raises `ToolError` where it has not."""
-    from foredeck.cli.indexing import Indexed, commit_sightings
-    from foredeck.sources.tying import tied
 
     if old.fields.get("state") != "deleted":
         raise ToolError(f"{name(name_of(old))} is there: only a file that is gone was renamed.")

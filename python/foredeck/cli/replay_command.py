@@ -10,6 +10,8 @@ from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.context.cache.economics import definition_chars
+from foredeck.histories.recordings import find_recordings
 from foredeck.lookup.texts import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store.registry import STORES
@@ -18,7 +20,7 @@ _NAME_WIDTH = 44
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.histories.recordings import find_recordings
+    # Loads the engine, which takes a second that --help and a wrong option do without.
     from foredeck.replay.options import ReplayOptions
     from foredeck.replay.run import replay
 
@@ -73,8 +75,6 @@ def _print_text(result: dict[str, Any], tools: tuple[Facility, ...]) -> None:
 
 
 def _definitions(tools: tuple[Facility, ...]) -> str:
-    from foredeck.context.cache.economics import definition_chars
-
     each = [f"{facility} {definition_chars([facility]) // 4}" for facility in tools]
     total = definition_chars(tools) // 4
     which = f" ({', '.join(each)})" if each else ""

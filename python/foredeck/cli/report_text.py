@@ -8,17 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from foredeck.accounting.figure import CostFigure
+from foredeck.accounting.report import ChangedFile, SessionReport, report_of
 from foredeck.cli.files import STANDARD, written_file
 from foredeck.cli.output import print_json, table
 from foredeck.cli.prompts import NamedSession, replay_options, replayed_for
 from foredeck.lookup.texts import counted, short_count, when
-
-if TYPE_CHECKING:
-    from foredeck.accounting.figure import CostFigure
-    from foredeck.accounting.report import ChangedFile, SessionReport
-    from foredeck.store.protocol import Store
+from foredeck.search.secrets import mask_secrets
+from foredeck.store.protocol import Store
 
 DIFF_LINES = 60
 """How many lines of each difference are printed without --full."""
@@ -26,7 +25,6 @@ DIFF_LINES = 60
 
 def print_report(named: NamedSession, args: Namespace) -> None:
     """Print the report of a session, or write its page."""
-    from foredeck.accounting.report import report_of
 
     with _prompts(named, args) as (store, figure):
         report = report_of(store, named.session, files_in=named.store, figure=figure)
@@ -71,7 +69,6 @@ def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
 
 def redacted(text: str) -> str:
     """Without keys and tokens of the usual shapes, and without the name of the home folder."""
-    from foredeck.search.secrets import mask_secrets
 
     home = str(Path.home())
     shortened = text.replace(home, "~") if len(home) > 1 else text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.backup_command import restore_store
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
@@ -14,10 +15,13 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ConfigError
 from foredeck.lookup.errors import NotFound
-
-if TYPE_CHECKING:
-    from foredeck.store.protocol import Store
-    from foredeck.timeline.rewinding import RewindPlan, Rewound
+from foredeck.lookup.finding import find_session
+from foredeck.model.documents import session_object_id
+from foredeck.store.protocol import Store
+from foredeck.timeline import rewinding
+from foredeck.timeline.rewind_text import changes, preview, report
+from foredeck.timeline.rewinding import RewindPlan, Rewound
+from foredeck.timeline.states import own_path
 
 _OF_FILES = ("path", "to", "dry_run", "diff", "overwrite")
 
@@ -36,9 +40,6 @@ def _run(args: Namespace) -> int:
 
 
 def _restore_files(args: Namespace) -> int:
-    from foredeck.lookup.finding import find_session
-    from foredeck.timeline import rewinding
-
     home = resolve_config(args).config.home
     with opened_store(args) as store:
         session = find_session(store, args.what)
@@ -59,18 +60,11 @@ def _restore_files(args: Namespace) -> int:
 
 
 def _folder_of(store: Store, session: str) -> str:
-    import os
-
-    from foredeck.model.documents import session_object_id
-
     head = store.head(session_object_id(session))
     return os.path.realpath(str(head.fields.get("cwd") or "/") if head else "/")
 
 
 def _plan(store: Store, session: str, args: Namespace) -> RewindPlan:
-    from foredeck.timeline import rewinding
-    from foredeck.timeline.states import own_path
-
     if args.undo:
         plan = rewinding.plan_for_undo(store, session)
     else:
@@ -88,8 +82,6 @@ def _plan(store: Store, session: str, args: Namespace) -> RewindPlan:
 
 
 def _show(args: Namespace, store: Store, plan: RewindPlan, cwd: str) -> int:
-    from foredeck.timeline.rewind_text import changes, preview
-
     if args.json:
         print_json(
             {
@@ -116,8 +108,6 @@ def _described(file: Any) -> dict[str, Any]:
 
 
 def _tell(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) -> int:
-    from foredeck.timeline.rewind_text import report
-
     if args.json:
         print_json({**asdict(result), "went_on": went_on})
     else:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
 from foredeck.cli.moments import EXAMPLES, parse_moment
@@ -16,19 +16,26 @@ from foredeck.cli.output import coloured, print_json, screen_width, shows_colour
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
+from foredeck.config import Config
+from foredeck.context.tools.found import Style, describe_to_people
+from foredeck.context.tools.hit_names import HitNames
+from foredeck.derived.file import reported
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import load_layer
 from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import find_session
+from foredeck.lookup.reader import shown_memories
 from foredeck.lookup.sessions import titles
 from foredeck.lookup.texts import when
+from foredeck.search.index import Filters, IndexedText, SearchIndex
+from foredeck.search.searching import SearchHit, SearchResult, search
 from foredeck.search.types import SEARCHED_TYPES
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.context.tools.hit_names import HitNames
-    from foredeck.search.index import Filters, IndexedText, SearchIndex
-    from foredeck.search.searching import SearchHit, SearchResult
-    from foredeck.store.protocol import LocalStore
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import folders_of_project, project_of
+from foredeck.store.privacy import private_sessions
+from foredeck.store.protocol import LocalStore
+from foredeck.tasks.names import TaskNames
 
 SCOPES = ("all", "project", "session")
 
@@ -40,13 +47,6 @@ class WrongScope(ForedeckError):
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.context.tools.hit_names import HitNames
-    from foredeck.derived.file import reported
-    from foredeck.derived.follower import Follower
-    from foredeck.derived.registry import load_layer
-    from foredeck.search.index import SearchIndex
-    from foredeck.search.searching import search
-
     config = resolve_config(args).config
     layer = load_layer("search")
     with opened_store(args) as store, Follower(store, layer, config.home) as follower:
@@ -77,12 +77,6 @@ def _run(args: Namespace) -> int:
 
 
 def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIndex) -> Filters:
-    from foredeck.lookup.reader import shown_memories
-    from foredeck.search.index import Filters
-    from foredeck.sources.opening import open_filesystems
-    from foredeck.sources.projects import folders_of_project, project_of
-    from foredeck.store.privacy import private_sessions
-
     scope = args.scope or ("session" if args.session else "all")
     if scope == "session" and not args.session:
         raise WrongScope("--scope session needs --session: which one?")
@@ -115,8 +109,6 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
 
 
 def _task(store: LocalStore, name: str) -> str:
-    from foredeck.tasks.names import TaskNames
-
     names = TaskNames()
     for head in store.query("task"):
         names.add(head.id)
@@ -187,8 +179,6 @@ def _role(entry: IndexedText) -> str | None:
 
 
 def _print_text(found: SearchResult, names: HitNames, args: Namespace) -> None:
-    from foredeck.context.tools.found import Style, describe_to_people
-
     if not found.hits:
         print("Nothing found. Try fewer words, other words, or a beginning with a star (retr*).")
         return

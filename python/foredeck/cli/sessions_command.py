@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.output import coloured, print_json, screen_width, table, typed
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
+from foredeck.lookup.sessions import SessionSummary, newest_calls, summaries
 from foredeck.lookup.texts import counted, lasted, short_count, when
 from foredeck.model.quoting import printable
 from foredeck.model.short_texts import shortened
-
-if TYPE_CHECKING:
-    from foredeck.accounting.figure import CostFigure
-    from foredeck.lookup.sessions import SessionSummary
+from foredeck.store.forgetting import size_of
 
 WIDEST = 100
 _PROJECT = 18
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.accounting.figure import session_figure
-    from foredeck.lookup.sessions import newest_calls, summaries
-    from foredeck.store.forgetting import size_of
-
     with opened_store(args) as store:
         sessions = summaries(store, store.query("session"))
         sessions.sort(key=lambda session: (session.last_ms, session.first_ms), reverse=True)

@@ -6,25 +6,23 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from foredeck.cli.calls import call_at
 from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.prompts import add_session, named_session, with_prompts
 from foredeck.cli.registry import Command
+from foredeck.cli.session_sets import sets_at_call
+from foredeck.hosts.pi.messages import UNSENT_STOPS
+from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted, short_count, when
-
-if TYPE_CHECKING:
-    from foredeck.hosts.pi.prompts import Prompt
-    from foredeck.lookup.branches import Branches
-    from foredeck.store.protocol import Store
+from foredeck.store.protocol import Store
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.hosts.pi.prompts import prompt_at
-    from foredeck.lookup.branches import branches_of
-
     with named_session(args) as named, with_prompts(named, args) as (store, session):
         branches = branches_of(store, session)
         calls = len(branches.times)
@@ -76,8 +74,6 @@ def _print_branches(branches: Branches, as_json: bool) -> None:
 
 
 def _print_sets(store: Store, session: str, call: int, as_json: bool) -> None:
-    from foredeck.cli.session_sets import sets_at_call
-
     found = sets_at_call(store, session, call)
     if as_json:
         print_json(found.to_json())
@@ -98,7 +94,6 @@ def _ranges(calls: list[int]) -> str:
 
 def _choose(store: Store, session: str, args: Namespace, calls: int) -> int:
     """The call that was asked for, or the last. Raises `NotFound`."""
-    from foredeck.cli.calls import call_at
 
     if args.at is not None:
         return call_at(store, session, args.at)
@@ -150,8 +145,6 @@ def _print_section(heading: str, lines: list[str]) -> None:
 
 
 def _heading(number: int, message: dict[str, Any], prompt: Prompt) -> str:
-    from foredeck.hosts.pi.messages import UNSENT_STOPS
-
     words = [str(number + 1), str(message.get("role"))]
     if message.get("role") == "toolResult":
         words += [str(message.get("toolName")), str(message.get("toolCallId"))]

@@ -6,15 +6,14 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import resolve_config
+from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreUnavailable
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.lookup.finding import AskedPart, Found
-    from foredeck.store.protocol import LocalStore, Store
+from foredeck.lookup.finding import AskedPart, Found, find_object, find_part, find_session
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.registry import store_kind
 
 
 class NoContent(ForedeckError):
@@ -27,7 +26,6 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 
     Raises `StoreUnavailable` where there is none yet, or the file is not a foredeck store.
     """
-    from foredeck.store.registry import store_kind
 
     config = resolve_config(args).config
     kind = store_kind(config.store)
@@ -44,7 +42,6 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 @contextmanager
 def made_store(args: Namespace) -> Iterator[LocalStore]:
     """As `opened_store`, but creates the state folder and the store where they are missing."""
-    from foredeck.config import ensure_home
 
     config = resolve_config(args).config
     ensure_home(config.home)
@@ -54,15 +51,12 @@ def made_store(args: Namespace) -> Iterator[LocalStore]:
 
 @contextmanager
 def _opened(config: Config) -> Iterator[LocalStore]:
-    from foredeck.store.opening import open_store
-
     with closing(open_store(config, notify=_print_notice, lazy=True)) as store:
         yield store
 
 
 def find_asked(store: Store, args: Namespace) -> Found:
     """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
-    from foredeck.lookup.finding import find_object, find_session
 
     session = None if args.session is None else find_session(store, args.session)
     return find_object(store, args.object, session)
@@ -70,7 +64,6 @@ def find_asked(store: Store, args: Namespace) -> Found:
 
 def find_asked_part(store: Store, args: Namespace) -> tuple[Found, AskedPart]:
     """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
-    from foredeck.lookup.finding import find_part, find_session
 
     session = None if args.session is None else find_session(store, args.session)
     return find_part(store, " ".join(args.object), session)

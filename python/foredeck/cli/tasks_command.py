@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli import task_arguments as arguments
 from foredeck.cli.common import resolve_config
@@ -15,14 +17,15 @@ from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError, NoSuchTask, ToolError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from foredeck.sources.projects import Project
-    from foredeck.tasks.claiming import Actor
-    from foredeck.tasks.task import Task
-    from foredeck.tasks.work import TaskWork
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import Project, project_of
+from foredeck.tasks.claiming import Actor
+from foredeck.tasks.exporting import as_json, as_markdown
+from foredeck.tasks.inputs import ToolInput
+from foredeck.tasks.matching import TaskMatcher
+from foredeck.tasks.task import Task
+from foredeck.tasks.wording import any_line, counts_line, details
+from foredeck.tasks.work import NewTask, TaskWork
 
 _EPILOGS = {
     "new": 'foredeck tasks new "Fix the login redirect" --priority 1 --label auth',
@@ -51,9 +54,6 @@ def _run(args: Namespace) -> int:
 @contextmanager
 def _work(args: Namespace, *, writes: bool = False) -> Iterator[tuple[TaskWork, Project]]:
     """The tasks of the project in the current folder, or in that of `--project`."""
-    from foredeck.sources.opening import open_filesystems
-    from foredeck.sources.projects import project_of
-    from foredeck.tasks.work import TaskWork
 
     config = resolve_config(args).config
     folder = str((args.project or Path.cwd()).absolute())
@@ -67,7 +67,6 @@ def _work(args: Namespace, *, writes: bool = False) -> Iterator[tuple[TaskWork, 
 
 def _actor(home: Path, who: str | None) -> Actor:
     """Who asks: a person, by the name `who` or their own, or the session whose agent runs this."""
-    from foredeck.tasks.claiming import Actor
 
     session = agent_above(home)
     if session is None:
@@ -78,8 +77,6 @@ def _actor(home: Path, who: str | None) -> Actor:
 
 
 def _user() -> str:
-    import getpass
-
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -90,8 +87,6 @@ def _user() -> str:
 
 
 def _list(args: Namespace) -> None:
-    from foredeck.tasks.exporting import as_markdown
-
     with _work(args) as (work, project):
         tasks = [t for t in work.board.all() if _is_wanted(t, args)]
         if getattr(args, "markdown", False):
@@ -111,9 +106,6 @@ def _is_wanted(task: Task, args: Namespace) -> bool:
 
 
 def _print(work: TaskWork, tasks: list[Task], args: Namespace) -> None:
-    from foredeck.tasks.exporting import as_json
-    from foredeck.tasks.wording import any_line, counts_line
-
     now = work.now_ms()
     ready, blocked = work.board.counts(now)
     if args.json:
@@ -131,8 +123,6 @@ def _ready(args: Namespace) -> None:
 
 
 def _search(args: Namespace) -> None:
-    from foredeck.tasks.matching import TaskMatcher
-
     with _work(args) as (work, _):
         _print(work, TaskMatcher(work).find(" ".join(args.query))[: args.limit], args)
 
@@ -143,9 +133,6 @@ def _show(args: Namespace) -> None:
 
 
 def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False) -> None:
-    from foredeck.tasks.exporting import as_json
-    from foredeck.tasks.wording import details
-
     description = work.description(task)
     if args.json:
         fields = as_json(work.board, task, work.now_ms())
@@ -160,9 +147,6 @@ def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False
 
 
 def _new(args: Namespace) -> None:
-    from foredeck.tasks.inputs import ToolInput
-    from foredeck.tasks.work import NewTask
-
     with _work(args, writes=True) as (work, _):
         given = ToolInput("foredeck tasks new", {"title": args.title, "labels": args.label})
         new = NewTask(
@@ -202,8 +186,6 @@ def _released(work: TaskWork, args: Namespace) -> Task:
 
 
 def _edit(args: Namespace) -> None:
-    from foredeck.tasks.inputs import ToolInput
-
     given = ToolInput("foredeck tasks edit", {"title": args.title, "labels": args.label})
     fields: dict[str, Any] = {}
     if args.title is not None:
@@ -233,8 +215,6 @@ def _dep(args: Namespace) -> None:
 
 
 def _changed(work: TaskWork, task: Task, args: Namespace) -> None:
-    import sys
-
     _show_one(work, task, args)
     if work.away:
         print("foredeck: XTDB is away: this is delivered when it is back", file=sys.stderr)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
+from foredeck.accounting.trace import Trace, trace
+from foredeck.accounting.trace_lines import rows_of
 from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
@@ -12,10 +13,8 @@ from foredeck.cli.prompts import add_session, named_session, with_prompts
 from foredeck.cli.registry import Command
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted
-
-if TYPE_CHECKING:
-    from foredeck.accounting.trace import Trace
-    from foredeck.store.protocol import Store
+from foredeck.model.records import call_id
+from foredeck.store.protocol import Store
 
 
 def _run(args: Namespace) -> int:
@@ -31,9 +30,6 @@ def _run(args: Namespace) -> int:
 
 
 def _trace(store: Store, session: str, args: Namespace) -> Trace:
-    from foredeck.accounting.trace import trace
-    from foredeck.model.records import call_id
-
     calls = len(store.query("call", {"session": session}))
     if args.call is not None and args.call > calls:
         raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
@@ -43,8 +39,6 @@ def _trace(store: Store, session: str, args: Namespace) -> Trace:
 
 
 def _print(found: Trace) -> None:
-    from foredeck.accounting.trace_lines import rows_of
-
     rows = [tuple(cell.replace("\n", " ") for cell in row) for row in rows_of(found)]
     print(f"{found.text!r} in session {found.session}, {counted(found.calls, 'call')}")
     print()

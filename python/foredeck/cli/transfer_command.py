@@ -16,13 +16,14 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
+from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
+from foredeck.memory.trust import renewed_word
+from foredeck.memory.user import load_user
+from foredeck.store.portable import export_session, import_file
 
 
 def _export(args: Namespace) -> int:
-    from foredeck.lookup.finding import find_session
-    from foredeck.store.portable import export_session
-
     with opened_store(args) as store, Progress("exporting, line") as progress:
         session = find_session(store, args.session)
         with written_file(args.file) as write:
@@ -46,10 +47,6 @@ def _export(args: Namespace) -> int:
 
 
 def _import(args: Namespace) -> int:
-    from foredeck.memory.trust import renewed_word
-    from foredeck.memory.user import load_user
-    from foredeck.store.portable import import_file
-
     with (
         _source(args.file) as file,
         made_store(args) as store,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.editor import NotEdited, edited
@@ -13,12 +12,15 @@ from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
+from foredeck.engine.working import project_page, session_page
 from foredeck.errors import Conflict
 from foredeck.lookup.errors import NotFound
-
-if TYPE_CHECKING:
-    from foredeck.store.protocol import Store
-    from foredeck.working.memory import WorkingMemory
+from foredeck.lookup.finding import find_session
+from foredeck.model.documents import Provenance
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.protocol import Store
+from foredeck.working.memory import PageRefused, WorkingMemory
 
 
 def _run(args: Namespace) -> int:
@@ -34,12 +36,6 @@ def _run(args: Namespace) -> int:
 
 
 def _page(args: Namespace, store: Store) -> WorkingMemory:
-    from foredeck.engine.working import project_page, session_page
-    from foredeck.lookup.finding import find_session
-    from foredeck.model.documents import Provenance
-    from foredeck.sources.opening import open_filesystems
-    from foredeck.sources.projects import project_of
-
     config = resolve_config(args).config
     generator = "human" if agent_above(config.home) is None else "agent"
     by = Provenance(origin="foredeck", generator=generator)
@@ -77,7 +73,6 @@ def _show(args: Namespace, page: WorkingMemory) -> None:
 
 def _edit(page: WorkingMemory) -> None:
     """Open the page in the user's editor."""
-    from foredeck.working.memory import PageRefused
 
     before = page.read()
     with edited(before.text, ".json" if page.form.name == "json" else ".md", "page") as typed:

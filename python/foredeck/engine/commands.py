@@ -111,8 +111,8 @@ ADOPTED = "A summary from while foredeck was not on"
 
 
 def adopted_compaction(session: Session) -> str | None:
-    """The report on the summary that stands first in the chat; None where the engine has seen that
-    being made, where none stands there, and where the session file does not tell."""
+    """The report on the summary that the chat begins with; None where the engine has seen that
+    being made, where there is none, and where the session file does not say."""
     summary = _summary_at_front(session)
     if summary is None or by_summary(session, summary) is not None:
         return None

@@ -1,4 +1,4 @@
-"""Rules of the user's that do not fit before the chat: they are told of it, and what to merge."""
+"""Rules of the user's that do not fit before the chat: a word to them on it, and what to merge."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ class CurrentSession:
         background: Background,
         at_work: AtWork | None = None,
     ) -> None:
-        """`at_work`: tells commands which session is open; None for a replay, which is nobody's."""
+        """`at_work`: shows commands which session is open; None for a replay, which belongs to no
+        user."""
         self._opener = opener
         self._store = store
         self._background = background
@@ -82,7 +83,7 @@ class CurrentSession:
         return opened
 
     def begin_anew_if_forgotten(self) -> None:
-        """Before a prompt is assembled: a session that somebody has erased meanwhile (commands
+        """Before a prompt is assembled: a session that was erased meanwhile (commands
         refuse to, but other machines cannot see that it is open) begins anew, with a word."""
         opened = self.opened
         if opened is not None and opened.session.is_forgotten():
@@ -103,7 +104,7 @@ class CurrentSession:
             raise
 
     def reconcile(self, paths: Iterable[str] | None, patience_s: float = 0.0) -> None:
-        """Look at files that may have changed. Nobody waits for an answer, so an error is only
+        """Read files that may have changed. No request waits for it, so an error is only
         logged: the session is forgotten, and the next request opens it again."""
         if self.opened is None:
             return

@@ -23,7 +23,7 @@ from foredeck.context.window.compactions import take_back
 from foredeck.engine.background.asking import Show
 from foredeck.engine.background.background import Background
 from foredeck.engine.current import CurrentSession
-from foredeck.engine.facilities import MakeFacilities, make_facilities
+from foredeck.engine.facility import MakeFacilities, configured_facilities
 from foredeck.engine.findings import propose_found, questions_of
 from foredeck.engine.memory import state_warnings
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
@@ -89,10 +89,10 @@ class Engine:
     """Answers the shim, for one session at a time.
 
     `call_soon` runs a function on the engine's thread from any other; without it no files are
-    watched. `recorded` makes the source of a replay, where the disk is not looked at. `store`
+    watched. `recorded` makes the source of a replay, where the disk is not read. `store`
     takes the place of the configured one; the engine closes it too. `facilities` makes what a
     session has beside its chat. `models` are those of the host; without them nothing is done in
-    the background. `show` tells the user what is. `warnings`: what the user is to read once.
+    the background. `show` shows the user what is. `warnings`: what the user is to read once.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Engine:
         call_soon: CallSoon | None = None,
         recorded: MakeSource | None = None,
         store: Store | None = None,
-        facilities: MakeFacilities = make_facilities,
+        facilities: MakeFacilities = configured_facilities,
         models: AskModels | None = None,
         show: Show = lambda _text: None,
         warnings: Sequence[str] = (),
@@ -157,8 +157,8 @@ class Engine:
         return with_tasks(answer, opened)
 
     def _go_on_keeping(self) -> None:
-        """Read files for what is kept of them, bit by bit while nobody waits: whoever asks
-        something meanwhile waits for one bit at most."""
+        """Read files for what is kept of them, bit by bit while the engine is idle: a request
+        that comes meanwhile waits for one bit at most."""
 
         def bit() -> None:
             if self.opened is None or self.opened.keeper is None:
@@ -222,7 +222,7 @@ class Engine:
             return self._result(session, answer)
 
     def _goes_on(self, params: AssembleParams) -> bool:
-        """Whether it brings little, and what was sent stands."""
+        """Whether it saves little, so that what was sent stays."""
         is_first = self.opened is None or self.opened.session.branch.ahead
         return params.keep > 0 and not is_first
 

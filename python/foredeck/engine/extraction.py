@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # imported with the first turn that is read out: most session
 PRIORITY = -10
 """Observations keep the prompt within its window; what is remembered can wait."""
 MOST_TURNS = 200
-"""Looked at in one question: a session that nobody has read out begins with its newest."""
+"""In one question: a session that was never read out begins with its newest."""
 _SHOWN = 100
 """Characters of a fact in a line to the user."""
 
@@ -50,7 +50,7 @@ class Extraction:
         self._accept: Accept = accept
         self._project = project
         self._last: int | None = None
-        """Number of the last turn that was read out; None: not looked up yet."""
+        """Number of the last turn that was read out; None: not read yet."""
         self._earlier: int | None = None
         """Turns that were there before the first call of this process; None before that call."""
 
@@ -108,7 +108,7 @@ class Extraction:
 
 
 def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
-    """The sentences that the user typed, but for those that stand in a file of the project: a shell
+    """The sentences that the user typed, but for those that are in a file of the project: a shell
     (`pi -p "$(cat issue.md)"`), a front end or the clipboard may have brought them."""
     from foredeck.memory.extracting.origin import own_sentences
     from foredeck.sources.copied import found_in_files
@@ -120,7 +120,7 @@ def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
 
 def extraction(config: Config, session: Session) -> Extraction | None:
     """Reads out an opened session; None where that is switched off, in a replay, and in a session
-    that an agent has started: what is said in it stands in the one that started it, too."""
+    that an agent has started: what is said in it is in the one that started it, too."""
     user = user_of(config)
     if not config.memory.extract or not session.is_live or user is None:
         return None
@@ -138,7 +138,7 @@ def extraction(config: Config, session: Session) -> Extraction | None:
 
 
 def news_of(taken: TakenIn, name: Callable[[str], str]) -> list[str]:
-    """What the user is told: everything that outlives the session, and how to undo it."""
+    """Lines for the user: everything that outlives the session, and how to undo it."""
     lines = [
         f'Kept in memory, as you said it: "{_short(entry)}" ({name(entry.id)}; '
         f"/memory delete {name(entry.id)} takes it out)"

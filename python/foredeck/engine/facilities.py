@@ -8,9 +8,8 @@ made, and costs nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
@@ -18,6 +17,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.background.jobs import BackgroundWorker
 from foredeck.engine.extraction import extraction
+from foredeck.engine.facility import Facilities, FacilityTool
 from foredeck.engine.findings import promote_finding
 from foredeck.engine.memory import (
     findings_section,
@@ -25,8 +25,7 @@ from foredeck.engine.memory import (
     memory_of_user,
     rules_section,
 )
-from foredeck.engine.observing.facility import make_observing
-from foredeck.engine.observing.others import others_section
+from foredeck.engine.observing.facility import make_observing, others_section
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import active_task, task_mutate, task_query
 from foredeck.engine.working import working_section
@@ -35,22 +34,6 @@ from foredeck.engine.worklog import make_work_log
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-class FacilityTool(Protocol):
-    """One of the model's tools that are not the context tools."""
-
-    @property
-    def name(self) -> str:
-        """As the model calls it: what `ts-shim/tools.json` has."""
-        ...
-
-    def run(self, input: Mapping[str, Any], call: str) -> str:
-        """The text of the result. `call`: the host's id of the tool call.
-
-        Raises `ToolError` with a text for the model that says what to do instead.
-        """
-        ...
 
 
 Make = Callable[[Config, Session], T | None]
@@ -80,19 +63,6 @@ TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate, p
 
 WORKERS: Sequence[Make[BackgroundWorker]] = (make_observing, extraction)
 """In any order: their jobs have priorities."""
-
-
-@dataclass(frozen=True, slots=True)
-class Facilities:
-    """Those of one session."""
-
-    sections: Sequence[HeadSection] = ()
-    tools: Mapping[str, FacilityTool] = field(default_factory=dict)
-    """By name."""
-    workers: Sequence[BackgroundWorker] = ()
-
-
-MakeFacilities = Callable[[Config, Session], Facilities]
 
 
 def make_facilities(config: Config, session: Session) -> Facilities:

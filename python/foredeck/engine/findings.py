@@ -40,8 +40,8 @@ def questions_of(config: Config, session: Session, tool: PromoteFinding) -> list
 def propose_found(
     config: Config, opened: OpenedSession, tool: str, call: str, details: Any
 ) -> None:
-    """What the result of a data tool has found waits for the user, who is told once; the project's
-    next session has the tool for findings. Nothing of it may fail the tool."""
+    """What the result of a data tool has found waits for the user, who reads of it once; the
+    project's next session has the tool for findings. Nothing of it may fail the tool."""
     if tool not in config.memory.data_tools or config.tools.findings == "off":
         return
     if opened.switches is not None:

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class MemoryOfParent:
     """An `Inheritance`: committed with the fork's first call, it is there whole or not at all, and
-    stands in that call's head as in the parent's."""
+    that call's head has it as the parent's had."""
 
     session: Session
     reader: Memory

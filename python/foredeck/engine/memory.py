@@ -1,4 +1,4 @@
-"""Memory of an opened session: whose it is, and what of it stands before the chat."""
+"""Memory of an opened session: whose it is, and what of it goes before the chat."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from foredeck.store.protocol import Store
 log = logging.getLogger(__name__)
 
 MOST_NAMES, MOST_FOLDERS = 200, 50
-"""Names in one folder that are looked at; folders within the project's that are."""
+"""How many names of one folder are read, and how many folders within the project's."""
 
 
 def user_of(config: Config) -> User | None:
@@ -74,8 +74,8 @@ def caps_of(config: Config) -> MemoryCaps:
 
 
 def memory_of(config: Config, session: Session) -> SessionMemory | None:
-    """Memory as this session sees it, made once; None in a replay, which is nobody's, and where
-    the user's key cannot be read."""
+    """Memory as this session sees it, made once; None in a replay, which belongs to no user, and
+    where the user's key cannot be read."""
     if session.memory is None and session.is_live and (user := user_of(config)) is not None:
         filesystems = open_filesystems(config, session.cwd)
         memory = Memory(session.store, user, caps_of(config), by=session.id)
@@ -92,7 +92,7 @@ def memory_of(config: Config, session: Session) -> SessionMemory | None:
 
 def words_of_files(folder: str) -> frozenset[str]:
     """The words in the names that lie in a folder, and in the folders in it: what its files are
-    about, as far as that is told at a glance."""
+    about, as far as that is seen at a glance."""
     names = _names_in(folder)
     inner = (name for one in names[:MOST_FOLDERS] for name in _names_in(str(Path(folder) / one)))
     return all_words(" ".join([*names, *inner]))

@@ -17,7 +17,7 @@ from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.opening import open_session
 from foredeck.context.state.session import Recall, Session
 from foredeck.derived.patience import Patience
-from foredeck.engine.facilities import MakeFacilities, make_facilities
+from foredeck.engine.facility import MakeFacilities, configured_facilities
 from foredeck.engine.memory import begun_by
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.project_notes import take_in_notes
@@ -33,7 +33,6 @@ from foredeck.engine.session_project import session_project
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
-from foredeck.engine.worklog import FOLLOWING_S, follow_work, recall_work
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import session_id_in, unreadable_lines
@@ -66,7 +65,7 @@ class OpenedSession:
         config: Config,
         session: Session,
         watch: SessionWatch | NoWatch,
-        make: MakeFacilities = make_facilities,
+        make: MakeFacilities = configured_facilities,
         switches: Switches | None = None,
         guard: ToolGuard | NoGuard | None = None,
         keeper: ChangeKeeper | None = None,
@@ -103,9 +102,9 @@ class OpenedSession:
         return assembler
 
     def reconcile(self, paths: Iterable[str] | None = None, patience_s: float = 0.0) -> None:
-        """Look at files that may have changed: those named, or all that the session has met.
+        """Read files that may have changed: those named, or all that the session has met.
 
-        Files that are being written are waited for, `patience_s` at most, and then looked at once
+        Files that are being written are waited for, `patience_s` at most, and then read once
         more in a moment.
         """
         files = self._files() if paths is None else paths
@@ -129,7 +128,7 @@ class OpenedSession:
         return [entry.object for entry in entries if entry.type == "file"]
 
     def keep(self) -> None:
-        """Keep what the next engine would have to find again. Nobody waits for an answer now."""
+        """Keep what the next engine would have to find again. No request waits for it."""
         if self._assembler is not None:
             self._assembler.uses.unpack()
         self._keep(ends=False)
@@ -145,6 +144,9 @@ class OpenedSession:
     def _keep(self, *, ends: bool) -> None:
         if self._assembler is None:
             return
+        # Loads with the first session, as where it is opened.
+        from foredeck.engine.worklog import FOLLOWING_S, follow_work
+
         home, session = self._config.home, self.session
         try:
             keep_calls(home, session, ends=ends)
@@ -164,7 +166,7 @@ class OpenedSession:
 
     def settle_claim(self) -> None:
         """Where the session has claimed a task while the database was away: have it decided, if
-        that is back. The user is told at once, the model with the next call."""
+        that is back. The user reads of it at once, the model with the next call."""
         tasks = self.session.tasks
         if tasks is None or tasks.work.news:
             return
@@ -183,7 +185,7 @@ class OpenedSession:
         take_in_notes(self._config, self.session)
 
     def tidy_memory(self) -> None:
-        """Let go of what of memory nobody has used for long, and tell the user."""
+        """Let go of memory that was not used for long, and tell the user."""
         memory = self.session.memory
         try:
             if memory is not None and (told := memory.tidy()):
@@ -204,7 +206,7 @@ class SessionOpener:
     """Opens sessions as the configuration says.
 
     `call_soon` runs a function on the engine's thread; without it no files are watched.
-    `recorded` makes the source of a replay, where the disk is not looked at. `facilities` makes
+    `recorded` makes the source of a replay, where the disk is not read. `facilities` makes
     what a session has beside its chat.
     """
 
@@ -214,7 +216,7 @@ class SessionOpener:
         notify: Notify,
         call_soon: CallSoon | None = None,
         recorded: MakeSource | None = None,
-        facilities: MakeFacilities = make_facilities,
+        facilities: MakeFacilities = configured_facilities,
     ) -> None:
         self._config = config
         self._notify = notify
@@ -235,6 +237,9 @@ class SessionOpener:
         session.open_graph = partial(live_graph, store, self._config.home)
         session.notify = partial(self._notify, "info")
         settle_privacy(session, params.private)
+        # Loads with the first session: the patterns of the work log take time to prepare.
+        from foredeck.engine.worklog import recall_work
+
         recall_work(self._config, session, filesystems)
         guard, keeper = self._guard(session, filesystems), None
         watch = self._watch(session, filesystems, reconcile, guard)

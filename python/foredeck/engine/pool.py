@@ -151,7 +151,7 @@ class PoolSection:
                 yield PoolObject(node.id, head.time_ms, named(here[node.id][1]))
 
     def _listed(self) -> Iterator[PoolObject]:
-        """Files that a listing found and that nobody has read."""
+        """Files that a listing found and that were never read."""
         for entry in self._session.index.entries.values():
             head = self._session.workspace.head(entry.object) if entry.type == "file" else None
             if head is not None and is_unread(head.fields):

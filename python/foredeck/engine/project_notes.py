@@ -1,10 +1,10 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH112
-"""Notes of the project that somebody has written, renamed or deleted while no agent looked.
+"""Notes of the project that were written, renamed or deleted between sessions.
 
 A file is otherwise met by a tool that names it. Notes are written in any editor, and asked for by
-title, so the folders of notes are looked at when a session opens. They are anybody's: what is
-looked at lies in the project, however it is named, and each step has a bound.
+title, so the folders of notes are read when a session opens. Anybody may have written them: what is
+read lies in the project, however it is named, and each step has a bound.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from foredeck.sources.projects import checkout_of, is_outside
 log = logging.getLogger(__name__)
 
 MOST = 300
-"""Files that are looked at, those changed last. `foredeck index` takes in a larger vault."""
+"""How many files are read, those changed last. `foredeck index` takes in a larger vault."""
 
 MOST_BYTES = 16 * 1024 * 1024
 """Of all these files together."""
@@ -157,7 +157,7 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _chosen(files: list[_NoteFile]) -> list[_NoteFile]:
-    """Those that were changed last, as many as may be looked at."""
+    """Those that were changed last, as many as may be read."""
     left, chosen = MOST_BYTES, []
     for file in heapq.nsmallest(MOST, files, key=lambda file: (-file.time, file.path)):
         if file.size <= left:

@@ -9,8 +9,8 @@ from foredeck.sources.projects import Project, project_of
 
 
 def session_project(config: Config, session: Session) -> Project:
-    """The project of the session's folder, looked for once: each facility that is made for a
-    session asks for it. Not for a replay, which must not look at the disk."""
+    """The project of the session's folder, found once: each facility that is made for a
+    session asks for it. Not for a replay, which must not read the disk."""
     if session.project is None:
         session.project = project_of(session.cwd, open_filesystems(config, session.cwd))
     return session.project

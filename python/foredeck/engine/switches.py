@@ -23,7 +23,7 @@ from foredeck.store.location import private_draft
 FOLDER = "switches"
 _SAID = ("tasks", "findings", "data", "crowded")
 """Kept from one session to the next: what the user has chosen, that there is data, and that they
-were told of rules for which the head has no room."""
+have read of rules for which the head has no room."""
 
 
 class Switches:
@@ -64,7 +64,7 @@ class Switches:
         self._write({"findings": wanted})
 
     def note_data(self) -> None:
-        """A session of the project has a data tool. Nobody waits for it."""
+        """A session of the project has a data tool. No request waits for this."""
         if _read(self._file).get("data") is not True:
             with suppress(OSError, ForedeckError):
                 self._write({"data": True})
@@ -80,7 +80,8 @@ class Switches:
     def refresh(self) -> None:
         """Leave what follows from the configuration and the project as they are now.
 
-        Nobody waits for it, so neither a full disk nor a store that is away fails anything here.
+        No request waits for it, so neither a full disk nor a store that is away fails anything
+        here.
         """
         with suppress(OSError, ForedeckError):
             self._write({})

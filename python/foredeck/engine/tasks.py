@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from foredeck.config import Config
 from foredeck.context.state.handles import resolve
@@ -13,12 +13,10 @@ from foredeck.engine.session_project import session_project
 from foredeck.engine.working import update_context
 from foredeck.model.tasks import TaskLink
 from foredeck.store.protocol import LocalStore
-
-if TYPE_CHECKING:  # imported with the first session that has tasks
-    from foredeck.tasks.active import ActiveTaskSection
-    from foredeck.tasks.mutate import TaskMutate
-    from foredeck.tasks.query import SearchMessages, TaskQuery
-    from foredeck.tasks.tools import SessionTasks
+from foredeck.tasks.active import ActiveTaskSection
+from foredeck.tasks.mutate import TaskMutate
+from foredeck.tasks.query import SearchMessages, TaskQuery
+from foredeck.tasks.tools import SessionTasks, session_tasks
 
 
 def tasks_of(config: Config, session: Session) -> SessionTasks | None:
@@ -26,8 +24,6 @@ def tasks_of(config: Config, session: Session) -> SessionTasks | None:
     if config.tools.tasks == "off" or not session.is_live:
         return None
     if session.tasks is None:
-        from foredeck.tasks.tools import session_tasks
-
         updates = update_context(config, session)
         session.tasks = session_tasks(
             cast("LocalStore", session.store),  # all of engines are

@@ -25,7 +25,7 @@ Reconcile = Callable[[Iterable[str] | None], None]
 
 
 class NoWatch:
-    """Stands for a `SessionWatch` where nothing is watched: changes are found when asked for."""
+    """In place of a `SessionWatch` where nothing is watched: changes are found when asked for."""
 
     def follow(self) -> None:
         """See `SessionWatch`."""
@@ -63,7 +63,7 @@ class SessionWatch:
         notify: Callable[[str, str], None],
         saw_held: Callable[[Iterable[str]], None] = lambda _paths: None,
     ) -> None:
-        """`saw_held`: told of files that change while a tool writes to them."""
+        """`saw_held`: called with files that change while a tool writes to them."""
         self._session = session
         self._filesystems = filesystems
         self._call_soon = call_soon
@@ -71,12 +71,12 @@ class SessionWatch:
         self._saw_held = saw_held
         self._looked_at = 0
         self._listed: dict[int, str] = {}
-        """Content hashes of files that are not followed yet, since nobody has read them."""
+        """Content hashes of files that are not followed yet, since they were never read."""
         self._held: dict[str, set[str] | None] = {}
         """By call: the files that it may write, None for all."""
         self._waiting: set[str] = set()
         self._told: set[str] = set()
-        """Paths that the tracker has reported, and that nobody has looked at yet."""
+        """Paths that the tracker has reported, and that were not read since."""
         self._all_told = False
         """Whether it has reported everything."""
         self._tracker = FileTracker(
@@ -115,7 +115,7 @@ class SessionWatch:
     def hold(self, call_id: str, event: ToolEvent) -> None:
         """A tool is about to write: leave changes of its files until its end.
 
-        Otherwise the watcher could see them first, and they would count as somebody else's.
+        Otherwise the watcher could see them first, and they would count as another program's.
         """
         written = [t.path for t in touched_paths(event, limit=1) if t.role == "written"]
         places = [self._filesystems.locate(path, event.cwd or None) for path in written]

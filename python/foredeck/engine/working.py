@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine.session_project import session_project
@@ -11,17 +9,13 @@ from foredeck.model.documents import Provenance
 from foredeck.model.working import by_an_agent
 from foredeck.sources.projects import Project
 from foredeck.store.protocol import Store
-
-if TYPE_CHECKING:  # imported with the first session that is opened
-    from foredeck.working.memory import PageForm, WorkingMemory
-    from foredeck.working.section import ContextUpdates, WorkingSection
+from foredeck.working.markdown import TEMPLATE
+from foredeck.working.memory import JsonForm, MarkdownForm, PageForm, WorkingMemory
+from foredeck.working.section import ContextUpdates, WorkingSection
 
 
 def page_form(config: Config) -> PageForm:
     """What pages are, as configured."""
-    from foredeck.working.markdown import TEMPLATE
-    from foredeck.working.memory import JsonForm, MarkdownForm
-
     if config.working.json_schema:
         return JsonForm(config.working.json_schema)
     return MarkdownForm(config.working.template or TEMPLATE)
@@ -29,27 +23,21 @@ def page_form(config: Config) -> PageForm:
 
 def project_page(config: Config, store: Store, project: Project, by: Provenance) -> WorkingMemory:
     """The page of a project."""
-    from foredeck.working.memory import WorkingMemory
-
     form, most = page_form(config), config.working.max_chars
     return WorkingMemory(store, "resource", project.id, form, most, by)
 
 
 def session_page(config: Config, store: Store, session: str, by: Provenance) -> WorkingMemory:
     """The page of one session."""
-    from foredeck.working.memory import WorkingMemory
-
     form, most = page_form(config), config.working.max_chars
     return WorkingMemory(store, "thread", session, form, most, by)
 
 
 def working_section(config: Config, session: Session) -> WorkingSection | None:
     """The section of the head; None where it is switched off, and in a replay: which project its
-    folder was in cannot be told any more."""
+    folder was in is no longer known."""
     if not config.working.head or not session.is_live:
         return None
-    from foredeck.working.section import WorkingSection
-
     return WorkingSection(_pages(config, session))
 
 
@@ -57,8 +45,6 @@ def update_context(config: Config, session: Session) -> ContextUpdates | None:
     """What the model's `update_context` does; None in a replay."""
     if not session.is_live:
         return None
-    from foredeck.working.section import ContextUpdates
-
     project, own = _pages(config, session)
     return ContextUpdates({"resource": project, "thread": own})
 

@@ -1,11 +1,11 @@
-"""What an opened session is told of its project's earlier work."""
+"""What an opened session learns of its project's earlier work."""
 
 from __future__ import annotations
 
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
@@ -18,10 +18,9 @@ from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Advance, LocalStore
-
-if TYPE_CHECKING:  # imported when a session is opened: the patterns in there take time to prepare
-    from foredeck.worklog.earlier import EarlierWork
-    from foredeck.worklog.text import WorkLog
+from foredeck.worklog.earlier import BranchLessons, EarlierWork
+from foredeck.worklog.reading import done_by, folders, lessons_of
+from foredeck.worklog.text import WorkLog
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ BATCH = 200
 
 
 FOLLOWING_S = 0.6
-"""How long taking in a session's own work may take, where nobody waits for that."""
+"""How long taking in a session's own work may take, where no request waits for that."""
 
 
 class _TimeIsUpError(Exception):
@@ -41,8 +40,6 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
     """Give a session what the project's other sessions did and learned, as far as that is switched
     on. A failure is only logged: the session opens without it."""
     if config.worklog.lines:
-        from foredeck.worklog.earlier import BranchLessons
-
         session.lessons = BranchLessons()
     if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:
         return
@@ -79,8 +76,6 @@ def make_work_log(config: Config, session: Session) -> WorkLog | None:
     earlier = session.earlier_work
     if not config.worklog.head or earlier is None or not earlier.done:
         return None
-    from foredeck.worklog.text import WorkLog
-
     return WorkLog(earlier.done, session.cwd)
 
 
@@ -100,9 +95,6 @@ def _read(config: Config, session: Session, filesystems: FilesystemMap) -> Earli
 def _of_project(
     follower: Follower, config: Config, session: Session, filesystems: FilesystemMap
 ) -> EarlierWork:
-    from foredeck.worklog.earlier import EarlierWork
-    from foredeck.worklog.reading import done_by, folders, lessons_of
-
     with reported(follower.path):
         known = folders(follower.db)
         wanted, project = {session.cwd}, None

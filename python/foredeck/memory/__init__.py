@@ -1,6 +1,6 @@
 """Memory across sessions: who has said what, how long it is kept, and where it is shown.
 
-user       the key by which this user's word is told from everybody else's
+user       the key that proves what this user has said
 trust      user-stated or derived, of any document
 entry      one entry as it is worked with, and what it is called
 rules      what each place takes, and who leaves it when it is full
@@ -10,7 +10,7 @@ reading    entries in the store
 keeping    what foredeck and models may do: keep, propose, reword, confirm
 user_acts  what only the user does: add, accept, edit, pin, demote, delete
 ground     whether the files and commits that entries rest on are as they were
-rendering  entries as the model reads them; sections: where they stand in the head
+rendering  entries as the model reads them; sections: their place in the head
 session    memory as one session sees it; using: whether an answer has used an entry
 describing entries for the user, and the walk from one to its source
 purging    entries out of everything that is stored

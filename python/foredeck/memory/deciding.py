@@ -29,7 +29,7 @@ class Deciding(UserActs):
 
     def accept_instead(self, id: str, of: str) -> Kept:
         """Keep what was proposed, in place of the entry `of`: both in one transaction, so that
-        never both stand, nor neither."""
+        there is always exactly one of them."""
         for _ in range(ATTEMPTS):
             entry, old = self._reread(id), self._reread(of)
             if (entry.document.state, old.document.state) != ("proposed", "kept"):

@@ -122,7 +122,7 @@ class Describer:
         return f"{kind} {self._memory.name(old.id)}"
 
     def _is_idle(self, entry: MemoryEntry) -> bool:
-        """Whether an entry of the user's own, which never expires, should be looked at again."""
+        """Whether an entry of the user's own, which never expires, should be reviewed."""
         if entry.trust != "user-stated" or entry.document.state != "kept":
             return False
         idle_ms = self._now_ms - entry.document.used_ms

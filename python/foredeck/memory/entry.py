@@ -67,7 +67,7 @@ def name_of_entry(id: str, ids: Iterable[str]) -> str:
 
 
 def named_by(text: str, ids: Iterable[str]) -> list[str]:
-    """Those of `ids` that somebody may mean by a name, the start of one, or an id."""
+    """Those of `ids` that may be meant by a name, the start of one, or an id."""
     asked = text.strip()
     start = asked.lower().removeprefix(MARK).translate(_MISREAD)
     known = list(ids)

@@ -83,7 +83,7 @@ class PromoteFinding:
         """Id of what the last call has proposed, for the host to ask the user about."""
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
-        """Propose it; what the model reads where nobody can be asked at once."""
+        """Propose it; what the model reads where the user cannot be asked at once."""
         self.proposed = None
         if not self._findings.loaded():
             raise ToolError("No data is loaded in this session: load or query some first.")

@@ -18,7 +18,7 @@ from foredeck.store.protocol import Store
 
 _PROMPT_CHARS = 160
 _LOOKED_BACK = 200
-"""Turns before the one that a proposal came from, in which the prompt is looked for."""
+"""Turns before the one that a proposal came from, among which the prompt is found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ UNUSED_SESSIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class Junk:
-    """What of the kept entries is junk, by id; an entry stands in one list only."""
+    """What of the kept entries is junk, by id; an entry is in one list only."""
 
     kept: int
     duplicates: tuple[str, ...]

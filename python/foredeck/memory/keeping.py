@@ -35,7 +35,7 @@ from foredeck.store.privacy import is_private
 from foredeck.store.protocol import Batch, Store, Token
 
 ATTEMPTS = 20
-"""At one act. Whenever one fails somebody else has succeeded."""
+"""For one act. Whenever one fails, another process has succeeded."""
 
 BUSY = "Memory is being changed by others all the time: try again."
 
@@ -130,8 +130,8 @@ class Memory(MemoryReader):
                 self._change(id, edit, "system")
 
     def tidy(self, session: str | None = None) -> list[MemoryEntry]:
-        """Let go of what nobody has used in a session, and of proposals that nobody has answered;
-        which these are. For whoever opens the session, and tells the user.
+        """Let go of what was not used in a session, and of proposals that were not answered.
+        Returns which these are, for the user to read when the session opens.
 
         What is kept of the user has been stated, and stays.
         """

@@ -1,6 +1,6 @@
 """Whether a sentence of the user's says by itself that it holds for longer than the work at hand.
 
-Nobody else may say so: an extractor that obeys a web page would call any order of the user's a
+Only the user may say so: an extractor that obeys a web page would call any order of the user's a
 preference. In languages that are not known here, and where a preference is put otherwise, the user
 is asked.
 """

@@ -15,7 +15,7 @@ from foredeck.store.protocol import Store
 from foredeck.store.purging import Amend
 
 SHORTEST_TEXT = 6
-"""Characters of a text that is looked for as it stands: a shorter one is a part of many words."""
+"""Characters of a text that is searched for literally: a shorter one is a part of many words."""
 
 
 def family_of(memory: MemoryReader, id: str) -> list[MemoryEntry]:

@@ -80,7 +80,7 @@ class EntriesSection:
         return [entry for entry in self._sorted_out()[0] if is_rule(entry)]
 
     def is_withdrawn(self, said: str) -> bool:
-        """Whether a line that stands in the prompt may not stand there any longer: the user has
+        """Whether a line must leave the prompt: the user has
         taken it out or moved it away, or its ground has moved.
 
         What merely reads otherwise by now, or has made room for others, can wait for the next time
@@ -104,7 +104,7 @@ class EntriesSection:
         return [entry for entry in entries if entry.id not in gone], moved
 
     def _may_wait(self, id: str | None, here: Collection[str]) -> bool:
-        """Whether nobody has withdrawn an entry that stands in the prompt as it was before: it is
+        """Whether an entry that the prompt has in earlier words was never withdrawn: it is
         kept here in other words by now, or has left without an act of the user's."""
         head = None if id is None else self.store.head(id)
         if head is None:

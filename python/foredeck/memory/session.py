@@ -73,7 +73,8 @@ class SessionMemory:
             self.memory.note_use(named_in(text, [(e.id, e.document.fact) for e in entries]))
 
     def tidy(self) -> str:
-        """Let go of what nobody has used; what to tell the user of it, empty for nothing."""
+        """Let go of what was not used. Returns what the user should read of it, empty for
+        nothing."""
         return _told(self.memory.tidy(self.session))
 
     def take_over(self) -> None:
@@ -117,7 +118,7 @@ _WORD = re.compile(r"[^\W_][\w.-]{3,}")
 
 
 def named_in(answer: str, entries: Sequence[tuple[str, str]]) -> list[str]:
-    """Those of `entries` (id and text) of which two words stand in an answer that no other entry
+    """Those of `entries` (id and text) of which an answer holds two words that no other entry
     has. Words of fewer than four letters say nothing."""
     words = {id: set(_words(text)) for id, text in entries}
     holders = Counter(word for found in words.values() for word in found)

@@ -23,7 +23,7 @@ from foredeck.store.protocol import Batch, Token
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
     """What was read out. `ask`: the user decides; `replaces`: id of an entry of the session that
-    says the contrary, in whose place it stands."""
+    says the contrary, which it replaces."""
 
     new: NewMemory
     ask: bool
@@ -53,7 +53,7 @@ class Extracted(Memory):
     """The memory of one user, for what was read out of sessions."""
 
     def take(self, record: ExtractionDocument, found: Sequence[FoundMemory]) -> TakenIn | None:
-        """Store what was found, with the record of it. None where somebody else was faster.
+        """Store what was found, with the record of it. None where another process was faster.
 
         Raises `MemoryRefused` where others write all the time.
         """

@@ -55,7 +55,7 @@ class TrustOf:
         return "user-stated" if word and document.owner == self._user.id else "derived"
 
     def said_by_user(self, session: str | None) -> Trust:
-        """Of what stands as the user's in the chat of a session. Only where that session began
+        """For what a session's chat has as the user's. Only where that session began
         under this user's hands: what was imported may say anything, also in a session of theirs,
         and a subagent's user is the agent that started it."""
         if session is None or self._store.head(imported_id(session)) is not None:

@@ -1,8 +1,8 @@
-"""This user: a key in the state folder, by which their word is told from everybody else's.
+"""This user: a key in the state folder, that proves what they have said.
 
 Stores are shared, sessions imported, and documents written by anybody. A field that says "by the
-user" would be as good as whoever wrote it. So what this user has said carries a code that nobody
-can make without the key, and what does not carry it is nobody's word.
+user" would be as good as whoever wrote it. So what this user has said carries a code that cannot
+be made without the key, and what does not carry it counts as no user's word.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BadUserKey(ForedeckError):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who works with this state folder. `id` tells users of a shared store apart."""
+    """Who works with this state folder. `id` distinguishes users of a shared store."""
 
     key: bytes = field(repr=False)
 
@@ -42,7 +42,7 @@ class User:
         return sha256(b"foredeck user\0" + self.key).hexdigest()[:_ID_LETTERS]
 
     def vouch(self, statement: Sequence[Any]) -> str:
-        """The code that stands for "this user has said so". `statement`: JSON values."""
+        """The code that means "this user has said so". `statement`: JSON values."""
         return hmac.new(self.key, canonical_json(list(statement)), sha256).hexdigest()
 
     def vouches(self, statement: Sequence[Any], code: str | None) -> bool:

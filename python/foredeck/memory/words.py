@@ -28,7 +28,8 @@ _ENDINGS = ("ing", "ed", "es", "s")
 
 
 def folded(text: str) -> str:
-    """All words of a text in one case, one space between them: what stands literally in another."""
+    """All words of a text in one case, one space between them: for finding one text literally in
+    another."""
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 

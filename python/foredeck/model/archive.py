@@ -8,7 +8,7 @@ from foredeck.model.documents import Document, Provenance
 from foredeck.model.records import by_foredeck
 
 ARCHIVED = "(archived)"
-"""Stands where text was."""
+"""The placeholder for text that was pruned."""
 
 
 class ArchivedDocument(Document):

@@ -38,7 +38,7 @@ class AskedDocument(Document):
     price: float = 0.0
     """What it was expected to cost, in dollars."""
     cost: float | None = None
-    """What it has cost; None where nobody said."""
+    """What it has cost; None where the host did not say."""
     read: int = 0
     """Tokens read from the provider's cache, `written` to it, `fresh` for neither, and `output`."""
     written: int = 0

@@ -14,7 +14,7 @@ Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "
 """`host`: as the host has it. `full`: the content with its handle. `same` and `diff`: said by
 reference to an earlier copy. `reference`: folded to a line. `note`: a tool's short answer.
 `dropped`: left out, with no blocks at all. `folded`: a message without some of its pieces.
-`observed`: left out as the last of a stretch; its blocks are what stands in place of that."""
+`observed`: left out as the last of a span; its blocks are the text that covers the span."""
 
 
 _WITHOUT_SLOTS = 7

@@ -43,9 +43,9 @@ class Decision(NamedTuple):
     copies: int | None = None
     """Tokens of the current copies of files at work that a rebase has put in."""
     replaced: int | None = None
-    """Tokens of what they stand in place of."""
+    """Tokens of what they replace."""
     runs: int | None = None
-    """For how many runs of folded calls one line stands since this call."""
+    """How many runs of folded calls one line has replaced since this call."""
     turn_ended: bool | None = None
     """Whether a word of ours has ended the turn under way, so that its reasoning left, too."""
 
@@ -117,7 +117,7 @@ class CallStats(NamedTuple):
     image_tokens: int = 0
     """What these images count, in tokens; in characters each counts alike."""
     rebase_in: int | None = None
-    """In how many calls at the earliest a rebase pays, where that could be told."""
+    """In how many calls at the earliest a rebase pays, where that was known."""
     objects: int = 0
     active: int = 0
     pinned: int = 0
@@ -238,7 +238,7 @@ class CachePrediction(NamedTuple):
     rule: str | None = None
     """By which rule the provider keeps prompts."""
     hit: int | None = None
-    """Messages of the prefix that is found; 0: only what stands before them, -1: nothing."""
+    """Messages of the prefix that is found; 0: only what comes before them, -1: nothing."""
     read: int | None = None
     """Tokens read from the cache."""
     written: int | None = None
@@ -246,7 +246,7 @@ class CachePrediction(NamedTuple):
     fresh: int | None = None
     """Tokens of neither kind."""
     marked: int | None = None
-    """How many messages stand before one more cache marker, where one is set."""
+    """How many messages come before one more cache marker, where one is set."""
     warmed_ms: int = 0
     """When the host had last sent the newest prompt again to keep it cached; 0: it had not."""
     reported: ReportedUsage | None = None

@@ -32,7 +32,7 @@ class CallDocument(Document):
     """What one model call was made of; everything that a restarted engine must not recompute.
 
     A branch is a chain of these: `parent` is the call record that this one continues, `kept`
-    how many of its messages still stand, `keys` the messages after them.
+    how many of its messages are still there, `keys` the messages after them.
     """
 
     type: str = "call"
@@ -112,7 +112,7 @@ class CallRecord:
 
     @property
     def kept(self) -> int:
-        """How many of the parent's messages still stand."""
+        """How many of the parent's messages are still there."""
         return int(self.fields["kept"])
 
     @property

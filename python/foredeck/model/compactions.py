@@ -1,4 +1,4 @@
-"""Compactions: the object that stands for a stretch of chat which a summary has replaced."""
+"""Compactions: the object for a span of chat that a summary has replaced."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class CompactionDocument(Document):
     """What the turns hold and the summary does not name, one in a line with where it is. None for
     a message that stays in the chat without its middle."""
     taken_back: bool | None = None
-    """Whether the user has had the turns brought back into the chat, so that the summary stands for
-    them no more."""
+    """Whether the user has had the turns brought back into the chat, so that the summary no
+    longer replaces them."""
 
 
 def compaction_id(session: str, covers: list[str], previous: str | None, by: str) -> str:

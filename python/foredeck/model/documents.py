@@ -75,7 +75,7 @@ class Document(BaseModel):
     view: list[str] | None = None
 
     def seal(self) -> Self:
-        """Compute the hashes from the fields as they stand. Returns the document itself.
+        """Compute the hashes from the current fields. Returns the document itself.
 
         `identity_hash` covers type and source, `text_hash` the content alone,
         `metadata_view_hash` the metadata view, `content_hash` every payload field but these hashes.
@@ -103,7 +103,7 @@ class Document(BaseModel):
         return body if body == self.model_dump() else None
 
     def metadata_view(self, body: Mapping[str, Any] | None = None) -> list[list[Any]]:
-        """The fields that stand for this object while its content is not loaded.
+        """The fields that represent this object while its content is not loaded.
 
         A list of `[name, value]` pairs in a fixed order: `view` where it is set, else the
         defaults of the type. `path` is read from the source binding.
@@ -151,7 +151,7 @@ class FileDocument(Document):
     state: Literal["text", "binary", "huge", "listed", "deleted", "unreadable", "special"] = "text"
     """Why `content` is what it is; `listed`: the file was named by a listing and never read."""
     revision: str | None = None
-    """For a binary or huge file, which has no `content`: what tells this state from the others."""
+    """For a binary or huge file, which has no `content`: identifies this state of it."""
     moved_to: str | None = None
     """Id of the object that the file became when it was renamed."""
 
@@ -216,7 +216,7 @@ class SessionDocument(Document):
     """One agent's interaction: what it is keyed to and what belongs to it.
 
     The sets are not in here: index entries are `member` documents, changes of pool, active and
-    pinned set stand in the call records, so that a long session never rewrites a growing list.
+    pinned set are in the call records, so that a long session never rewrites a growing list.
     """
 
     metadata_fields = ("harness", "session_id")
@@ -233,14 +233,14 @@ class SessionDocument(Document):
     started_by: str | None = None
     """Id of the session whose agent started this one: a subagent's link to its parent."""
     untold: dict[str, str] | None = None
-    """Pending notices: by handle, what the model is still to be told of files changed on disk."""
+    """Pending notices: by handle, which files changed on disk the model has yet to hear of."""
     worked_forms: list[str] | None = None
     """Forms of commands that the model was told have worked, each once."""
     behind: dict[str, str] | None = None
     """By handle, the hash of the text that the agent knows of a file which something else has
     changed since: what a write of it must be compared with."""
     begun_by: str | None = None
-    """That it began at this user's side (`memory/trust.py`): what stands as the user's in its chat
+    """That it began at this user's side (`memory/trust.py`): what its chat has as the user's words
     is theirs."""
     private: bool | None = None
     """Whether it keeps to itself what is said in it; settled before its first message."""

@@ -19,7 +19,7 @@ class ExtractionDocument(Document):
     provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     first: int
-    """Numbers of the turns that were looked at: from this one"""
+    """Numbers of the turns that were read: from this one"""
     last: int
     """to this one."""
     entries_kept: list[str] = Field(default_factory=list)

@@ -15,7 +15,7 @@ from foredeck.model.records import by_foredeck
 
 
 class PathState(BaseModel):
-    """What is at a path. `unknown`: nobody looked; `other`: a folder, a device, what may not be
+    """What is at a path. `unknown`: not checked; `other`: a folder, a device, what may not be
     read; `large`: a file of more than is kept."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -74,7 +74,7 @@ class FileChangeDocument(Document):
     unversioned: dict[str, int] | None = None
     """How many other files a command has changed in the project, by why they got none."""
     blind: bool = False
-    """Whether a command ran in a folder too large to be looked through, of which git did not say
+    """Whether a command ran in a folder too large to be searched, of which git did not say
     what had changed."""
 
 

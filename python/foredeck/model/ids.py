@@ -10,7 +10,7 @@ _lock = threading.Lock()
 _counts: dict[int, int] = {}
 """By millisecond, of those that got ids last: the count of the newest of these."""
 _KEPT = 64
-"""So many milliseconds: a clock that is given may stand still beside one that goes on."""
+"""So many milliseconds: a clock that a test passes in may stop while the real one goes on."""
 
 
 def uuid7(now_ms: int | None = None) -> str:

@@ -1,9 +1,9 @@
-"""The part of JSON Schema that says what may stand in a page of working memory.
+"""The part of JSON Schema that says what a page of working memory may hold.
 
 Checked are `type`, `properties`, `additionalProperties` (true or false), `items`, `enum`,
 `maxLength` and `maxItems`. Known, but not checked, are the keywords that only explain, and
 `required`: a page is filled field by field, so any field may still be missing. A schema with any
-other keyword is refused: what nobody checks must not look checked.
+other keyword is refused: what is not checked must not look as if it were.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _VALUES: Mapping[str, tuple[type, str]] = {
 
 def check_schema(schema: Mapping[str, Any], place: str = "") -> None:
     """Raise `ValueError` for a schema that has keywords which are not known, or values that they
-    cannot have. `place`: where in the whole schema it stands."""
+    cannot have. `place`: where it is in the whole schema."""
     here = f"{place}: " if place else ""
     if unknown := sorted(schema.keys() - _KNOWN):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Which class a document's type stands for, and whose its documents are."""
+"""The class of each document type, and whose its documents are."""
 
 from __future__ import annotations
 

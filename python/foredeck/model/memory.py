@@ -29,7 +29,7 @@ proposed    waits for the user's word
 refused     the user does not want it
 superseded  another entry says it better
 evicted     left when its place was full
-expired     nobody used it, or answered the proposal, for long
+expired     it was not used, or the proposal not answered, for long
 deleted     the user has taken it out
 """
 
@@ -38,7 +38,7 @@ LearnedFrom = Literal[
 ]
 """What an entry was made from: what the user, or the model, said; what the user typed for it; an
 entry that the user pinned; a tool with which the model asked for it; the result of a data tool; an
-observation; a bundle of somebody's."""
+observation; a bundle that was imported."""
 
 FACT_CHARS = 400
 """Longest text of an entry."""

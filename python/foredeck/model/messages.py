@@ -182,7 +182,7 @@ class KnownMessages:
 
 
 def fingerprint(message: dict[str, Any]) -> str:
-    """What tells a message from others, in a quarter of the time that its address takes.
+    """What distinguishes a message from others, in a quarter of the time that its address takes.
 
     The same message may have several, by the order of its keys and the version of Python; two
     messages never have the same.

@@ -1,6 +1,6 @@
-"""Observations and reflections: what stands in a prompt for chat that has been read and noted down.
+"""Observations and reflections: the notes that replace older chat in a prompt.
 
-An observation stands for a stretch of messages, a reflection for observations before it. Both are
+An observation covers a span of messages, a reflection the observations before it. Both are
 objects: what they were made from stays in the store word for word, and they name it.
 """
 
@@ -26,7 +26,7 @@ Mode = Literal[
 """What kind of work is observed: it decides what an observer looks for, not how it is kept."""
 
 ModeBy = Literal["user", "start", "guess"]
-"""Who said the mode: the user, whoever started a subagent, or nobody (what its tools did)."""
+"""Where the mode is from: the user, whoever started a subagent, or what its tools did."""
 
 Priority = Literal["high", "medium", "low"]
 Work = Literal["observe", "reflect"]
@@ -43,7 +43,7 @@ class Remark(BaseModel):
     `time_ms`: when it was said or done; `utc_offset`: minutes by which the zone in which its time
     was written is ahead of UTC, None where that is not known. `files` and `line_numbers`: those
     that the text names. `mode_specific`: what the mode looks for, by name. `unfounded`: paths and
-    identifiers of the text that stand in none of the messages which it was made from.
+    identifiers of the text that occur in none of the messages which it was made from.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -80,10 +80,10 @@ class MessagePart(BaseModel):
 
 
 class ObservationDocument(Document):
-    """What was noted of a stretch of messages: `content` is the text of its remarks.
+    """What was noted of a span of messages: `content` is the text of its remarks.
 
-    `covers` are the addresses of the messages which it stands for, in their order. A message that
-    was observed in parts stands in that of the last part; those before cover what was done up to
+    `covers` are the addresses of the messages that it replaces, in their order. A message that
+    was observed in parts is in that of the last part; those before cover what was done up to
     it. `content` is None where the user has deleted it: what it covers is not observed once more.
     """
 
@@ -134,9 +134,9 @@ class ObservationDocument(Document):
 
 
 class ReflectionDocument(Document):
-    """What stands for observations, or for earlier reflections: `content` is its text.
+    """What replaces observations, or earlier reflections: `content` is its text.
 
-    `replaces`: ids of what it stands for, in their order. Reflections are numbered by `generation`
+    `replaces`: ids of these, in their order. Reflections are numbered by `generation`
     along their branch; what an older one said stays in the store.
     """
 
@@ -151,7 +151,7 @@ class ReflectionDocument(Document):
     """Id of the reflection before it on its branch; one that it replaces is among `replaces`."""
     replaces: list[str]
     observations: list[str] = Field(default_factory=list)
-    """Ids of all observations that stand behind it, those of replaced reflections included."""
+    """Ids of all observations that it goes back to, those of replaced reflections included."""
     remarks: list[Remark] = Field(default_factory=list)
     current_task: str = ""
     suggestion: str = ""
@@ -175,7 +175,7 @@ NotedDocument = ObservationDocument | ReflectionDocument
 class ObservingDocument(Document):
     """Who observes or reflects at the moment, for one session or project.
 
-    A lease: while it holds, nobody else may begin, and only the operation that took it may commit.
+    A lease: while it holds, no other may begin, and only the operation that took it may commit.
     Every commit makes a version, so that whoever has read the observations before finds out.
     """
 
@@ -219,5 +219,5 @@ def observation_id(
 
 
 def reflection_id(session: str, replaces: list[str]) -> str:
-    """Id of the reflection that stands for these."""
+    """Id of the reflection that replaces these."""
     return f"reflection:{session}:{hash_value({'replaces': replaces})[:32]}"

@@ -1,4 +1,4 @@
-"""What of an object a name asks for, as it stands behind it: `@12 turns 3-7`, `chat:ID message 93`,
+"""The part of an object that is asked for after its name: `@12 turns 3-7`, `chat:ID message 93`,
 `@52::args.command`, `@12 at 3f2a91bc`."""
 
 from __future__ import annotations

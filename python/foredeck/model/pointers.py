@@ -9,7 +9,7 @@ from foredeck.model.sources import PointerSource
 
 
 def by_a_name() -> Provenance:
-    """Where pointers come from: somebody has named what they lead to."""
+    """Where pointers come from: what they lead to was named."""
     return Provenance(origin="pointer", generator="system")
 
 

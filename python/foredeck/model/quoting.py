@@ -1,9 +1,9 @@
 """Text of others among lines of foredeck's: one quoting for every prompt and every terminal.
 
-A line of foredeck's begins at the margin. What others wrote stands inside such a line, on which
+A line of foredeck's begins at the margin. What others wrote goes inside such a line, on which
 `name`, `quoted` and `one_line` keep it, or on lines of its own, which `block` moves in by a space.
-So nothing that anybody wrote can begin a line of foredeck's, and none of it passes for a tag of how
-far memory is trusted. Full contents are not quoted: a handle of ours stands before them.
+So nothing that others wrote can begin a line of foredeck's, and none of it passes for a tag of how
+far memory is trusted. Full contents are not quoted: a handle of ours comes before them.
 """
 
 from __future__ import annotations

@@ -60,12 +60,12 @@ class TurnDocument(Document):
     user_turn: int = 0
     """Ordinal of the user turn that it belongs to, from 1: what a window counts."""
     extras: dict[str, Any] | None = None
-    """What the host gave with messages beside what tells them apart, such as the details of
+    """What the host gave with messages beside what identifies them, such as the details of
     another extension's message: packed objects by the message's address. Of the messages named
     here, and of tool results since the turn before."""
     answers: str | None = None
     """For an answer that ended a run: id of the call record that it answers. For all others the
-    record of the next call tells."""
+    record of the next call says so."""
     task: str | None = None
     """Id of the task that the session worked on then."""
 
@@ -114,7 +114,7 @@ def forgotten_id(session: str) -> str:
 class ImportedDocument(Document):
     """That a session, or a part of it, came from a file that anybody may have written.
 
-    Stored before anything of it: what stands as the user's in its chat is not taken for their
+    Stored before anything of it: what its chat has as the user's is not taken for their
     word, and what its tool calls say of files is not written to the disk unasked.
     """
 

@@ -40,7 +40,7 @@ class GitSource(BaseModel):
 
 
 class HistorySource(BaseModel):
-    """A file as the history of a session tells of it: what was there then, on some machine."""
+    """A file as the history of a session shows it: what was there then, on some machine."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 

@@ -1,6 +1,6 @@
 """Summaries of an object: texts beside its content, each with a hash of its own.
 
-A document has them only where somebody has given it some. One that was stored before there were
+A document has them only where some were given. One that was stored before there were
 any is as it was, whatever fields of these names it has: without a hash nothing is checked.
 """
 

@@ -71,7 +71,7 @@ class TaskDocument(Document):
     """The session that has claimed it; the one that had, where it is closed."""
     claimed_ms: int | None = None
     lease_ms: int | None = None
-    """Until when nobody else may claim it; None: until it is released."""
+    """Until when no other session may claim it; None: until it is released."""
     labels: list[str] = Field(default_factory=list)
     dependencies: list[TaskDependency] = Field(default_factory=list)
     links: list[TaskLink] = Field(default_factory=list)

@@ -69,7 +69,7 @@ class Position:
 
 
 def pending_tokens(messages: Sequence[SourceMessage], position: Position) -> int:
-    """Tokens that nobody has observed yet, each counted once."""
+    """Tokens that are not observed yet, each counted once."""
     rest = tokens_of(messages[position.messages :])
     if not position.chars or position.messages >= len(messages):
         return rest
@@ -93,7 +93,7 @@ def next_chunk(
     *,
     least: int | None = None,
 ) -> Chunk | None:
-    """The oldest stretch that nobody has observed, as long as it may be; None where there is none.
+    """The oldest span that is not observed, as long as it may be; None where there is none.
 
     It ends after a finished batch of results or an answer, so what is under way is never in it.
     `least`: tokens that must wait, in place of `rules.least`: 1 where the user asks. A chunk

@@ -97,7 +97,7 @@ def reflection_document(
     newest: Reflection | None,
     about: Circumstances,
 ) -> ReflectionDocument:
-    """Of a reflection that stands for these; not sealed yet. `newest`: the reflection that was made
+    """Of a reflection that replaces these; not sealed yet. `newest`: the reflection that was made
     last on this branch."""
     replaces = [one.id for one in replaced]
     level: Level = "summary" if any(one.is_condensed for one in replaced) else "reflection"

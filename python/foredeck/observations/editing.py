@@ -64,7 +64,7 @@ def delete(store: Store, id: str, who: str) -> NotedDocument:
     """Let an observation or reflection say nothing from now on.
 
     Its messages count as observed all the same: what the user has taken out is not written again.
-    What a reflection stood for stands again. Earlier versions stay in the history. Raises
+    What a reflection had replaced counts again. Earlier versions stay in the history. Raises
     `NoObservation`, and `EditRefused` where it was changed at the same time.
     """
     document, head = _found(store, id)

@@ -79,12 +79,11 @@ class WallTime:
 def excerpt(chunk: Chunk, rules: ChunkRules, clock: WallTime) -> str:
     """What an observer is shown of a chunk.
 
-    What user and agent said stands whole, of results the beginning and the end. Calls show what
-    they write: whole texts, the changed lines of an edit, commands word for word; where these are
-    too much together, the longest are cut first. What foredeck itself has written is left out, and
-    so is a short word that a file was written.
-    Every line that is not of this frame is indented, so that none can pass for a heading, and no
-    text can close a tag of the prompt.
+    What user and agent said is whole, of results there are the beginning and the end. Calls show
+    what they write: whole texts, the changed lines of an edit, commands word for word; where these
+    are too much together, the longest are cut first. What foredeck itself has written is left out,
+    and so is a short word that a file was written. Every line that is not of this frame is
+    indented, so that none can pass for a heading, and no text can close a tag of the prompt.
     """
     shown = list(_shown(chunk))
     written = [[_lines_of(call) for call in message.calls] for message in shown]
@@ -194,7 +193,7 @@ def _chars(lines: Sequence[str]) -> int:
 
 
 def source_text(chunk: Chunk) -> str:
-    """All that a chunk's messages say, results in full: where names must stand to be believed."""
+    """All that a chunk's messages say, results in full: names must be in there to be believed."""
     return "\n".join(_sources(chunk))
 
 

@@ -83,7 +83,7 @@ class ObservationKeeper:
     step: Step = lambda _name: None
 
     def read(self, addresses: Sequence[str]) -> BranchObservations:
-        """What stands on the branch whose messages have these addresses."""
+        """What there is on the branch whose messages have these addresses."""
         seen = self.lease.look()
         branch = observed_branch(self.lease.store, (self.session, *self.ancestors), addresses)
         return BranchObservations(seen, branch, self._is_behind(seen))
@@ -134,7 +134,7 @@ class ObservationKeeper:
         *,
         asked: bool = False,
     ) -> ReflectionDocument | None:
-        """Condense the oldest of what stands for chat; None where that is not too long.
+        """Condense the oldest of the notes that replace chat; None where that is not too long.
 
         `window`: of the model, in tokens. `asked`: by the user, however short it is. Raises as
         `observe`.
@@ -217,9 +217,9 @@ class _HeldLease:
         document: NotedDocument,
         expect: dict[str, Token | None],
     ) -> None:
-        """Write it. Raises `ObservingFailed` where somebody was faster, or where the database that
-        decides stays away: nobody can say then whether it was written, and whoever comes next
-        finds out."""
+        """Write it. Raises `ObservingFailed` where another process was faster, or where the
+        database that decides stays away: then it is not known whether it was written, and the next
+        process finds out."""
         for wait_s in (*_RETRIES_S, None):
             try:
                 self.lease.commit(self.operation, document, expect)

@@ -40,7 +40,7 @@ class ObservingFailed(ForedeckError):
         self.work, self.retryable = work, retryable
 
     def to_json(self) -> dict[str, Any]:
-        """As programs are told."""
+        """For programs."""
         return {
             "action": self.work,
             "success": False,
@@ -50,7 +50,7 @@ class ObservingFailed(ForedeckError):
 
 
 class ObservingBusy(ObservingFailed):
-    """Somebody else observes or reflects at the moment."""
+    """Another process observes or reflects at the moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class StaleWork:
     tokens: int
 
     def to_json(self) -> dict[str, Any]:
-        """As programs are told."""
+        """For programs."""
         return {
             "work": self.work,
             "owner": self.owner,
@@ -99,7 +99,7 @@ _CUT_OFF: dict[Work, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The lease as it was read, before what it protects: `token` None where nobody ever took it."""
+    """The lease as it was read, before what it protects: `token` None where it was never taken."""
 
     token: Token | None = None
     document: ObservingDocument | None = None
@@ -113,7 +113,7 @@ def owner_name() -> str:
 
 @cache
 def _process_space() -> str:
-    """What tells where the numbers of processes are those that this one sees.
+    """Identifies the place in which process numbers are those that this process sees.
 
     Names of machines do not: containers are called the same. On Linux it is the boot and the
     namespace of processes; where nothing is known, this process alone.
@@ -150,7 +150,7 @@ def is_gone(owner: str) -> bool:
 
 
 def _is_zombie(process: str) -> bool:
-    """Whether a process has ended and nobody has asked how: in a container often nobody does."""
+    """Whether a process has ended without its parent having asked how, as often in a container."""
     return _read(f"/proc/{process}/stat").rpartition(")")[2].split()[:1] == ["Z"]
 
 
@@ -178,8 +178,8 @@ class ObservingLease:
         return observing_id(self.key)
 
     def look(self) -> Seen:
-        """How it stands. Read this first, and what is to be observed after it: what anybody
-        commits in between is found out by `take`."""
+        """Its state. Read this first, and what is to be observed after it: what others
+        commit in between is found out by `take`."""
         head = self.store.head(self.id)
         if head is None:
             return Seen()
@@ -190,8 +190,8 @@ class ObservingLease:
     ) -> Operation:
         """Begin, on the strength of what was read after `seen`.
 
-        Raises `ObservingBusy` where somebody is at it, or has committed since; `StoreUnavailable`
-        where the database that decides is away.
+        Raises `ObservingBusy` where another process is at it, or has committed since;
+        `StoreUnavailable` where the database that decides is away.
         """
         now = self.clock()
         document = seen.document
@@ -274,14 +274,14 @@ class ObservingLease:
         return StaleWork(left.work, left.owner, left.id, left.taken_ms, left.tokens)
 
     def _holds(self, document: ObservingDocument, now: int) -> bool:
-        """Whether somebody works under it whose time is not over and who is there, for all that is
-        known."""
+        """Whether a process works under it whose time is not over and which is there, for all that
+        is known."""
         if document.work is None or now >= document.lease_ms:
             return False
         return document.owner == self.owner or not is_gone(document.owner)
 
     def _own(self, operation: Operation) -> tuple[ObservingDocument, Token]:
-        """The lease as it stands, if it is this operation's: then nobody else has written it."""
+        """The lease as it is now, if it is this operation's: then no other has written it."""
         seen = self.look()
         document = seen.document
         if (

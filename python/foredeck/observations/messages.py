@@ -67,7 +67,7 @@ def tokens_of(messages: Iterable[SourceMessage]) -> int:
 
 def ends_of_batches(messages: Sequence[SourceMessage]) -> list[int]:
     """Where a chunk may end: indexes `n` so that `messages[:n]` leaves no call without its result,
-    and what stands last is a result or an answer.
+    and the last is a result or an answer.
 
     A question stays with its answer, and a call with what came of it.
     """

@@ -1,4 +1,4 @@
-"""What an observer looks for, by the kind of work; and which kind it is where nobody says."""
+"""What an observer looks for, by the kind of work; and which kind it is where that is not said."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from foredeck.observations.messages import SourceMessage
 @dataclass(frozen=True, slots=True)
 class ModeRules:
     """`threshold`: how many tokens of messages may wait before what was noted of them takes their
-    place. `focus`: what the observer is told to look for. `fields`: what it may note by name, each
+    place. `focus`: what the observer should look for. `fields`: what it may note by name, each
     with what that means. `example`: a note with all of them."""
 
     threshold: int

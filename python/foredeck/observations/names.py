@@ -56,7 +56,7 @@ def names_in(text: str) -> list[str]:
 
 
 class KnownNames:
-    """What sources say: whether a name stands in them, however it is capitalised."""
+    """What sources say: whether they hold a name, however it is capitalised."""
 
     def __init__(self, texts: Iterable[str], cwd: str = "") -> None:
         """`cwd`: the folder in which paths without a beginning lie."""
@@ -79,7 +79,7 @@ class KnownNames:
 
 
 def unfounded(text: str, known: KnownNames, doubted: Collection[str] = ()) -> list[str]:
-    """The names of a text that stand in none of its sources, or are `doubted` there."""
+    """The names of a text that are in none of its sources, or are `doubted` there."""
     return [name for name in names_in(text) if name in doubted or name not in known]
 
 

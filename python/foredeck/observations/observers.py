@@ -30,7 +30,7 @@ from foredeck.observations.texts import NotesReader, TextRules, text_of, zone_of
 LARGEST_SHARE = 0.5
 """Of its input, that a reflection should have at most."""
 NOTE_SHARE = 8
-"""One token of an observation stands for this many of chat, as it is asked for."""
+"""One token of an observation should replace this many of chat."""
 _ATTEMPTS = 3
 _LEAST_ANSWER, _MOST_ANSWER = 400, 8000
 """Tokens of an observation's answer."""
@@ -79,7 +79,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """What is to be condensed: its remarks in their order, and its tokens as it stands now."""
+    """What is to be condensed: its remarks in their order, and its tokens now."""
 
     remarks: Sequence[Remark]
     tokens: int
@@ -263,7 +263,7 @@ class ParsedAnswer:
 def parse_answer(
     text: str, rules: TextRules, *, stop: str = "stop", examples: Collection[str] = ()
 ) -> ParsedAnswer:
-    """What is right of an answer, whatever stands around it.
+    """The valid part of an answer, whatever surrounds it.
 
     `stop`: why the model stopped (`length`: its answer is cut off, and its last line does not
     count). `examples`: first lines of notes that the question gave as examples, and words that it
@@ -290,7 +290,7 @@ def parse_answer(
 
 
 def _parts(text: str, *, is_cut: bool) -> list[tuple[str, str]]:
-    """The text by tags: `notes`, `task`, `next`; what stands outside of them has an empty name."""
+    """The text by tags: `notes`, `task`, `next`; what is outside of them has an empty name."""
     if is_cut:
         text = text.rpartition("\n")[0]
     text = _FENCE.sub("", text)

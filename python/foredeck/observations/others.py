@@ -24,7 +24,7 @@ class OtherSessionsSection:
     """The newest remarks of the project's other sessions, for the head.
 
     Of a session's own past there is nothing in it, forks included (`own`: the session and those
-    that it was forked from), nor of private sessions. It tells what others did, and asks for
+    that it was forked from), nor of private sessions. It says what others did, and asks for
     nothing: whoever reads it must not go on with another session's work.
     """
 

@@ -1,4 +1,4 @@
-"""What observer and reflector are told. Product text: every line is read by a model.
+"""The instructions of observer and reflector. Product text: every line is read by a model.
 
 Each rule has an example in the form that is asked for, about a bakery that no project is likely to
 be. `EXAMPLES` is what these examples say: an answer that repeats one has noted nothing with it.
@@ -170,7 +170,7 @@ These notes are your own, condensed twice and still {tokens:,} tokens long. Cond
 note for each feature with its main paths and names; preferences, decisions, open requests, errors \
 that are not resolved. Only the newest work keeps its steps.""",
 )
-"""What a reflector is told in addition, by how often its answer was too long."""
+"""What a reflector reads in addition, by how often its answer was too long."""
 
 _ASK = """\
 <conversation>
@@ -277,4 +277,4 @@ EXAMPLES = frozenset(
         *(PLACEHOLDER, TASK_HINT, NEXT_HINT),
     ]
 )
-"""The first lines of the examples, and the words that stand for an answer's parts."""
+"""The first lines of the examples, and the words that mark an answer's parts."""

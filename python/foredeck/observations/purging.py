@@ -13,7 +13,7 @@ SHORTEST_NOTE = 12
 """Characters of a text of an observation, below which it says nothing of where it came from."""
 
 LONG_NOTE = 30
-"""From this length on it is looked for inside other texts, too, such as prompts."""
+"""From this length on other texts are searched for it, too, such as prompts."""
 
 
 def noted_of(store: Store, result: Head) -> list[Head]:

@@ -9,7 +9,7 @@ from foredeck.accounting.prices import load_cost, load_prices
 from foredeck.context.cache.economics import definition_chars
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.engine.engine import Engine
-from foredeck.engine.facilities import MakeFacilities, make_facilities
+from foredeck.engine.facility import MakeFacilities, configured_facilities
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
@@ -36,7 +36,7 @@ class ReplayedSession:
         options: ReplayOptions,
         *,
         head_tokens: float = 0.0,
-        facilities: MakeFacilities = make_facilities,
+        facilities: MakeFacilities = configured_facilities,
     ) -> None:
         """`head_tokens`: how many came before the recorded messages; 0 if that is not known."""
         self.engine: Engine | None = None

@@ -46,7 +46,7 @@ class Look:
     """What a look at a path found.
 
     `source_hash` is the SHA-256 of the bytes (text, binary, and huge up to `HASHED_BYTES`),
-    `detail` the sort of special file or the reason of a failure. `trusted` tells that an equal
+    `detail` the sort of special file or the reason of a failure. `trusted`: an equal
     `fingerprint` at a later look means equal bytes. `device` is the device of the folder that the
     path is in.
     """
@@ -63,7 +63,7 @@ class Look:
 
     @property
     def revision(self) -> str | None:
-        """What tells this state of a binary or huge file from its others; None for all else.
+        """Identifies this state of a binary or huge file; None for all else.
 
         The hash of its bytes; without one, size and times: a change of permissions then counts
         as a change, which is better than to miss a rewrite that keeps size and mtime.

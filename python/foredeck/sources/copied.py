@@ -1,6 +1,6 @@
-"""Whether a text stands in a file of a folder: then nobody can tell who wrote it.
+"""Whether a text is in a file of a folder: then it is unknown who wrote it.
 
-It need not stand there in the same letters: who copies it from a page or a terminal brings it on
+It need not be there letter by letter: text that is copied from a page or a terminal comes on
 one line, and without its markup.
 """
 
@@ -15,17 +15,17 @@ from time import monotonic
 from foredeck.regular_files import open_to_read
 
 WAIT_S = 3.0
-"""Looked for so long; it is done in a thread, and nobody waits for it."""
+"""How long to search; it is done in a thread, and nothing waits for it."""
 MOST_FILES, MOST_BYTES = 20_000, 1_000_000
-"""Files that are looked at, and bytes of each."""
+"""How many files are read, and bytes of each."""
 _SMALL = bytes(range(256)).lower()
 _LEFT_OUT = b"*_`>#|" + string.whitespace.encode()
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
 def found_in_files(folder: Path, texts: Collection[str]) -> set[str]:
-    """Those of some texts that stand in a file below a folder, in whatever case of letters, over
-    however many lines. All of them, where there is more to look at than the bounds allow."""
+    """Those of some texts that are in a file below a folder, in whatever case of letters, over
+    however many lines. All of them, where there is more to read than the bounds allow."""
     wanted = {text: _bare(text.encode(errors="replace")) for text in texts}
     found: set[str] = set()
     until = monotonic() + WAIT_S

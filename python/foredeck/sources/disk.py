@@ -196,7 +196,7 @@ class DiskSource:
     def _targets(
         self, targets: Sequence[str], pending: Pending
     ) -> Iterable[tuple[Location, Known]]:
-        """Each target's place and what is known of it; a path may stand for two objects.
+        """Each target's place and what is known of it; a path may name two objects.
 
         A tracked path that has become a link still names its old object, and now a new one.
         """
@@ -385,7 +385,7 @@ class DiskSource:
     def _search_bytes(
         self, old: Inspected, met: Mapping[str, Inspected], pending: Pending, by: _Origin
     ) -> list[Inspected]:
-        """Files with the bytes of one that went while nobody looked, so that its inode is not
+        """Files with the bytes of one that went unnoticed, so that its inode is not
         known: those that the store does not know, and those that it got to know since."""
         size, hash = old.known.fields.get("size"), str(old.known.fields["source_hash"])
         near, within = os.path.dirname(old.location.local or ""), self._filesystems.cwd

@@ -1,6 +1,6 @@
 """What an `edit` call makes of a text, by the rules of the host's own tool.
 
-Each old text must stand once in the file as it was before the call; if one of them is not there
+Each old text must occur once in the file as it was before the call; if one of them is not there
 letter by letter, typographic variants and trailing white space are let pass, and only the lines
 that are touched take on the plain form.
 """
@@ -74,7 +74,7 @@ def written_texts(arguments: Mapping[str, Any]) -> list[str]:
 def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
     """The text after these replacements, None where the outcome is not certain.
 
-    Not certain: an old text that is not there or stands there more than once, replacements that
+    Not certain: an old text that is not there or is there more than once, replacements that
     overlap, and a file whose line endings are mixed (versions of the host differ on those).
     """
     bom, body = (BOM, text[1:]) if text.startswith(BOM) else ("", text)
@@ -100,7 +100,7 @@ def _replace(text: str, edits: Sequence[Edit]) -> str | None:
 
 
 def _matches(text: str, edits: Sequence[Edit]) -> list[_Match] | None:
-    """Where the old texts stand, in order; None unless each stands there once and apart."""
+    """Where the old texts are, in order; None unless each is there once, apart from the others."""
     found: list[_Match] = []
     for old, new in edits:
         if not old or text.count(old) != 1:

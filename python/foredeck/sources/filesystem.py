@@ -281,7 +281,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def _can_exist(path: str) -> bool:
-    """Whether a file can have this name at all: no NUL, no surrogate that stands for no byte."""
+    """Whether a file can have this name at all: no NUL, no surrogate that encodes no byte."""
     try:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:

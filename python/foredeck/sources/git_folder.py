@@ -1,9 +1,9 @@
 # Paths are strings here: an agent's, which need not be this machine's.
 # ruff: noqa: PTH116, PTH118, PTH120
-"""Where git keeps what it knows of a folder: its `.git`, looked at without running anything.
+"""Where git keeps what it knows of a folder: its `.git`, read without running anything.
 
-Whoever makes a repository writes its `.git`, too, and may let that point to a repository of
-somebody else's. So another folder counts only where it points back: the git folder of a worktree
+Whoever makes a repository writes its `.git`, too, and may let that point to another
+repository. So another folder counts only where it points back: the git folder of a worktree
 names the worktree, that of a submodule has it as `core.worktree`.
 """
 

@@ -6,8 +6,8 @@ A repository can name programs for git to run in dozens of places, and new versi
 more. So git never goes by its configuration here, nor by the user's: it gets a git folder of our
 own, with links to what the repository's holds (commits, names, the index), and a configuration of
 ours, into which a few values are copied. No hook, filter, monitor, pager or remote is in it, even
-where somebody changes the repository's own meanwhile. Git is told where the working tree is and
-looks for no repository itself, so that it never takes a folder of a clone for one.
+where the repository's own changes meanwhile. Git gets the place of the working tree and looks
+for no repository itself, so that it never takes a folder of a clone for one.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Sighting:
 
     `path` is absolute within its file system. `document` is a sealed new version to commit, None
     when nothing changed. `head` is what the store held, None for an unknown file. `state` is the
-    `FileDocument.state` of the newest version, or what stands in the way of one: `unreachable`,
+    `FileDocument.state` of the newest version, or why there is none: `unreachable`,
     `unreadable` (what was known of it stays as it is), `missing` (not there, never known),
     `directory`, `changing` (see `FileSource.reconcile`), `outside` (see `FileSource.sight`).
     """
@@ -77,7 +77,7 @@ class Sighting:
     head: Head | None
     state: str
     candidates: tuple[str, ...] = ()
-    """Of a file that is gone: where the same bytes are now, if it cannot be told which of these
+    """Of a file that is gone: where the same bytes are now, if it is not clear which of these
     places it was renamed to."""
 
 
@@ -91,7 +91,7 @@ class FileSource(Protocol):
         """Object id and source binding of the file that `path` names."""
 
     def agent_path(self, source: FilesystemSource) -> str:
-        """What the agent calls a known file; the path of the source where it cannot be told."""
+        """What the agent calls a known file; the path of the source where that is not known."""
 
     def point(self, name: str, cwd: str | None = None) -> Document:
         """The sealed object of what a pointer names (`pointing.py`); it is not stored.
@@ -111,20 +111,20 @@ class FileSource(Protocol):
         """Look at one file. `read` and `written` take in its content, `listed` never does.
 
         `unasked`: no tool and no user has named the file to be read. Then one outside the project
-        that nobody has read before stays unread, links resolved: its state is `OUTSIDE`.
+        that was never read before stays unread, links resolved: its state is `OUTSIDE`.
         """
 
     def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
         """The files that a tool call touched, at most one sighting each, the main one first.
 
         Paths that name no file are left out. For an event that failed, only files that are known
-        already are looked at.
+        already are read.
         """
 
     def after_unobserved(
         self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
-        """As `after_tool`, for a tool that ran a while ago, when nobody looked.
+        """As `after_tool`, for a tool that ran a while ago, unseen.
 
         Where the tool's result gives the whole text of its file, the main sighting has that text,
         whatever the file holds by now.
@@ -164,7 +164,7 @@ class Known:
 
     @property
     def is_on_filesystem(self) -> bool:
-        """Whether the object is known, and bound to a place that can be looked at."""
+        """Whether the object is known, and bound to a place that this machine can read."""
         return self.exists and path_of(self.fields) is not None
 
     @property

@@ -1,4 +1,4 @@
-"""What tells this machine, or this container, from all others.
+"""What distinguishes this machine, or this container, from all others.
 
 Two clients that compute the same filesystem id must share a file system, so a container's own
 files are never filed under the machine id that its image was built with.

@@ -68,7 +68,7 @@ class ProjectFolders:
         self._others = tuple(others)
 
     def holds(self, place: Location) -> bool:
-        """Whether a file lies there. What this machine cannot see nobody reads."""
+        """Whether a file is there. What this machine cannot see is not read."""
         return place.local is None or any(is_within(place.local, top) for top in self._real)
 
     def leads_out(self, named: Location, place: Location) -> bool:

@@ -110,7 +110,7 @@ class RecordedSource:
     def after_unobserved(
         self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
-        """As `after_tool`: nobody ever looks while a recording is replayed."""
+        """As `after_tool`: the disk is not read while a recording is replayed."""
         return self.after_tool(event, pending=pending)
 
     def reconcile(

@@ -17,7 +17,7 @@ SEARCHED_ENTRIES = 20_000
 """Most directory entries that one search looks at: some 20 ms."""
 
 _PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
-"""Folders that nobody moves a file of theirs to, and that have more entries than all the rest."""
+"""Folders that people do not move files to, and that have more entries than all the rest."""
 
 
 def search_renamed(
@@ -26,7 +26,7 @@ def search_renamed(
     """The paths that have these inodes now.
 
     Looks into the folders `near` first, then at everything below `within`, breadth first, until
-    all are found or `SEARCHED_ENTRIES` were looked at. Links are not followed.
+    all are found or `SEARCHED_ENTRIES` were seen. Links are not followed.
     """
     found: dict[FileNumber, str] = {}
     for number, path in _walked(near, within):
@@ -38,7 +38,7 @@ def search_renamed(
 
 
 def search_sizes(sizes: Set[int], near: Iterable[str], within: str) -> list[str]:
-    """Paths of files that have one of these sizes, looked for in the same places."""
+    """Paths of files that have one of these sizes, from the same places."""
     found = []
     for _, path in _walked(near, within):
         with suppress(OSError, ValueError):  # gone since it was listed

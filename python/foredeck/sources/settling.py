@@ -1,7 +1,7 @@
-"""When a change counts: once the file has settled, so that nobody is still writing it.
+"""When a change counts: once the file has settled, and no program is still writing it.
 
 Most programs save by emptying a file and writing it again, or by replacing it. A look in between
-would find a state that nobody meant and that is gone a moment later.
+would find a state that is not meant to last and is gone a moment later.
 """
 
 # Paths are strings here: not always UTF-8.

@@ -4,7 +4,7 @@
 
 A tracker decides nothing: it says which paths are worth a look, and its listener looks
 (`FileSource.reconcile`). Events can be lost, so three things back them up: after a burst or an
-overflow everything is looked at; in folders that the system will not watch, the files' time
+overflow everything is checked; in folders that the system will not watch, the files' time
 stamps are compared every few seconds; everywhere else, every half minute.
 """
 
@@ -36,7 +36,7 @@ class TrackerOptions:
 
     `debounce_s`: how long changes are collected before they are reported. `check_s`: between looks
     at folders that cannot be watched or are gone. `audit_s`: between comparisons of all files by
-    their time stamps. `max_folders`: most folders that are watched; others are looked at every
+    their time stamps. `max_folders`: most folders that are watched; others are checked every
     `check_s`. `burst`: this many events within `check_s` count as a burst. `arrivals`: most new
     files that are remembered as possible ends of a rename.
     """
@@ -51,7 +51,7 @@ class TrackerOptions:
 
 @dataclass(slots=True)
 class _File:
-    """A tracked path. `stamp` is how it was when it was last looked at, None for absent."""
+    """A tracked path. `stamp` is how it was when it was last checked, None for absent."""
 
     path: str
     state: TrackerState = "orphaned"
@@ -100,7 +100,7 @@ class FileTracker:
         self._paths: dict[str, str] = {}
         self._dirty: set[str] = set()
         self._reporting: set[str] = set()
-        """Paths whose stamps are new already, while the listener has not been told yet."""
+        """Paths whose stamps are new already, while the listener does not know yet."""
         self._arrivals: deque[str] = deque(maxlen=self._options.arrivals)
         self._events = 0
         self._flooded = False

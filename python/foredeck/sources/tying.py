@@ -1,5 +1,5 @@
-"""Renames that nobody saw, found by what is stored: a file that is gone, and one of the same bytes
-that came after it."""
+"""Renames that went unnoticed, found by what is stored: a file that is gone, and one of the same
+bytes that came after it."""
 
 from __future__ import annotations
 

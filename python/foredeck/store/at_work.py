@@ -1,7 +1,7 @@
 """The engines at work on a state folder: which session each has open, and for which host.
 
 Each holds a lock on a small file of its own, which ends with its process however that ends. They
-are of this machine: nothing tells which sessions other machines have open on a shared database.
+are of this machine: which sessions other machines have open on a shared database is not known.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class AtWork:
 
 def engines_at_work(home: Path) -> list[EngineAtWork]:
     """The engines that work on a state folder now, as far as this process can see them: processes
-    of another container have numbers that mean nothing here, and 0 stands for them."""
+    of another container have numbers that mean nothing here, and are given as 0."""
     found = []
     with suppress(OSError):
         for path in sorted((home / _FOLDER).iterdir()):
@@ -78,7 +78,7 @@ def engines_at_work(home: Path) -> list[EngineAtWork]:
 
 
 def _read(path: Path) -> EngineAtWork | None:
-    """The engine whose file this is; a file that nobody holds any more is removed."""
+    """The engine whose file this is; a file whose lock is free is removed."""
     if sys.platform == "win32":
         return None
     descriptor = open_regular(path, os.O_RDWR, follow=False)
@@ -99,7 +99,7 @@ def _read(path: Path) -> EngineAtWork | None:
 
 
 def _space() -> str:
-    """What tells where the numbers of processes are those that this one sees."""
+    """Identifies the place in which process numbers are those that this process sees."""
     try:
         return str(Path("/proc/self/ns/pid").readlink())
     except OSError:

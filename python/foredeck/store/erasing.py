@@ -94,7 +94,7 @@ def _blobs(store: WholeStore, digests: list[str]) -> Iterator[tuple[str, bytes]]
 def texts_matched(
     store: WholeStore, redaction: Redaction, advance: Advance = lambda: None
 ) -> Iterator[str]:
-    """What the patterns match in a store, as texts that are then looked for as they stand."""
+    """What the patterns match in a store, as texts that are then searched for literally."""
     for _, value in walk(store, advance):
         if isinstance(value, bytes):
             yield from redaction.found_in(value)
@@ -119,7 +119,7 @@ def holders_in_store(
 def holders_in_files(
     home: Path, redaction: Redaction, advance: Advance = lambda: None
 ) -> Iterator[Path]:
-    """The files of a state folder that still hold the text: as it stands, in UTF-16, in JSON, in
+    """The files of a state folder that still hold the text: literally, in UTF-16, in JSON, in
     any row of a database, or packed."""
     for path in state_files(home):
         with suppress(FileNotFoundError):

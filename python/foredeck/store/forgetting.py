@@ -27,7 +27,7 @@ CHUNK = 500
 @dataclass(frozen=True, slots=True)
 class Forgetting:
     """What goes. `kept`: objects of the session's index that others have met too; `bytes`: the
-    size of the blobs; `looked`: what of the store was looked through for it."""
+    size of the blobs; `looked`: how far the store was read for it."""
 
     session: str
     documents: tuple[str, ...]
@@ -42,7 +42,7 @@ def plan_forgetting(
 ) -> list[Forgetting]:
     """What erasing these sessions takes, one after the other in this order. Reads the whole store
     once, however many they are; `advance` is called again and again. Raises `UnknownSession`, and
-    `StoreUnavailable` where nobody can say what others need."""
+    `StoreUnavailable` where it is not known what others need."""
     doomed, kept = _doomed_documents(store, sessions)
     digests = {session: _digests(store, sorted(ids)) for session, ids in doomed.items()}
     _leave_to_the_last(digests)
@@ -101,7 +101,7 @@ def forget(
     """Erase what the plans of one call of `plan_forgetting` name, and leave tombstones; `advance`
     is called with each session before it goes.
 
-    Raises `Conflict` where somebody has taken up some of it since the plan, and `StoreUnavailable`,
+    Raises `Conflict` where some of it has come into use since the plan, and `StoreUnavailable`,
     also where commits wait for a database: what arrived there after the erasure would stay.
     """
     kind = store_kind(config.store)
@@ -173,7 +173,7 @@ def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
 
 
 def _names_only(version: Head, sessions: Collection[str]) -> bool:
-    """Whether nobody but these sessions has had to do with a version of a task."""
+    """Whether only these sessions have had to do with a version of a task."""
     fields = version.fields
     by = fields["provenance"]["origin"], fields.get("session") or fields["provenance"]["origin"]
     return all(name in sessions for name in by)

@@ -56,7 +56,7 @@ class DeliveredCopy:
 
 
 Report = Callable[[int, str], object]
-"""Told how many steps were done, and of what."""
+"""Is called with how many steps were done, and of what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class StoreKind(ABC):
         self, config: Config, ids: Collection[str], blobs: Collection[str], looked: Looked
     ) -> None:
         """Take documents and blobs out of it for good, wherever this machine can reach them.
-        Raises `Conflict` where somebody has taken up some of it since `looked`."""
+        Raises `Conflict` where some of it has come into use since `looked`."""
 
     def other_blobs(
         self,
@@ -145,8 +145,8 @@ class StoreKind(ABC):
     @abstractmethod
     def finish_erasing(self, config: Config) -> list[str]:
         """After `erase`, which marks as free what it cannot overwrite: let nothing of it be left in
-        the files of the store. What this machine cannot do is returned, as what somebody who looks
-        after the database has to do; none: it is done."""
+        the files of the store. What this machine cannot do is returned, for the database's
+        administrator to do; none: it is done."""
 
     @abstractmethod
     def back_up(

@@ -17,11 +17,11 @@ PENDING_PURGE = "purge.jsonl"
 def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -> LocalStore:
     """The configured store. Raises `StoreUnavailable` where it cannot be opened.
 
-    A database is behind a local copy, so that no model call waits for it: `notify` tells the user
+    A database is behind a local copy, so that no model call waits for it: `notify` says to the user
     when it is away and when it is back. `lazy`, for commands: the database is not started before
     something is needed from it, and then waited for.
 
-    While a purge has been interrupted nobody works on what is left: sessions would begin anew.
+    What an interrupted purge has left is not opened: sessions would begin anew.
     """
     if (config.home / PENDING_PURGE).exists():
         raise StoreUnavailable("a purge was interrupted: `foredeck purge` finishes it")

@@ -23,7 +23,7 @@ def private_sessions(store: Store, own: Collection[str] = ()) -> tuple[str, ...]
 def is_hidden(store: Store, head: Head, own: Collection[str]) -> bool:
     """Whether an object belongs to a private session that is none of these. What a user has pasted
     belongs to all who have met it, and is hidden while they are all private. Files and what else
-    belongs to no session are nobody's secret."""
+    belongs to no session are never private."""
     owners = _met_by(store, head.id) if head.type == "user" else {_owner(head.fields)}
     return bool(owners) and not any(
         owner in own or not is_private(store, owner) for owner in owners

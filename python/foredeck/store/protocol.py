@@ -22,17 +22,17 @@ D = TypeVar("D", bound=Document)
 Scalar = str | int | bool
 ATTEMPTS = 20
 """How often a compare-and-put is tried where others are faster. Each time one of them has made a
-change, so nobody waits for nothing; so many in a row mean that it is being changed all the time."""
+change, so all get on; so many in a row mean that it is being changed all the time."""
 
 Advance = Callable[[], None]
 """Called again and again during long work, so that progress can be shown."""
 
 Notify = Callable[[str, str], None]
-"""Tells the user something: a level (`info`, `warning`, `error`) and a text."""
+"""Shows the user something: a level (`info`, `warning`, `error`) and a text."""
 
 
 def silent(_level: str, _text: str) -> None:
-    """A `Notify` for those who have nobody to tell."""
+    """A `Notify` where there is no user to show it to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How far a file was looked through: its last version, and how often any had come under an
+    """How far a file was read: its last version, and how often any had come under an
     older transaction, as imported ones may."""
 
     last: int
@@ -151,7 +151,7 @@ class Store(Protocol):
     ) -> list[Head]:
         """Newest heads of one type whose fields equal `where`, oldest document first.
 
-        Oldest is what came into this store first; documents of one transaction stand in some
+        Oldest is what came into this store first; documents of one transaction come in some
         fixed order. Equal as JSON: `True` is not 1, and None is also what an absent field has.
         Field names may reach into the source binding: `source.path`, `source.filesystemId`.
         Never loads content.
@@ -170,7 +170,7 @@ class Store(Protocol):
 
         Whole transactions only, so that the next call can begin at the last token: as many as fit
         into `limit`, and one that begins within it in full. Ids that an import adds to a known
-        token stand with that token: a follower starts over after an import.
+        token come with that token: a follower starts over after an import.
         """
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
@@ -194,7 +194,7 @@ class LocalStore(Store, Protocol):
         self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
     ) -> tuple[set[str], Looked]:
         """Those of the blobs `digests` that documents other than `gone` need in any version, and
-        how far the store was looked through for it.
+        how far the store was read for it.
 
         Reads every version, in memory that does not grow with them; `advance` is called again and
         again. Raises `StoreUnavailable` where some are only in XTDB, which is away.
@@ -205,7 +205,7 @@ class LocalStore(Store, Protocol):
 
     def fetch_all(self, advance: Advance = lambda: None) -> bool:
         """Bring here what only a database has, so that `changes_since` lists it; whether nothing
-        is left there, as far as can be told. Waits for the database, if that answers: not for
+        is left there, as far as is known. Waits for the database, if that answers: not for
         what a model call waits for. `advance` is called again and again, and may end it."""
 
     @property
@@ -216,12 +216,12 @@ class LocalStore(Store, Protocol):
         """As `commit`, but `expect` is decided where all machines meet, by the database itself.
 
         Raises `StoreUnavailable` while that is away. Where it stopped answering in between, it may
-        have been written all the same: a later read tells.
+        have been written all the same: a later read shows it.
         """
 
     def origins(self, type: str, session: str) -> dict[str, Origin]:
         """By id, the transactions of the heads that `query` finds of one type and session, in the
-        same order. No version is read: it takes a tenth of the time, and tells which have changed.
+        same order. No version is read: it takes a tenth of the time, and shows which have changed.
         """
 
     def lineage(self) -> Lineage:

@@ -329,7 +329,7 @@ def check_alone(config: Config) -> None:
 
 
 def carry_out(place: PurgedPlace, purge: Purge) -> None:
-    """Do what was planned. Raises `Conflict` where somebody has written to the store since: then
+    """Do what was planned. Raises `Conflict` where the store was written to since: then
     nothing has changed."""
     _write_pending(place.pending, purge)
     _finish(place, purge.looked)

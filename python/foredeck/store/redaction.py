@@ -16,7 +16,7 @@ from foredeck.model.messages import is_digest
 PURGED = "[purged]"
 
 CUT_CHARS = 8
-"""So many characters of a literal are enough, where the text that they stand in is cut there."""
+"""So many characters of a literal are enough, where the text around them is cut there."""
 
 KEPT = frozenset(
     {
@@ -32,8 +32,8 @@ KEPT = frozenset(
 no text of anybody's."""
 
 JOINED = frozenset({"provenance", "grounds", "pin", "file_pin", "links", "dependencies", "paths"})
-"""Fields in which such fields stand. In all others, such as a tool's arguments, a field of that
-name is anybody's text."""
+"""Fields that contain such fields. In all others, such as a tool's arguments, a field of that
+name is just text."""
 
 OWN_WORDS = ("assistant", "toolResult", "toolCall", "thinking", "system", "user", "text", PURGED)
 """Words of messages, without which they could not be read."""
@@ -48,13 +48,13 @@ _CUT_BEFORE = re.compile(
     r"| chars [\d-]{1,40}[^\n]*)\s*\Z"
 )
 _CUT_TWICE = re.compile(r"(?:…|\.\.\.)(.{8,}?)(?=…|\.\.\.)")
-"""What stands where foredeck, or the host, has cut a text: after the part before the cut, and
+"""What foredeck, or the host, writes where it has cut a text: after the part before the cut, and
 before the part after it; and a part between two cuts."""
 _NEAR = 240
 
 
 class Redaction:
-    """What is put out: texts as they stand, also in other encodings and where they are cut, every
+    """What is redacted: literal texts, also in other encodings and where they are cut, every
     match of some patterns, and texts as a whole."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Redaction:
         whole: Iterable[str] = (),
         exact: Iterable[str] = (),
     ) -> None:
-        """`whole`: hashes of texts that go altogether; `exact`: texts of which no part is looked
+        """`whole`: hashes of texts that go altogether; `exact`: texts of which no part is searched
         for, since much else may begin like them."""
         self.literals, self.exact = list(dict.fromkeys(literals)), list(dict.fromkeys(exact))
         self.patterns = patterns
@@ -81,7 +81,7 @@ class Redaction:
 
     @property
     def needles(self) -> list[bytes]:
-        """What to look for in raw files: the texts as they stand, in JSON and in UTF-16."""
+        """What to search raw files for: the texts literally, in JSON and in UTF-16."""
         texts = (form for text in (*self.literals, *self.exact) for form in forms(text))
         return [*map(encode_text, texts), *(found for found, _ in self._in_utf_16)]
 
@@ -106,7 +106,7 @@ class Redaction:
         return data
 
     def found_in(self, data: bytes) -> Iterator[str]:
-        """What the patterns match in bytes, as texts to be put out as they stand."""
+        """What the patterns match in bytes, as texts to be redacted literally."""
         texts = [_as_text(data)[0]]
         if data.count(0) * 5 > len(data):
             for name, _ in _UTF_16:
@@ -148,7 +148,7 @@ class Redaction:
 
 
 def forms(text: str) -> list[str]:
-    """A text as it stands and on one line, and in JSON, also in JSON within JSON."""
+    """A text literally and on one line, and in JSON, also in JSON within JSON."""
     found = [text, " ".join(text.split())]
     for _ in range(2):
         found += [
@@ -234,7 +234,7 @@ class Renaming:
         return marked
 
     def value(self, value: Any, *, joined: bool = False) -> Any:
-        """A JSON value without the text. `joined`: what joins documents stands in it."""
+        """A JSON value without the text. `joined`: it holds what joins documents."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):

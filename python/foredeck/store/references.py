@@ -1,7 +1,7 @@
 """Which blobs a document needs.
 
 Three kinds of places name blobs: the marks that `model.messages.pack` leaves, the addresses of
-stored messages (whose packed form holds marks in turn), and hashes standing free in the records
+stored messages (whose packed form holds marks in turn), and plain hashes in the records
 of turns and calls.
 """
 

@@ -1,6 +1,6 @@
 """Which kinds of stores there are.
 
-A kind is imported when a configuration first names it, so that nobody who works with SQLite waits
+A kind is imported when a configuration first names it, so that work with SQLite does not wait
 for what XTDB brings along; and the command line reads this table before it imports anything else.
 """
 

@@ -21,10 +21,10 @@ D = TypeVar("D", bound=Document)
 
 
 def sealed_body(document: Document) -> Mapping[str, Any]:
-    """All fields of `document` as plain JSON values, content included; nobody may change them.
+    """All fields of `document` as plain JSON values, content included; they must not be changed.
 
     Raises `ValueError` when it was never sealed, or changed after `seal()`, or is not of the
-    class that its type stands for (its metadata view would be another one).
+    class of its type (its metadata view would be another one).
     """
     if not isinstance(document, kind_of(document.type)):
         raise ValueError(f"{document.type} {document.id!r} is no {kind_of(document.type).__name__}")

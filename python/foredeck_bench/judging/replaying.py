@@ -13,7 +13,7 @@ from foredeck.accounting.prices import load_prices
 from foredeck.config import Config
 from foredeck.context.cache.economics import definition_chars
 from foredeck.context.state.session import Session
-from foredeck.engine.facilities import Facilities, make_facilities
+from foredeck.engine.facility import Facilities, configured_facilities
 from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.hosts.pi.validity import find_faults
@@ -100,7 +100,7 @@ def judge_replay(
 ) -> Judgement:
     """The judgement on a session that is replayed in this way, on a store of its own."""
     judge = comparison.judge(facts, way.definition_tokens)
-    facilities = filled_head if way.head else make_facilities
+    facilities = filled_head if way.head else configured_facilities
     with (
         tempfile.TemporaryDirectory(prefix="foredeck-judge-", ignore_cleanup_errors=True) as home,
         closing(

@@ -14,6 +14,7 @@ from foredeck.cli.common import resolve_config
 from foredeck.config import Config, foreign_owner, looser_than_private
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
+from foredeck.memory.user import KEY_FILE, load_user
 from foredeck.store.location import is_network_filesystem
 from foredeck.store.registry import store_kind
 from foredeck.store.sqlite.checking import ELSEWHERE
@@ -55,7 +56,6 @@ def check_state(config: Config) -> Iterator[Finding]:
 
 def _user_key(home: Path) -> Iterator[Finding]:
     """The key by which the user's word is told; it is made when the first session begins."""
-    from foredeck.memory.user import KEY_FILE, load_user
 
     if not (home / KEY_FILE).exists():
         return

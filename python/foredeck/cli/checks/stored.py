@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
+from foredeck.config import Config
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.finding import Finding, note, ok
 from foredeck.model.documents import Document
@@ -14,9 +14,6 @@ from foredeck.model.records import SealsDocument, seals_id
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.registry import store_kind
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
 
 SEALS = "sealed reasoning"
 _NAMED = 5

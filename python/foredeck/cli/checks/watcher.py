@@ -9,6 +9,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.observers import Observer
+
 from foredeck.finding import Finding, note, ok, problem
 
 WATCHES_MIN = 8192
@@ -48,9 +51,6 @@ def _read_limit(name: str) -> int | None:
 
 
 def _event() -> Finding:
-    from watchdog.events import FileSystemEvent, FileSystemEventHandler
-    from watchdog.observers import Observer
-
     logging.getLogger("watchdog").addHandler(logging.NullHandler())
     seen = threading.Event()
 

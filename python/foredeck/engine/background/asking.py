@@ -58,7 +58,7 @@ class AskingTerms:
 class SessionAsking:
     """Asks for one session, within what its user allows. One question at a time.
 
-    `show` tells the user what a model is being asked for; an empty text, that it has ended.
+    `show` shows the user what a model is being asked for; an empty text says that it has ended.
     """
 
     def __init__(
@@ -158,7 +158,8 @@ class SessionAsking:
             self.meter.end(asked, outcome, usage, str(reason))
 
     def close(self) -> None:
-        """Nobody waits for the question at hand any more. Called while the store is still open."""
+        """The answer to the open question is no longer wanted. Called while the store is still
+        open."""
         self._end("cancelled")
 
     @property

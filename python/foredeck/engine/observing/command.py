@@ -1,4 +1,4 @@
-"""`/foredeck observe`: note down now what was said and done; how it stands; which kind of work."""
+"""`/foredeck observe`: note down now what was said and done; how far it is; which kind of work."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _mode(observing: Observing, name: str) -> str:
 
 
 def status_of(observing: Observing) -> str:
-    """How observing stands on the branch at hand."""
+    """How far observing is on this branch."""
     levels, rules = observing.on_branch.levels, observing.settings.rules
     seen = sum(placed.observation.covered_tokens for placed in observing.on_branch.placed)
     when = "always" if observing.settings.always else "where it pays"

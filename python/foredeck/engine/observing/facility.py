@@ -1,4 +1,4 @@
-"""The observer of an opened session: made where observing is switched on."""
+"""Observations of an opened session: its observer, and what other sessions have noted."""
 
 from __future__ import annotations
 
@@ -7,36 +7,35 @@ from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
+from foredeck.engine.observing.chosen_mode import kept_mode
+from foredeck.engine.observing.observing import Observing
+from foredeck.engine.observing.settings import observing_settings
 from foredeck.engine.session_project import session_project
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
 from foredeck.model.observations import observing_id
+from foredeck.observations.chunks import Chunk
+from foredeck.observations.others import OtherSessionsSection
+from foredeck.observations.timing import TimingRules
 from foredeck.store.protocol import LocalStore
 
-if TYPE_CHECKING:  # imported with the first session that may be observed
-    from foredeck.engine.observing.observing import Observing
-    from foredeck.observations.chunks import Chunk
+if TYPE_CHECKING:
     from foredeck.observations.keeping import ObservationKeeper
-    from foredeck.observations.timing import TimingRules
 
 log = logging.getLogger(__name__)
 
 SUMMARY_CHARS = 8000
-"""Longest summary that stands in place of a model's observation."""
+"""Longest summary in place of a model's observation."""
 
 
 def make_observing(config: Config, session: Session) -> Observing | None:
     """The observer; None where it is switched off, in a replay, and for a subagent.
 
     From here on the session's prompts may have notes in place of chat. What an engine that was
-    killed has left is cleared, and told.
+    killed has left is cleared, with a word to the user.
     """
     if config.observations == "off" or not session.is_live:
         return None
-    from foredeck.engine.observing.chosen_mode import kept_mode
-    from foredeck.engine.observing.observing import Observing
-    from foredeck.engine.observing.settings import observing_settings
-
     settings = observing_settings(config, is_subagent=_is_subagent(session))
     if settings is None:
         return None
@@ -57,7 +56,7 @@ def make_observing(config: Config, session: Session) -> Observing | None:
 
 
 def _keeper(session: Session, key: str, project: str, rules: TimingRules) -> ObservationKeeper:
-    # Not at the top: an engine starts without what most sessions never need.
+    # Not at the top: most sessions end before there is anything to observe.
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.lease import ObservingLease
 
@@ -86,6 +85,7 @@ def _clear_stale(session: Session, observing: Observing, key: str) -> None:
 
 def _summary(session: Session, chunk: Chunk) -> str:
     """Of the messages of a chunk that lie on the branch at hand."""
+    # Not at the top: only where no model can be asked.
     from foredeck.context.window.compactions import SummaryRequest, summary_of
     from foredeck.context.window.transcript import split_turns
 
@@ -96,3 +96,12 @@ def _summary(session: Session, chunk: Chunk) -> str:
     first = chunk.messages[0].turn
     turns = split_turns(items, first + (items[0].kind != "user"))
     return summary_of(session, turns, 0, SummaryRequest("window", SUMMARY_CHARS, 0), None, ()).long
+
+
+def others_section(config: Config, session: Session) -> OtherSessionsSection | None:
+    """The section of the head; None unless notes are the project's, and in a replay."""
+    is_shared = config.observations != "off" and config.observing.scope == "resource"
+    if not is_shared or not session.is_live:
+        return None
+    own = frozenset({session.id, *session.ancestors})
+    return OtherSessionsSection(session.store, session_project(config, session).id, own)

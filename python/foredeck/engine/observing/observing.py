@@ -78,9 +78,9 @@ class Observing:
     """After a failure, from how many tokens on that work is tried again: unobserved ones, or those
     of notes where these were to be condensed."""
     reason: str = ""
-    """Why no model is asked, as it stands on record."""
+    """Why no model is asked, as it is on record."""
     is_alone_told: bool = False
-    """The user was told that foredeck writes by itself."""
+    """The user has read that foredeck writes by itself."""
 
     def __post_init__(self) -> None:
         store, rules = self.session.store, self.settings.rules
@@ -150,11 +150,11 @@ class Observing:
         return int(len(text) / self.sources.rate)
 
     def pending(self) -> int:
-        """Tokens of the branch that nobody has observed yet."""
+        """Tokens of the branch that are not observed yet."""
         return pending_tokens(self.sources.messages(), self.on_branch.position)
 
     def standing_tokens(self) -> int:
-        """Tokens of what may stand for chat."""
+        """Tokens of the notes that may replace chat."""
         return sum(one.tokens for one in self.on_branch.levels.standing)
 
     def chat_tokens(self) -> int:
@@ -162,7 +162,7 @@ class Observing:
         return int(self.session.branch.conversation.chars_sent / self.sources.rate)
 
     def left_tokens(self) -> tuple[int, int]:
-        """Tokens of the messages that something stands for in the prompt, and how many of these
+        """Tokens of the messages that something covers in the prompt, and how many of these
         have been observed."""
         messages, parts = self.sources.messages(), self.session.branch.conversation.parts
         gone = [i for i, part in enumerate(parts[: len(messages)]) if part.form in GONE]
@@ -244,7 +244,7 @@ class SessionObservations:
         self._branch = None
 
     def look(self) -> None:
-        """Whether somebody else has changed anything: the user, by a command line."""
+        """Whether another process has changed anything: the user's, by a command line."""
         seen = frozenset(
             (head.id, head.token)
             for session in self.sessions

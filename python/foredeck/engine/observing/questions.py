@@ -14,7 +14,7 @@ from foredeck.hosts.asking import CompleteParams, NotAsked
 from foredeck.observations.observers import AskedQuestion, ModelReply
 
 POLL_S, POLLS = 0.25, 120
-"""How often it is looked whether a model has begun to answer, and how many times."""
+"""How often to check whether a model has begun to answer, and how many times."""
 
 
 @dataclass(frozen=True, slots=True)

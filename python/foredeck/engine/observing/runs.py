@@ -1,4 +1,4 @@
-"""The jobs of an observer: who is asked, on which terms, and what is told of how it went."""
+"""The jobs of an observer: who is asked, on which terms, and what the user reads of how it went."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def observe(
     leaving: LeavingChat | None = None,
 ) -> None:
     """Observe the next chunk, where it may be and pays; of what is `leaving` however little it is.
-    Nothing is raised for what can go wrong: it is told, and tried again later."""
+    Nothing is raised for what can go wrong: the user reads of it, and it is tried again later."""
     wanted = _take_wish(observing, "observe")
     # The agent goes on meanwhile.
     is_under_way = happened in ("call", "tool") and not wanted

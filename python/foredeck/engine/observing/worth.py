@@ -1,4 +1,4 @@
-"""What an observation saves: the price of going on with what it would stand for. Pure."""
+"""What an observation saves: the price of going on with what it would replace. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_CALLS = 200
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Messages that an observation would stand for. `tokens`: as they are; `sent`: as they go out
+    """Messages that an observation would cover. `tokens`: as they are; `sent`: as they go out
     now, what has folded left out; `calls`: how many calls the branch has made."""
 
     tokens: int
@@ -22,7 +22,7 @@ class Covered:
 
 
 def worth_of(covered: Covered, prices: AskingPrices) -> float:
-    """Dollars that the later calls of the session save where an observation stands for these.
+    """Dollars that the later calls of the session save where an observation covers these.
 
     What leaves is read from the provider's cache at each later call. As many calls are expected
     as there have been: whoever has worked for long usually goes on.

@@ -34,7 +34,7 @@ class JudgedLine:
     fate             `keep` it, `propose` it to the user, or `refuse` it for `reason`
     fact, native     what would be kept; `native` is empty where it says nothing more
     stated           the user's own sentence is what is kept
-    replaces         id of the entry in whose place it is to stand
+    replaces         id of the entry that it is to replace
     nearest          kept entries like it, for the user to compare
     same             id of what says the same, where it is a duplicate
     """

@@ -60,7 +60,7 @@ def compare(text: str, known: Iterable[KnownFact]) -> FactComparison:
 def contradicts(one: str, other: str) -> bool:
     """Whether two short facts differ in one word of several, or only in that one is a negation.
 
-    It is what can be told from words alone; what it misses stands beside the other entry, and the
+    It is what words alone show; what it misses is kept beside the other entry, and the
     user decides.
     """
     if _negated(one) != _negated(other):

@@ -123,6 +123,6 @@ _OWN_STORE = re.compile(
 
 
 def about_itself(text: str) -> bool:
-    """Whether a text is about the agent, what it is told, or what it remembers."""
+    """Whether a text is about the agent, its instructions, or what it remembers."""
     patterns = (_SUBJECT, _ADDRESSED, _OVERRIDE, _OWN_STORE)
     return any(pattern.search(text) for pattern in patterns)

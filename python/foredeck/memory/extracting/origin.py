@@ -25,7 +25,7 @@ FROM_TOOL = 0.5
 PASTED_CHARS = 1_000
 """A message longer than this was not typed: nothing in it counts as stated."""
 _SHORTEST, _LONGEST = 10, 240
-"""Characters of a sentence that can be kept as it stands."""
+"""Characters of a sentence that can be kept as it is."""
 _LITERAL_WORDS = 3
 
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
@@ -97,7 +97,7 @@ def origin_of(
 def stated_in(words: str, message: str) -> str | None:
     """The whole sentence of a user's message that holds these words; None where none does.
 
-    Neither questions nor code, quoted lines, what stands below a line with a colon at its end, and
+    Neither questions nor code, quoted lines, what follows a line with a colon at its end, and
     long pasted texts count: a user shows those without saying them.
     """
     wanted = folded(words)
@@ -111,7 +111,7 @@ def stated_in(words: str, message: str) -> str | None:
 
 
 def _within_unspaced(words: str, sentence: str) -> bool:
-    """Scripts without spaces have no words to stand whole."""
+    """Scripts without spaces have no whole words to find."""
     return not words.isascii() and folded(words) in folded(sentence)
 
 
@@ -124,8 +124,8 @@ def own_sentences(message: str) -> Sequence[str]:
 
 
 def _until_shown(lines: Iterable[str]) -> Iterator[str]:
-    """Lines that are said. What stands below one that ends with a colon is shown: a mail, a list,
-    whatever somebody wants looked at."""
+    """Lines that are said. What follows one that ends with a colon is shown: a mail, a list,
+    whatever the user wants read."""
     for line in lines:
         if not _QUOTED_LINE.match(line):
             yield line

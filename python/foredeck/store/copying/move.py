@@ -3,7 +3,7 @@
 The target is at every moment a beginning of the source: it holds the source's first transactions,
 in their order, and nothing else. That distinguishes a copy half done from a store of another
 history, so an interrupted copy continues without any note of its progress that could be lost; and
-a finished one can be brought up to date as long as nobody else has written to it.
+a finished one can be brought up to date as long as nothing else has written to it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Nothing in the file is trusted. Each document must be sealed, each blob have its hash, each
 document belong to the session, and the last line's counts and hash must fit. The store is not
-looked at here; see `agreement.py`.
+read here; see `agreement.py`.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Checker:
         self._ids: set[str] = set()
         """Ids of the documents in the transaction so far."""
         self._messages: set[str] = set()
-        """Addresses of messages that have been looked into."""
+        """Addresses of messages that have been read."""
         self._absent: dict[str, str] = {}
         """By the hash of a blob that is not there: the first document that needs it."""
         self._pruned: set[str] = set()

@@ -31,7 +31,7 @@ FORMAT = "foredeck-session"
 VERSION = 1
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 CONTENT_BYTES = 512
-"""Content of fewer bytes stands in its document."""
+"""Content of fewer bytes is kept in its document."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def back_up(source: Path, target: Path, report: Report) -> BackupContents:
 
 
 def restore(source: Path, target: Path, *, force: bool, report: Report) -> Path | None:
-    """Put the backup `source` in the place of the store at `target`, which nobody may use.
+    """Put the backup `source` in the place of the store at `target`, which must not be in use.
 
     The backup is copied and checked before anything is changed. A store that is there is refused;
     with `force` it is kept under another name, which is returned. Raises `StoreUnavailable`, and
@@ -192,7 +192,7 @@ def _check_sound(draft: Path, source: Path, report: Report) -> None:
 
 
 def _draft(path: Path) -> sqlite3.Connection:
-    """A connection to a draft, which nobody else has: its lock is not to meet those of SQLite."""
+    """A connection to a draft, which no other process has: its lock must not meet SQLite's."""
     uri = f"{path.absolute().as_uri()}?nolock=1"
     return sqlite3.connect(uri, uri=True, isolation_level=None)
 

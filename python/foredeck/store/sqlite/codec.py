@@ -23,7 +23,7 @@ from foredeck.store.fields import INDEXED, field_value
 from foredeck.store.sqlite.dictionaries import BODY_1, MESSAGE_1
 
 INLINE_BYTES = 512
-"""Content below this many bytes stands in the version; other content is a blob of its own, and
+"""Content below this many bytes is kept in the version; other content is a blob of its own, and
 shares it with the stored messages that hold the same text."""
 
 _SMALL = 8_192

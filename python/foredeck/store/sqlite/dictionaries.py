@@ -2,7 +2,7 @@
 
 Part of the file format. What was stored can only be read with the very same bytes, so these
 never change; a better dictionary gets a number (and an encoding) of its own. What is likeliest
-to be repeated stands last, where a reference costs least.
+to be repeated comes last, where a reference costs least.
 """
 
 from __future__ import annotations

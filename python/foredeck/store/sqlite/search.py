@@ -1,8 +1,8 @@
-"""Which blobs the stored versions need, found by looking through all of them.
+"""Which blobs the stored versions need, found by reading all of them.
 
 Forgetting relies on the answer, so it is worked out from the versions each time: an index kept
 beside them could be wrong after a crash, a restore or an import. A version is parsed only where
-its text names a hash that is looked for; the others cost an inflating each.
+its text names a hash that is searched for; the others cost an inflating each.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _names(fields: Mapping[str, Any], ids: Collection[str]) -> bool:
 
 
 def _hashes(text: str) -> set[str]:
-    """The strings in a JSON text that may be hashes. An empty one stands for JSON that escapes
+    """The strings in a JSON text that may be hashes. An empty one means JSON that escapes
     their digits, as ours never does: it has to be parsed."""
     found = set(_HASH.findall(text))
     return found | {""} if "\\u003" in text or "\\u006" in text else found
@@ -116,7 +116,7 @@ class _Search:
                 self._parse(row, holding)
 
     def _holding(self, messages: Iterable[str]) -> dict[str, set[str]]:
-        """What is wanted by the messages that name it."""
+        """What is searched for, by the messages that name it."""
         found = {}
         for digest, data in self._read(messages).items():
             if data.startswith((b"{", b"[")):

@@ -7,21 +7,24 @@ from argparse import Namespace
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
+from foredeck.config import Config
 from foredeck.errors import Corrupt, StoreUnavailable
 from foredeck.lookup.texts import counted, short_count, when
+from foredeck.store.copying import Totals, compare
+from foredeck.store.kind import Report
 from foredeck.xtdb.commands.delivering import deliver_first, settled_node
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.store.copying import Totals
-    from foredeck.store.kind import Report
-    from foredeck.xtdb.database.adapter import XtdbStore
-    from foredeck.xtdb.node.backup import BackupSummary
-    from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.delivery import follow_anew, waiting
+from foredeck.xtdb.node.backup import BackupSummary, back_up, restore
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import private_node, start, stop
+from foredeck.xtdb.node.runtime import find_runtime, how_to_start
+from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck.xtdb.opening import copy_file
 
 _COUNTS = ("transactions", "objects", "versions", "blobs")
 REBUILT = "`foredeck xtdb up` rebuilds the index from them."
@@ -41,7 +44,6 @@ _ELSEWHERE = {
 
 def _check_is_here(config: Config) -> None:
     """Raise `StoreUnavailable` where log and documents are not in this state folder."""
-    from foredeck.xtdb.node.supervise import own_node_folder
 
     if config.xtdb.url is not None:
         raise StoreUnavailable(
@@ -59,9 +61,6 @@ def back_up_node(
 ) -> tuple[BackupSummary, Totals | None, int]:
     """Back up the node of the state folder: what was written, what was compared, how many
     transactions of this machine still wait and are not in it."""
-    from foredeck.xtdb.node.backup import back_up
-    from foredeck.xtdb.node.runtime import how_to_start
-    from foredeck.xtdb.node.supervise import own_node_folder
 
     _check_is_here(config)
     folder = own_node_folder(config.home)
@@ -108,8 +107,6 @@ def waiting_hint(left: int) -> str:
 
 def _delivered(config: Config) -> int:
     """Bring what waits to a node that runs; how much waits still. None is started for it."""
-    from foredeck.xtdb.delivery import waiting
-    from foredeck.xtdb.node.supervise import own_node_folder
 
     if own_node_folder(config.home).running() is not None:
         with suppress(StoreUnavailable):
@@ -119,13 +116,6 @@ def _delivered(config: Config) -> int:
 
 def _verified(backup: Path, config: Config, report: Report) -> Totals:
     """Restore into a temporary folder and compare with what is here. Raises `Corrupt`."""
-    from foredeck.store.copying import compare
-    from foredeck.xtdb.database.adapter import open_xtdb
-    from foredeck.xtdb.node.backup import restore
-    from foredeck.xtdb.node.folder import NodeFolder
-    from foredeck.xtdb.node.process import private_node, start, stop
-    from foredeck.xtdb.node.runtime import find_runtime
-    from foredeck.xtdb.node.supervise import own_node_folder
 
     def opened(node: NodeFolder) -> AbstractContextManager[XtdbStore]:
         url = start(node, runtime, topology=config.xtdb.topology)[0].url
@@ -158,10 +148,6 @@ def restore_node(
     config: Config, file: Path, report: Report, *, force: bool
 ) -> tuple[BackupSummary, Path, Path | None]:
     """Restore a backup into the state folder: what it holds, where it is, where older data is."""
-    from foredeck.xtdb.delivery import follow_anew
-    from foredeck.xtdb.node.backup import restore
-    from foredeck.xtdb.node.supervise import own_node_folder
-    from foredeck.xtdb.opening import copy_file
 
     _check_is_here(config)
     folder = own_node_folder(config.home)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from foredeck.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.xtdb.journal.queue import Backlog
-    from foredeck.xtdb.node.folder import NodeInfo
+from foredeck.config import Config
+from foredeck.xtdb.delivery import deliver, waiting
+from foredeck.xtdb.journal.queue import Backlog
+from foredeck.xtdb.node.folder import NodeInfo
+from foredeck.xtdb.node.process import await_settled
+from foredeck.xtdb.node.supervise import own_node_folder
 
 
 def settled_node(config: Config) -> NodeInfo | None:
     """The node of the state folder, None where none runs. It waits, and says so, for one that is
     being started or stopped. Raises `StoreUnavailable` where that does not end."""
-    from foredeck.xtdb.node.process import await_settled
-    from foredeck.xtdb.node.supervise import own_node_folder
 
     return await_settled(own_node_folder(config.home), _say_that_it_waits)
 
@@ -31,7 +29,6 @@ def deliver_first(config: Config) -> tuple[int, Backlog]:
 
     Raises `StoreUnavailable` where XTDB does not take them.
     """
-    from foredeck.xtdb.delivery import deliver, waiting
 
     if config.xtdb.url is None:
         settled_node(config)

@@ -9,18 +9,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
+from foredeck.config import Config
 from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.lookup.texts import counted
+from foredeck.store.protocol import Token
 from foredeck.xtdb.commands.delivering import deliver_first, settled_node
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.xtdb.database.client import Refused, XtdbClient
+from foredeck.xtdb.database.client import Refused, XtdbClient
+from foredeck.xtdb.database.datalog import QueryRefused, prepare
+from foredeck.xtdb.database.names import XtdbNames
+from foredeck.xtdb.database.reading import XtdbReader
+from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
+from foredeck.xtdb.opening import server_token
 
 _WIDEST = 80
 """Characters of one cell; --json prints everything."""
@@ -42,9 +47,6 @@ class _Target:
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.xtdb.database.client import XtdbClient
-    from foredeck.xtdb.database.datalog import prepare
-
     text = sys.stdin.read() if args.query == "-" else args.query
     timeout_ms = args.timeout * 1000
     config = resolve_config(args).config
@@ -78,8 +80,6 @@ def _deliver(config: Config) -> None:
 
 def _server(args: Namespace, config: Config) -> _Target:
     """The server that is named, else the configured one, else the node that runs here."""
-    from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
-    from foredeck.xtdb.opening import server_token
 
     xtdb = config.xtdb
     if url := args.url or xtdb.url:
@@ -104,9 +104,6 @@ def _basis(args: Namespace, client: XtdbClient, server: _Target) -> dict[str, in
 
     Raises `Missing` for an unknown token, `QueryRefused` for what is no time.
     """
-    from foredeck.store.protocol import Token
-    from foredeck.xtdb.database.names import XtdbNames
-    from foredeck.xtdb.database.reading import XtdbReader
 
     reader = XtdbReader(client, XtdbNames(server.namespace))
     if args.as_of is not None:
@@ -118,9 +115,6 @@ def _basis(args: Namespace, client: XtdbClient, server: _Target) -> dict[str, in
 
 
 def _time_ms(text: str) -> int:
-    from foredeck.cli.moments import EXAMPLES, parse_moment
-    from foredeck.xtdb.database.datalog import QueryRefused
-
     moment = parse_moment(text)
     if moment is None:
         raise QueryRefused(f"{text!r} is no point in time, such as {EXAMPLES}")
@@ -128,8 +122,6 @@ def _time_ms(text: str) -> int:
 
 
 def _ask(client: XtdbClient, body: str, basis: Mapping[str, int], seconds: int) -> list[Any]:
-    from foredeck.xtdb.database.client import Refused
-
     try:
         return client.ask(body, basis)
     except Refused as error:

@@ -7,23 +7,27 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json, table, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.config import Config, ensure_home
 from foredeck.errors import StoreError
 from foredeck.lookup.texts import counted, short_count
 from foredeck.store.clock import now_ms
 from foredeck.xtdb.commands.backup import run_backup, run_restore
 from foredeck.xtdb.commands.delivering import deliver_first
-
-if TYPE_CHECKING:
-    from foredeck.config import Config
-    from foredeck.xtdb.database.client import XtdbClient
-    from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
-
+from foredeck.xtdb.database.client import XtdbClient
+from foredeck.xtdb.journal.journal import read_backlog
+from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
+from foredeck.xtdb.node.installing import install, remove_old
+from foredeck.xtdb.node.node_log import log_tail
+from foredeck.xtdb.node.process import start, stop
+from foredeck.xtdb.node.runtime import find_runtime, how_to_start, is_installed
+from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck.xtdb.opening import copy_file, token_of
 
 _STEPS = 44
 """About how many steps installing reports: jars, compiling, and a rehearsal."""
@@ -32,8 +36,6 @@ _POLL = 0.1
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.config import ensure_home
-
     config = resolve_config(args).config
     ensure_home(config.home)
     actions: dict[str, Callable[[Namespace, Config], int]] = {
@@ -50,8 +52,6 @@ def _run(args: Namespace) -> int:
 
 
 def _install(args: Namespace, config: Config) -> int:
-    from foredeck.xtdb.node.installing import install
-
     began = time.monotonic()
     notes: list[str] = []
     with Progress("installing the XTDB node", total=_STEPS) as progress:
@@ -76,11 +76,6 @@ def _install(args: Namespace, config: Config) -> int:
 
 
 def _up(args: Namespace, config: Config) -> int:
-    from foredeck.xtdb.node.installing import remove_old
-    from foredeck.xtdb.node.process import start
-    from foredeck.xtdb.node.runtime import find_runtime
-    from foredeck.xtdb.node.supervise import own_node_folder
-
     folder = own_node_folder(config.home)
     began = time.monotonic()
     node, started, _ = start(
@@ -104,8 +99,6 @@ def _up(args: Namespace, config: Config) -> int:
 def _await_index(node: NodeInfo, folder: NodeFolder) -> None:
     """Wait until the node has indexed its log: at once, but after a restore. Raises `StoreError`
     where it cannot. Interrupting this does not stop the node."""
-    from foredeck.errors import StoreError
-    from foredeck.xtdb.database.client import XtdbClient
 
     client = XtdbClient(node.url, token=folder.token(), timeout_ms=_REQUEST_MS)
     with closing(client):
@@ -122,10 +115,6 @@ def _await_index(node: NodeInfo, folder: NodeFolder) -> None:
 
 
 def _down(args: Namespace, config: Config) -> int:
-    from foredeck.xtdb.node.process import stop
-    from foredeck.xtdb.node.runtime import how_to_start
-    from foredeck.xtdb.node.supervise import own_node_folder
-
     folder = own_node_folder(config.home)
     if folder.root.is_dir():
         # Before it ends, so that no engine at work takes it for a crash.
@@ -155,10 +144,6 @@ def _sync(args: Namespace, config: Config) -> int:
 
 
 def _logs(args: Namespace, config: Config) -> int:
-    from foredeck.xtdb.node.node_log import log_tail
-    from foredeck.xtdb.node.runtime import how_to_start
-    from foredeck.xtdb.node.supervise import own_node_folder
-
     folder = own_node_folder(config.home)
     if args.json:
         print_json({"file": folder.log_file, "exists": folder.log_file.exists()})
@@ -237,10 +222,6 @@ def node_facts(node: NodeInfo) -> dict[str, Any]:
 
 def run_status(args: Namespace, config: Config) -> int:
     """Exit code 0 where a node answers and indexes, 3 where none does."""
-    from foredeck.xtdb.database.client import XtdbClient
-    from foredeck.xtdb.node.runtime import how_to_start, is_installed
-    from foredeck.xtdb.node.supervise import own_node_folder
-    from foredeck.xtdb.opening import token_of
 
     folder = own_node_folder(config.home)
     node = folder.running()
@@ -269,8 +250,6 @@ def run_status(args: Namespace, config: Config) -> int:
 
 def journal_facts(config: Config) -> dict[str, Any]:
     """What waits in the local copy until XTDB has it."""
-    from foredeck.xtdb.journal.journal import read_backlog
-    from foredeck.xtdb.opening import copy_file
 
     backlog = read_backlog(copy_file(config))
     oldest = backlog.oldest_ms
