@@ -61,7 +61,7 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "AgentRun a coding agent with foredeck between it and its model. It speaks Anthropic's\n"
+        "Run a coding agent with foredeck between it and its model. It speaks Anthropic's\n"
         "Messages API and OpenAI's Chat Completions and Responses APIs on loopback, behind a\n"
         "token. The agent is given the address by its environment or arguments, for this run\n"
         "alone. Keys pass through and are not kept. Where foredeck fails, the request goes out as\n"

@@ -87,7 +87,7 @@ class _QuietServer(uvicorn.Server):
 
 
 async def _run(command: Sequence[str], port: int, token: str) -> int:
-    """AgentRun a command to its end; its exit code."""
+    """Run a command to its end; its exit code."""
     run = run_through(command, port, token, os.environ)
     try:
         process = await asyncio.create_subprocess_exec(*run.command, env=dict(run.environment))
