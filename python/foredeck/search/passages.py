@@ -23,7 +23,7 @@ _MOST_PLACES = 400
 class Passage:
     """A piece of a text with its lines, `…` where it was cut.
 
-    marks  where words stand that were asked for: start and end, in order
+    marks  where words are that were asked for: start and end, in order
     start  how many characters of the text come before it
     words  how many different ones of those asked for it holds, an identifier with all its parts
     """
@@ -50,7 +50,7 @@ class Passage:
 
 
 def passage(text: str, words: Iterable[str], width: int) -> Passage:
-    """About `width` characters around the place where most of the words stand close together; the
+    """About `width` characters around the place where most of the words are close together; the
     beginning where none is found. Escapes of a terminal, other control characters, blank lines and
     blanks at the end of a line are left out."""
     text = _CONTROLS.sub(" ", _ESCAPES.sub("", text.replace("\r\n", "\n")))
@@ -75,7 +75,7 @@ def passage(text: str, words: Iterable[str], width: int) -> Passage:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a word stands, in any of its forms."""
+    """Where a word is, in any of its forms."""
 
     start: int
     end: int

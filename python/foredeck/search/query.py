@@ -15,7 +15,7 @@ from foredeck.search.tokens import WORD, humps
 from foredeck.search.words import STOP_WORDS, forms_of
 
 MOST_TERMS = 48
-"""Terms of a query that are looked for; what follows is ignored."""
+"""How many terms of a query are searched for; what follows is ignored."""
 
 Phrase = tuple[str, ...]
 """Words that follow each other, in lower case: letters and digits only."""

@@ -1,6 +1,6 @@
 """Documents that are to be erased, out of the full-text index: while the store still has them.
 
-The index holds no texts, so each entry has to be told what it was made of to be taken out of it.
+The index holds no texts, so an entry can only be taken out with the text that it was made of.
 """
 
 from __future__ import annotations

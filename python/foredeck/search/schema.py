@@ -1,7 +1,7 @@
 """The tables of the full-text layer.
 
 `entry` has one row per text; `content` is the FTS5 index over it, which holds no text itself:
-passages are read from the store. Names that many rows share (sessions, paths, roles) stand once,
+passages are read from the store. Names that many rows share (sessions, paths, roles) are kept once,
 in `name`. `identifier` holds distinct identifiers and paths, each in a trigram index, so that a
 piece of one finds it; `uses` counts in how many places of entries it was found. `absent` names
 versions whose texts were in another machine's database when they were taken in; they are tried

@@ -39,7 +39,7 @@ PER_SESSION = 3
 
 TITLE_CHARS = 80
 _TITLED_BY = 3
-"""Among how many of a session's first turns its title is looked for."""
+"""How many of a session's first turns its title may be in."""
 
 HASH_CHARS = 8
 """Of the hash that names a version."""
@@ -80,7 +80,7 @@ class SearchHit:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """What a search has found. `total`: of how many; `titles`: of the sessions of the hits;
-    `looked`: the terms that were looked for; `left_out`: those that are too common beside the
+    `looked`: the terms that were searched for; `left_out`: those that are too common beside the
     others; `is_part`: all are, so that only the newest entries were searched."""
 
     total: int
@@ -92,7 +92,7 @@ class SearchResult:
 
     @property
     def more(self) -> int:
-        """How many entries no hit stands for."""
+        """How many entries have no hit of their own."""
         return self.total - len(self.hits) - sum(hit.also for hit in self.hits)
 
     def groups(self) -> list[tuple[str | None, list[SearchHit]]]:
@@ -105,7 +105,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class RankedEntries:
-    """The best entries for a query, how many there are, and how the last were looked for."""
+    """The best entries for a query, how many there are, and how the last were searched for."""
 
     plan: SearchPlan
     total: int
@@ -154,13 +154,13 @@ def search(
 
 
 def title_of(store: Store, session: str) -> str:
-    """What a session was first asked, on a line; empty where nobody asked anything."""
+    """What a session was first asked, on a line; empty where nothing was asked."""
     return shortened(first_prompt(store, session), TITLE_CHARS)
 
 
 def first_prompt(store: Store, session: str) -> str:
-    """The beginning of what a session was first asked, without keys and tokens; empty where nobody
-    asked anything."""
+    """The beginning of what a session was first asked, without keys and tokens; empty where
+    nothing was asked."""
     turns = store.heads(turn_id(session, number) for number in range(1, _TITLED_BY + 1))
     asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
     for head in asked:
@@ -178,7 +178,7 @@ def _number(turn: Head) -> int:
 def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int) -> RankedEntries:
     """What is found for a query, the best first: of the first `enough` no other is better.
 
-    A name alone is looked for whole, and by its parts only where not `enough` texts have it: who
+    A name alone is searched for whole, and by its parts only where not `enough` texts have it: who
     knows the name wants the text that has it, and far more have its parts. In a query of several
     words parts say what the whole is about.
     """
@@ -215,7 +215,7 @@ def _met_in(index: SearchIndex, document: str, filters: Filters) -> str | None:
 
 def _words(terms: Iterable[Term], text: str) -> Iterator[str]:
     """What to mark in a text: of a term that may be any of several names, the words of those that
-    stand there."""
+    are there."""
     for term in terms:
         are_names = len(term.phrases) > 1 and max(map(len, term.phrases)) > 1
         said = f" {' '.join(WORD.findall(text.lower()))} " if are_names else ""
@@ -324,7 +324,7 @@ class _Texts:
 
 
 def _begin(found: Passage, text: str) -> int:
-    """Where the first line with a mark stands in a text, of which a passage leaves out blanks."""
+    """Where the first line with a mark is in a text, of which a passage leaves out blanks."""
     at = found.marks[0][0] if found.marks else 0
     line = found.text[found.text.rfind("\n", 0, at) + 1 :].partition("\n")[0].strip("…")
     place = text.find(line)
@@ -348,7 +348,7 @@ def _version_or_message(entry: IndexedText, text: SearchedText) -> str:
 # and the result says so.
 
 SMALL = 20_000
-"""In an index with this many entries all words are looked for."""
+"""In an index with up to this many entries all words are searched for."""
 
 SCORED = 8_000
 """Entries that are scored at most, by estimate, each once for every word that it holds."""
@@ -358,15 +358,15 @@ _PASSED = 0.3
 costs 1."""
 
 _TOGETHER = 3
-"""The rarest words, which are looked for among the newest entries where each is too common."""
+"""The rarest words, which are searched for among the newest entries where each is too common."""
 
 _PIECES = 12
-"""How many identifiers that contain a piece are looked for in its place."""
+"""How many identifiers that contain a piece are searched for in its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """How a query is looked for: the terms in it, those that are left out as too common beside
+    """How a query is searched for: the terms in it, those that are left out as too common beside
     them, and the entries that are searched. `is_part`: only the newest of those that could be."""
 
     terms: tuple[Term, ...]
@@ -410,7 +410,7 @@ def _within(budget: float, costs: dict[Term, float]) -> Iterable[Term]:
 
 
 def _spelt(index: SearchIndex, term: Term) -> Term:
-    """A term as it is found. What stands nowhere as it was typed is looked for as the beginning of
+    """A term as it is found. What is nowhere as it was typed is searched for as the beginning of
     a word, then as a piece of identifiers and paths."""
     if index.holds(term):
         return term

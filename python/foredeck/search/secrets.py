@@ -55,11 +55,11 @@ ALL_KINDS = SHAPED | BEARER | IN_URL | NAMED
 
 
 def signs_of_word(word: str) -> int:
-    """Of which kinds of secrets a word is a sign in the text that it stands in. A word ends at
+    """Of which kinds of secrets a word is a sign in the text around it. A word ends at
     everything but letters, digits, `_`, `.`, `/` and `-`.
 
-    A text is looked through only for what one of its words is a sign of. Most have none, and
-    words repeat: this is far cheaper than looking through every text.
+    A text is searched only for what one of its words is a sign of. Most have none, and
+    words repeat: this is far cheaper than searching every text.
     """
     lower = word.lower()
     signs = 0

@@ -1,4 +1,4 @@
-"""What a question's words say of what is looked for: which say nothing, which are forms of another,
+"""What a question's words say of what is wanted: which say nothing, which are forms of another,
 which name a time."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ to too under us very was we were what when where which who whom whose why will w
 you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""Words of plain questions. They are looked for only where a query has no others."""
+"""Words of plain questions. They are searched for only where a query has no others."""
 
 _FORMS = """
 begin began begun/bite bit bitten/blow blew blown/break broke broken

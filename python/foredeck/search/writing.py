@@ -215,7 +215,7 @@ def uses_by_name(uses: Mapping[Notable, int]) -> dict[str, int]:
 
 
 def key_of_text(text: SearchedText) -> int:
-    """What tells texts apart, in 64 bits: one text of one document is indexed once."""
+    """Identifies a text, in 64 bits: one text of one document is indexed once."""
     name = "\0".join((text.document, text.part, text.digest)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:8], "big", signed=True)
 

@@ -22,8 +22,8 @@ _LEAST_CLIPPED = 4
 
 
 class ActiveTask:
-    """The task that a session has claimed last, as long as it is in progress and nobody else has
-    claimed it since."""
+    """The task that a session has claimed last, as long as it is in progress and not
+    claimed by others since."""
 
     def __init__(self, store: LocalStore, session: str, clock: Callable[[], int] = now_ms) -> None:
         """Looks in the store for what the session had claimed before."""

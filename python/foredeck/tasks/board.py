@@ -1,6 +1,6 @@
 """All tasks of a project in memory, kept in step with the store, and what follows from them.
 
-Which tasks can be claimed is worked out when a task changes, not when somebody asks: of ten
+Which tasks can be claimed is worked out when a task changes, not when that is asked: of ten
 thousand tasks few change at a time.
 """
 
@@ -140,7 +140,7 @@ class Board:
         return len(self._free) + len(list(self._lapsed(now_ms))), len(self._blocked)
 
     def in_progress(self) -> list[Task]:
-        """The tasks that somebody has claimed, by priority, then age."""
+        """The claimed tasks, by priority, then age."""
         return sorted((self._tasks[id] for id in self._in_progress), key=lambda task: task.order)
 
     def children(self, id: str) -> list[Task]:
@@ -196,7 +196,7 @@ def _waits(task: Task) -> Iterator[tuple[str, str]]:
 
 def cycle(board: Board, waiting: str, on: str) -> list[str] | None:
     """The way from `on` back to `waiting`, if there is one: what `waiting` waiting for `on` would
-    make a circle, which nobody could begin. Begins and ends with `waiting`."""
+    make a circle, none of which could begin. Begins and ends with `waiting`."""
     if waiting == on:
         return [waiting, waiting]
     came_from: dict[str, str] = {on: waiting}

@@ -3,7 +3,7 @@
 A claim by a session is a lease. It ends when the session does, or after two hours in which the
 session did nothing; while the session works it is renewed. A claim by a person holds until it is
 released. After its end the task stays in progress, and the session that had it may go on with it,
-until another claims it. One that still waits for other tasks, or is closed, nobody can claim.
+until another claims it. One that still waits for other tasks, or is closed, cannot be claimed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def is_own(task: Task, actor: Actor) -> bool:
 
 
 def holds(task: Task, actor: Actor, now_ms: int) -> bool:
-    """Whether this one has a claim of the task that has not ended: nobody else may claim it."""
+    """Whether this one has a claim of the task that has not ended: no other may claim it."""
     return is_own(task, actor) and task.is_held(now_ms)
 
 
@@ -92,7 +92,7 @@ def short(session: str) -> str:
 
 
 def until_of(task: Task) -> str:
-    """Until when a claim holds, as the end of a line; empty where nobody has said."""
+    """Until when a claim holds, as the end of a line; empty where there is none."""
     return "" if task.lease_ms is None else f" until {moment(task.lease_ms)}"
 
 

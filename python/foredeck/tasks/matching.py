@@ -9,7 +9,7 @@ from foredeck.tasks.task import Task
 from foredeck.tasks.work import TaskWork
 
 _TITLE, _LABEL, _SUMMARY, _DESCRIPTION = 8, 6, 3, 2
-"""What a word weighs, by where it stands."""
+"""What a word weighs, by where it is."""
 _WHOLE = 2
 """How many times as much as a word that only begins like it."""
 _NAME = re.compile(r"t-[0-9a-z]{4,}")

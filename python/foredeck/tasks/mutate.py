@@ -32,11 +32,11 @@ _RELATIONS = {
 }
 
 ResolveLink = Callable[[str], TaskLink]
-"""What somebody means by `@41` or `@41 turn 7`. Raises `ToolError`."""
+"""What is meant by `@41` or `@41 turn 7`. Raises `ToolError`."""
 
 UpdateContext = Callable[[str, str | None, str], str]
 """Writes the working memory: content, section (None: all of it), `resource` or `thread`; returns
-what the model is told. Raises `ToolError`."""
+what the model reads. Raises `ToolError`."""
 
 
 class TaskMutate:
@@ -51,7 +51,7 @@ class TaskMutate:
         update_context: UpdateContext | None = None,
         on_claimed: Callable[[str], None] = lambda _id: None,
     ) -> None:
-        """`on_claimed` is told the id of each task that becomes the session's active one."""
+        """`on_claimed` is called with the id of each task that becomes the session's active one."""
         self._work = work
         self._resolve_link = resolve_link
         self._update_context = update_context

@@ -1,6 +1,6 @@
 """What a task is called: `t-` and the first letters of a key that follows from its id.
 
-Ids are UUIDv7: those of tasks that were made together begin alike, and differ where nobody looks.
+Ids are UUIDv7: those of tasks that were made together begin alike, and differ only near their end.
 So the key is made of the id's random bits, in letters that are not mistaken for one another; four
 of them name a task, more only where two tasks of a project have the same four.
 """
@@ -71,7 +71,7 @@ class TaskNames:
         return MARK + key[:length]
 
     def find(self, text: str) -> str | Ambiguous | None:
-        """The task that somebody means by a name, the start of one, or an id."""
+        """The task that is meant by a name, the start of one, or an id."""
         asked = text.strip().lower()
         if len(asked) > _KEY_LETTERS + len(MARK):
             return asked if asked in self._all() else None

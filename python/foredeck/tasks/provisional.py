@@ -1,8 +1,8 @@
 """Claims that are made while the database which decides them is away.
 
 Such a claim does not touch the task: it is a note of the session's own, on this machine. Once the
-database answers, the task is claimed as any other is, and whoever was first has it. So no version
-that comes late can take a task from somebody.
+database answers, the task is claimed as any other is, and the first has it. So no version
+that comes late can take a task from its owner.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Head, Token
 
 SUMMARISED_MS, ARCHIVED_MS = 7 * DAY_MS, 30 * DAY_MS
-"""How long a task is closed before its summary stands in for its description, and before it is
+"""How long a task is closed before its summary replaces its description, and before it is
 shown by a line alone."""
 
 
@@ -60,7 +60,7 @@ class Task:
         return [d.on for d in self.dependencies if d.relation == relation]
 
     def is_held(self, now_ms: int) -> bool:
-        """Whether somebody works on it whose claim holds: nobody else may claim it."""
+        """Whether a claim of it holds: no other may claim it."""
         return self.status == "in_progress" and (self.lease_ms is None or now_ms < self.lease_ms)
 
     def level(self, now_ms: int) -> int:

@@ -64,7 +64,7 @@ def details(
     full: bool = False,
 ) -> str:
     """All of a task. `said`: where something was said while it was active. After seven days the
-    summary stands in for the description of a closed one, unless it is wanted in full."""
+    summary replaces the description of a closed one, unless it is wanted in full."""
     kind = "" if task.task_type == "task" else f" {task.task_type}"
     found = [f"{board.names.name(task.id)} P{task.priority}{kind} {task.status}: {task.called}"]
     found += _status_lines(task, now_ms)

@@ -77,7 +77,7 @@ class TaskWork:
         self.actor = actor
         self.now_ms = clock
         self.news: list[str] = []
-        """What the agent is still to be told of, each in a line."""
+        """What the agent has yet to read, each in a line."""
         self._store = store
         self._writer = TaskWriter(store, self.board, actor, clock)
 
@@ -336,11 +336,11 @@ class TaskWriter:
     ) -> Task:
         """Store the next version of a task, as `edit` makes it.
 
-        Where somebody was faster, `edit` is called again with what they made of it, so it must go
+        Where another was faster, `edit` is called again with what that made of it, so it must go
         by the task that it is given, and by nothing that it knew before. `together`: tasks that
         must not have changed either.
 
-        While a database that others share is away, only what nobody else may change is written to
+        While a database that others share is away, only what no other may change is written to
         this machine alone: new tasks, and those that the actor holds. For all else `ToolError` is
         raised, and `StoreUnavailable` for a claim (`is_claim`). Written here and delivered later,
         it could undo what another machine has been granted meanwhile.

@@ -1,4 +1,4 @@
-"""Who wrote each line of a file: which tool call of which session, or somebody else.
+"""Who wrote each line of a file: which tool call of which session, or a person or program.
 
 A version names the tool call that made it; one that was stored earlier was in one
 transaction with its call. What no tool of an agent's made was found on the disk: a person wrote it,
@@ -70,7 +70,7 @@ class BlamedLine(NamedTuple):
 def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> list[BlamedLine]:
     """The lines of a file, given its versions in the order of time, across renames.
 
-    `newest`: what stands on the disk, where that is not stored yet. Empty for a file without text.
+    `newest`: what is on the disk, where that is not stored yet. Empty for a file without text.
     """
     shown = [head for head in versions if head.fields.get("text_hash")]
     authors = _Authors(store, {head.id for head in shown})

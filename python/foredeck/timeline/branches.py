@@ -19,7 +19,7 @@ def chain_to(store: Store, call: str | None) -> list[CallRecord]:
     """A call and those before it on its branch, of all sessions, the oldest first.
 
     A call whose list begins with a summary may continue no other one's list; then those that the
-    summary stands for stand before it.
+    summary replaces come before it.
     """
     found: dict[str, CallRecord] = {}
     while call is not None and call not in found and (head := store.head(call)) is not None:
@@ -29,7 +29,7 @@ def chain_to(store: Store, call: str | None) -> list[CallRecord]:
 
 
 def _summarised(store: Store, record: CallRecord) -> str | None:
-    """The newest call for which the summary stands that a list begins with; None for no summary."""
+    """The newest call that is covered by the summary a list begins with; None for no summary."""
     first = next(record.addresses, None) if record.kept == 0 else None
     blob = None if first is None else store.blobs([first]).get(first)
     message = None if blob is None else json.loads(blob)

@@ -24,7 +24,8 @@ def text_of_version(store: Store, version: Head) -> str:
 
 
 def is_written_by_agent(version: Head) -> bool:
-    """Whether a `write` or `edit` made a file's version, and not a command or somebody else."""
+    """Whether a `write` or `edit` made a file's version, and not a command, a person or a
+    program."""
     return (version.fields.get("provenance") or {}).get("generator") == "agent"
 
 

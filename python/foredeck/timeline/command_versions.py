@@ -204,7 +204,7 @@ def _why_not(change: PathChange, blobs: Mapping[str, bytes]) -> str | None:
 
 
 def _is_newer(known: Known, due: _Due) -> bool:
-    """Whether somebody has stored later what is in the file."""
+    """Whether what is in the file was stored later."""
     is_later = known.head is not None and known.head.time_ms > due.ended_ms
     return is_later and known.state != "listed"
 

@@ -41,7 +41,7 @@ def hunks(before: Sequence[str], after: Sequence[str], context: int) -> list[str
 def _middle(
     old: Sequence[str], new: Sequence[str], context: int
 ) -> tuple[int, Sequence[str], Sequence[str]]:
-    """How many lines both begin with, and what stands in each between those and the lines that both
+    """How many lines both begin with, and what each has between those and the lines that both
     end with. `context` lines of either side belong to the middle."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
@@ -82,7 +82,7 @@ def _fitting(lines: Sequence[str], limit: int) -> str:
 def stands_clear(known: str, now: str, edits: Sequence[Edit]) -> bool:
     """Whether an edit that was meant for `known` does the same to `now`, away from what changed.
 
-    Each old text must stand once in both, with the same line before it and after it: so nothing
+    Each old text must occur once in both, with the same line before it and after it: so nothing
     that it touches or that touches it has changed.
     """
     if apply_edits(known, edits) is None or apply_edits(now, edits) is None:

@@ -53,7 +53,7 @@ class Verdict:
 
 
 class NoGuard:
-    """Stands for a `ToolGuard` where nothing is guarded."""
+    """In place of a `ToolGuard` where nothing is guarded."""
 
     def prepare(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Verdict:
         """See `ToolGuard`."""
@@ -220,8 +220,8 @@ class ToolGuard:
 
     def saw(self, paths: Iterable[str]) -> None:
         """Local files have changed while writes of theirs are under way. What is neither as it was
-        checked nor what the write makes, or the beginning of that, somebody else has saved: it is
-        stored, since the write takes its place."""
+        checked nor what the write makes, or the beginning of that, another program has saved: it is
+        stored, since the write replaces it."""
         for local in paths:
             id = self._filesystems.locate_local(local).object_id
             write = next((w for w in self._writes.values() if w.object_id == id), None)
@@ -256,7 +256,7 @@ class ToolGuard:
     def _learn_read(
         self, event: ToolEvent, sighting: Sighting, found: KnownState, local: str
     ) -> None:
-        """The agent knows what it was shown, which somebody may have changed before our look."""
+        """The agent knows what it was shown, which may have changed before we read it."""
         id, whole = sighting.object_id, whole_text(event)
         text = self._knowledge.text_of(id, found)
         shown = parse_read_range(event.input, event.text)
@@ -346,7 +346,7 @@ class PendingWrite:
     makes: str | None = None
     """What the call will leave in the file, where that is certain."""
     saved: str | None = None
-    """Hash of what somebody else has saved since, as far as it was seen."""
+    """Hash of what another program has saved since, as far as it was seen."""
 
 
 def state_after(event: ToolEvent, write: PendingWrite | None) -> KnownState | None:

@@ -40,12 +40,13 @@ BUDGET_SHARE = 0.6
 WARMING_S = 0.2
 """How long files are read after a command, when no tool waits, so that the next need not."""
 ENDING_S = 0.3
-"""How long the files that a command has changed are read before anybody may have to wait for that.
-What was there before is stored at once, the rest of what is there now while nobody waits."""
+"""How long the files that a command has changed are read before a request may have to wait for
+that. What was there before is stored at once, the rest of what is there now while the engine is
+idle."""
 FOLDER_FILES = 2000
 """In the working folder; of a larger one git is asked what differs."""
 MANY_FILES = 20_000
-"""In a working folder outside git; of a larger one only what is known or named is looked at."""
+"""In a working folder outside git; of a larger one only what is known or named is read."""
 PASSED_OVER = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__"})
 """Folders that programs keep for themselves."""
 
@@ -58,11 +59,11 @@ class _Running:
     unread: dict[str, Fingerprint | None] = field(default_factory=dict)
     """Files that were not read in time, or are too large: only that they change is noticed."""
     repository: RepositoryLook | None = None
-    """What git said of a working folder that is too large to be looked through."""
+    """What git said of a working folder that is too large to be searched."""
     blind: bool = False
     """Whether nothing was said of it."""
     whole: bool = False
-    """Whether the working folder was looked through: what is new in it was not there."""
+    """Whether the working folder was searched: what is new in it was not there."""
     written: set[str] = field(default_factory=set)
     """Paths of writes that run beside it."""
 
@@ -80,7 +81,7 @@ class _Unfinished:
 
 class ChangeKeeper:
     """Stores the changes of one session's tools. `held_s`: how long the host holds a tool back,
-    in seconds; `idle`: whether `go_on` is called while nobody waits."""
+    in seconds; `idle`: whether `go_on` is called while the engine is idle."""
 
     def __init__(
         self, session: Session, filesystems: FilesystemMap, held_s: float, *, idle: bool = False
@@ -98,7 +99,7 @@ class ChangeKeeper:
         self._held = 0
         """Bytes of all these."""
         self._is_large = False
-        """Whether the working folder has too many files to be looked through."""
+        """Whether the working folder has too many files to be searched."""
         self._is_said = False
         """Whether it is on record that commands have run there unseen."""
         self._to_warm: Iterator[str] | None = None
@@ -106,8 +107,8 @@ class ChangeKeeper:
         self._unfinished: _Unfinished | None = None
 
     def go_on(self, seconds: float) -> bool:
-        """While nobody waits, read what the last command has left, store versions of its files, and
-        read what the first would have to wait for; whether some is left to do."""
+        """While the engine is idle, read what the last command has left, store versions of its
+        files, and read what the first would have to wait for; whether some is left to do."""
         end = time.monotonic() + seconds
         if self._unfinished is not None and self._finish(end):
             return True
@@ -254,7 +255,7 @@ class ChangeKeeper:
     def _changed_by_command(
         self, running: _Running, blobs: dict[str, bytes], unread: dict[str, Fingerprint | None]
     ) -> tuple[list[PathChange], list[str]]:
-        """What has changed, and of which files nobody knows what they were. `unread`: gets those
+        """What has changed, and of which files it is not known what they were. `unread`: gets those
         that there was no time to read again."""
         after, now = dict.fromkeys([*running.before, *running.unread]), time.monotonic()
         end, late = now + WARMING_S, now + self._ending_s
@@ -282,8 +283,8 @@ class ChangeKeeper:
         return changes, sorted(uncovered)
 
     def _take_in_repository(self, running: _Running) -> list[str]:
-        """What git says was changed joins what was there before; of what is returned nobody knows
-        what it was."""
+        """What git says was changed joins what was there before; of what is returned it is
+        not known what it was."""
         if running.repository is None:
             return []
         changed = changed_since(running.repository)
@@ -304,12 +305,12 @@ class ChangeKeeper:
 
     def store_versions(self) -> None:
         """A command's result is stored: its files get their versions, the last of many of them
-        while nobody waits."""
+        while the engine is idle."""
         self._versions.store(time.monotonic() + self._ending_s)
 
     def settle(self, seconds: float = math.inf) -> None:
-        """Read what the last command has left, for so long, and store it: somebody asks, the next
-        tool is about to run, or the session ends."""
+        """Read what the last command has left, for so long, and store it: a request needs it, the
+        next tool is about to run, or the session ends."""
         until = time.monotonic() + seconds
         if self._unfinished is not None:
             self._finish(until)

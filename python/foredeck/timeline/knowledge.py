@@ -1,4 +1,4 @@
-"""What the agent knows each file to hold: what it has read, written, or been told."""
+"""What the agent knows each file to hold: what it has read or written, and the notices it got."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from foredeck.sources.versions import is_captured
 from foredeck.timeline.callers import tool_call_of
 
 UNKNOWN_HASH = "unknown"
-"""In place of a hash: the file was saved while it was being read, so what the agent read cannot be
-told."""
+"""In place of a hash: the file was saved while it was being read, so what the agent read is not
+known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Knowledge:
 
     def recall(self, object_id: str) -> None:
         """Of a file that no tool has shown, the agent knows what its own commands have last made.
-        To be called before the file is looked at."""
+        To be called before the file is read."""
         store = self._session.store
         for version in reversed(store.history(object_id) if self.of(object_id) is None else ()):
             call = tool_call_of(version) if is_captured(version.fields) else None

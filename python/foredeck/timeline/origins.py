@@ -9,7 +9,8 @@ NEAR = 200
 """How many lines around a change are searched for the place where the texts are equal again."""
 
 ANCHOR = 3
-"""How many equal lines in a row tell that place: a single one, such as a brace, stands anywhere."""
+"""How many equal lines in a row identify a place: a single one, such as a brace, may be
+anywhere."""
 
 EXACT_LINES = 2000
 """In stretches of more lines than that, frequent lines are not compared: it would take too long."""
@@ -40,7 +41,7 @@ def line_origins(texts: Iterable[str], returns: Mapping[int, int] | None = None)
 
 def returns_of(hashes: Sequence[str]) -> dict[int, int]:
     """Which texts, by their hashes, are an earlier one again, with others in between: a file was
-    brought back to what it was, and nobody has written its lines anew."""
+    brought back to what it was, and its lines were not written anew."""
     first: dict[str, int] = {}
     for number, digest in enumerate(hashes):
         first.setdefault(digest, number)
@@ -95,7 +96,7 @@ def equal_runs(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int
     """Runs of equal lines: where each begins in the old text, in the new one, and how long it is.
 
     Most versions differ in a few places. So equal lines are walked over in strides, and where they
-    end, the next place is looked for nearby; only what lies between is compared line by line.
+    end, the next place is searched nearby; only what lies between is compared line by line.
     """
     at = into = 0
     while at < len(olds) and into < len(news):

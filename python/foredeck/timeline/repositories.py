@@ -1,6 +1,6 @@
 # Paths are strings here: not always UTF-8.
 # ruff: noqa: PTH118
-"""What a command does to files of a working folder too large to be looked through, as git tells.
+"""What a command does to files of a working folder too large to be searched, as git reports it.
 
 Git is asked before the command and after it, by plumbing that compares time stamps.
 """
@@ -18,7 +18,7 @@ from foredeck.sources.git_process import Git, GitUnusable, NoRepository, Running
 from foredeck.timeline.states import Captured, capture
 
 AFTER_S = 3.0
-"""How long git may take once the command has ended: nobody waits for it then."""
+"""How long git may take once the command has ended: no request waits for it then."""
 MAX_PATHS = 20_000
 """Of how many changed files the bytes are asked for."""
 MAX_BYTES = 2 * 1024 * 1024
@@ -88,7 +88,7 @@ def look_at(folder: str, until: float) -> RepositoryLook | None:
 
 def changed_since(before: RepositoryLook) -> dict[str, Captured | None] | None:
     """The files that have changed since and were not among `before.paths`: what each was, None
-    where that cannot be told. None for all where git does not say."""
+    where that is not known. None for all where git does not say."""
     until = time.monotonic() + AFTER_S
     try:
         with opened_git(before.folder) as git:

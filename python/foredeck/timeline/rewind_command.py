@@ -106,7 +106,7 @@ def _listing(session: Session) -> str:
 
 
 def offer(session: Session, record: CallRecord) -> str | None:
-    """What the user is told where the chat has gone back and the files have not; `record`: the
+    """What the user reads where the chat has gone back and the files have not; `record`: the
     first call after it has."""
     try:
         plan = rewinding.plan_for_call(session.store, session.id, record.ordinal)

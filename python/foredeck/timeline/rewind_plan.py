@@ -59,7 +59,7 @@ class FilePlan:
 
     @property
     def needs_consent(self) -> bool:
-        """Whether it would undo what somebody else has done."""
+        """Whether it would undo what others have done."""
         return self.action not in ("none", "impossible") and (self.foreign or self.between)
 
 
@@ -108,7 +108,7 @@ def _plan(
 
 
 def _harmless(state: PathState, said: Event) -> PathState:
-    """Nobody else's record makes a program run as this user for others (setuid, setgid)."""
+    """No record of others makes a program run as this user for others (setuid, setgid)."""
     if not said.imported or state.mode is None:
         return state
     return state.model_copy(update={"mode": state.mode & 0o777})

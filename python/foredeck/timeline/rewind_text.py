@@ -71,7 +71,7 @@ def _line(file: FilePlan, cwd: str) -> str:
 
 
 def needs_consent(plan: RewindPlan) -> bool:
-    """Whether any file has a change of somebody else's."""
+    """Whether any file has a change made by others."""
     return any(file.needs_consent for file in plan.files)
 
 

@@ -59,7 +59,7 @@ class Rewound:
 
     done: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    """Changed by somebody else, and not confirmed."""
+    """Changed by others, and not confirmed."""
     failed: dict[str, str] = field(default_factory=dict)
     uncovered: list[str] = field(default_factory=list)
     """Changed by a command before anybody had seen what they were."""
@@ -75,7 +75,7 @@ class Rewound:
 @dataclass(frozen=True, slots=True)
 class RewindPlan:
     """What rewinding would do. `uncovered`: files that commands have changed since, of which
-    nobody had seen what they were. `blind`: commands may have changed more than is known."""
+    it is not known what they were. `blind`: commands may have changed more than is known."""
 
     files: list[FilePlan]
     uncovered: list[str] = field(default_factory=list)
@@ -170,7 +170,7 @@ def apply(
     named: bool = False,
     advance: Callable[[str], None] = lambda _path: None,
 ) -> Rewound:
-    """Do what a plan says. With `overwrite` also to files that somebody else has changed.
+    """Do what a plan says. With `overwrite` also to files that others have changed.
 
     `named`: the user has named these paths; without that an imported session changes none.
     `advance` is called with each path before it is touched.

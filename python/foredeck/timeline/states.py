@@ -71,9 +71,9 @@ def _large(status: os.stat_result) -> PathState:
 
 
 def put_back(path: str, state: PathState, data: bytes | None) -> None:
-    """Bring a path to a state; whoever looks finds the old or the new one, whole.
+    """Bring a path to a state; a reader finds the old or the new one, whole.
 
-    Raises `CannotRestore` where something stands in the way, or the folder has become a link
+    Raises `CannotRestore` where something is in the way, or the folder has become a link
     since: what lies behind that was never this path.
     """
     if own_path(path) != path:

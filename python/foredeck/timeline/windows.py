@@ -16,7 +16,7 @@ from foredeck.sources.classify import RACY_NS, Fingerprint, fingerprint
 from foredeck.sources.filesystem import FilesystemMap
 
 MAX_FILES = 500
-"""How many files are looked at, those with the newest handles: that takes some 5 ms."""
+"""How many files are checked, those with the newest handles: that takes some 5 ms."""
 
 
 class ToolWindows:
@@ -27,7 +27,7 @@ class ToolWindows:
         self._filesystems = filesystems
         self._paths: dict[int, str | None] = {}
         self._stamps: dict[str, Fingerprint | None] = {}
-        """By local path: the file as the engine has last looked at it."""
+        """By local path: the file as the engine has last read it."""
         self._began: dict[str, dict[str, Fingerprint | None]] = {}
 
     def looked(self, local: str) -> None:
@@ -40,11 +40,11 @@ class ToolWindows:
         return local in self._stamps and stamp(local) == self._stamps[local]
 
     def suspects(self) -> list[str]:
-        """Files that have changed since the last look, or have not been looked at yet."""
+        """Files that have changed since the last look, or have not been read yet."""
         return [path for path in self.known() if not self.is_as_looked(path)]
 
     def begin(self, call_id: str) -> None:
-        """A tool is about to run. What has changed before must have been looked at by now."""
+        """A tool is about to run. What has changed before must have been read by now."""
         self._began[call_id] = dict(self._stamps)
 
     def end(self, call_id: str) -> list[str]:

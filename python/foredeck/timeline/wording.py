@@ -23,7 +23,7 @@ def stale_without_text(name: str, tool: str, what: str) -> str:
 
 
 def passed(name: str, diff: str) -> str:
-    """Added to the result of an edit that is clear of somebody else's change."""
+    """Added to the result of an edit that is clear of a change by others."""
     changed = f"[foredeck] Something else also changed {name} since you last saw it:"
     return f"{changed}\n{block(diff)}"
 

@@ -96,7 +96,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def shown(page: str, template: str) -> str:
-    """What of a page says anything: without the template's lines that nobody has filled in, and
+    """What of a page says anything: without the template's lines that are not filled in, and
     without sections that are empty then."""
     unfilled = {line.strip() for line in template.splitlines() if line.strip()}
     texts = []

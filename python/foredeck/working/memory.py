@@ -1,4 +1,4 @@
-"""One page in the store: reading it, and changing it so that nobody's section is lost."""
+"""One page in the store: reading it, and changing it so that no section is lost."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class JsonForm:
         return "{}\n"
 
     def put(self, page: str, section: str, text: str) -> str:
-        """`text` is JSON, or else a string as it stands; an empty one removes the field."""
+        """`text` is JSON, or else a plain string; an empty one removes the field."""
         value = self._load(page)
         if not text.strip():
             value.pop(section, None)
@@ -140,7 +140,7 @@ class JsonForm:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as it was read. `token` names its version; None: nobody has written it yet."""
+    """A page as it was read. `token` names its version; None: it was not written yet."""
 
     text: str
     token: Token | None
@@ -149,7 +149,7 @@ class Page:
 class WorkingMemory:
     """The page of one project or session.
 
-    `form`: what may stand in it; `max_chars`: how long it may be; `by`: who writes here.
+    `form`: what it may hold; `max_chars`: how long it may be; `by`: who writes here.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class WorkingMemory:
         return Page(found.content or self.form.empty(), head.token)
 
     def shown(self) -> str:
-        """What of it says anything; empty while nobody has written to it."""
+        """What of it says anything; empty until it is written to."""
         page = self.read()
         return "" if page.token is None else self.form.shown(page.text)
 
@@ -199,7 +199,7 @@ class WorkingMemory:
     def replace(self, text: str, base: Page) -> Page:
         """Replace the whole page, as long as it still is what `base` was read as.
 
-        Raises `PageRefused`, and `Conflict` where somebody else has changed it.
+        Raises `PageRefused`, and `Conflict` where it was changed since.
         """
         return self._write(base, self._checked(text))
 

@@ -1,4 +1,4 @@
-"""The pages before the chat, and what the model is told when it changes one."""
+"""The pages before the chat, and what the model reads when it changes one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_THIS_SESSION = "For this session:"
 class WorkingSection:
     """The section of the head with the project's page, and the session's own below it.
 
-    A section as `context/head/section.py` describes it. What nobody has filled in is not shown.
+    A section as `context/head/section.py` describes it. What is not filled in is not shown.
     """
 
     pages: Sequence[WorkingMemory]
@@ -40,13 +40,13 @@ class ContextUpdates:
 
     pages: Mapping[MemoryScope, WorkingMemory]
     _known: dict[MemoryScope, Page] = field(default_factory=dict)
-    """Each page as the session has been told of it."""
+    """Each page as the session has last seen it."""
 
     def __post_init__(self) -> None:
         self._known = {scope: page.read() for scope, page in self.pages.items()}
 
     def update(self, text: str, section: str | None, scope: str = "resource") -> str:
-        """Write it; what the model is told. `section`: None for the whole page.
+        """Write it. Returns what the model reads. `section`: None for the whole page.
 
         Raises `ToolError`.
         """
@@ -79,7 +79,7 @@ class ContextUpdates:
             ) from None
 
     def _changed_by_others(self, page: WorkingMemory, written: Page, section: str | None) -> str:
-        """What others have written since the session was last told of the page."""
+        """What others have written since the session has last seen the page."""
         if section is None:
             return ""
         before = page.form.parts(self._known[page.scope].text)

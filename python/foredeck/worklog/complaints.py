@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 SEARCHED_CHARS = 6000
-"""At the beginning and at the end of an output: complaints stand there."""
+"""At the beginning and at the end of an output: complaints are there."""
 LINE_CHARS = 400
 """A longer line is data."""
 QUIET_CHARS = 1500
@@ -90,7 +90,7 @@ class Complaint:
     """A line in which a program says that it was called wrongly.
 
     key   the line without what differs from call to call: paths, numbers, hashes
-    line  as it stands
+    line  as it is
     kind  `option`, `program`, `path`, `shell`, `remote`, `selection` or `permission`
     """
 

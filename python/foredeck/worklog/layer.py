@@ -1,7 +1,7 @@
 """The work log's layer: what was done, and which forms of failing commands worked, by session.
 
 Rows follow from the tool calls in the order in which they were stored. A lesson comes of commands
-that stand close together, so of each session only its last commands are kept.
+that are close together, so of each session only its last commands are kept.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class _Call:
         self._time_ms = time_ms
 
     def take(self, output: str, *, failed: bool) -> None:
-        """Add what its output tells."""
+        """Add what its output shows."""
         command = command_of(self._tool, self._arguments)
         if command is not None and was_run(output):
             self._learn(command, output, failed=failed)

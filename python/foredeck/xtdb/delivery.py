@@ -81,7 +81,7 @@ def _await(store: JournaledStore, queue: DeliveryQueue, advance: Advance) -> Non
 def deliver_and_compare(config: Config) -> DeliveredCopy:
     """Deliver, then read everything from XTDB and from the local copy, and compare.
 
-    For a store that nobody else writes to. Raises `StoreUnavailable`, `Corrupt`.
+    For a store that no other process writes to. Raises `StoreUnavailable`, `Corrupt`.
     """
     from foredeck.store.copying import compare, count_of
 

@@ -46,7 +46,7 @@ class XtdbKind(StoreKind):
         return config.xtdb.url is not None or own_node_folder(config.home).running() is not None
 
     def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> JournaledStore:
-        """See `StoreKind.open`: the local copy, so that nobody waits for the database."""
+        """See `StoreKind.open`: the local copy, so that no request waits for the database."""
         return open_copy(config, notify=notify, lazy=lazy)
 
     def open_whole(self, config: Config) -> XtdbStore:

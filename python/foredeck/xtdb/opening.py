@@ -54,7 +54,7 @@ def _link(config: Config, notify: Notify) -> Link:
 
 
 def open_database(config: Config) -> XtdbStore:
-    """The configured XTDB itself, without the local copy: a server that somebody else runs where
+    """The configured XTDB itself, without the local copy: a server that others run where
     one is named, else foredeck's own node, started if need be."""
     from foredeck.xtdb.database.adapter import open_xtdb
 

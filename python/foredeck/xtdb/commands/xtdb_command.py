@@ -1,4 +1,4 @@
-"""`foredeck xtdb`: the node that the store `xtdb` stands on."""
+"""`foredeck xtdb`: the node behind the store `xtdb`."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def open_xtdb(
 
     `token` is the node's bearer token, None for a server that asks for none. `namespace`: one
     server can hold several stores. `timeout_ms` bounds each request and each commit. `revive`
-    starts a server that nobody else looks after, and returns its address. Waits until
+    starts a server that is foredeck's own, and returns its address. Waits until
     the server has indexed what is in its log; raises `StoreUnavailable` when it cannot be
     reached or does not catch up in time.
     """

@@ -83,7 +83,7 @@ class XtdbClient:
         timeout_ms: int = 10_000,
         revive: Callable[[], str] | None = None,
     ) -> None:
-        """`revive` starts the server again where nobody answers, and returns its address."""
+        """`revive` starts the server again where it does not answer, and returns its address."""
         self.timeout_ms = timeout_ms
         self._revive = revive
         headers = {"Accept": "application/json"}

@@ -242,7 +242,7 @@ def _check_query(query: Parts) -> None:
 
 
 def _check_expression(form: Form) -> None:
-    """What stands in `:find`: variables, aggregates, and calls in one another."""
+    """What `:find` may hold: variables, aggregates, and calls in one another."""
     if _is_list(form):
         _check_function(_head(form), _AGGREGATES | {"if"})
     for item in _items(form):

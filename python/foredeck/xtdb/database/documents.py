@@ -1,6 +1,6 @@
 """How versions, blobs, transactions and the clock are written as documents of XTDB.
 
-- One document per object holds its newest version; XTDB keeps the older ones. All fields stand
+- One document per object holds its newest version; XTDB keeps the older ones. All fields are
   in it as one JSON text (XTDB would index every element of every list), and beside it the few
   that are looked up or lead to other objects. Content of some length is a blob.
 - One document per blob, in the same transaction.
@@ -30,7 +30,7 @@ from foredeck.xtdb.database.links import link_attributes
 from foredeck.xtdb.database.names import XtdbNames, lookup_value
 
 INLINE_BYTES = 512
-"""Content below this many bytes stands in the version, other content is a blob."""
+"""Content below this many bytes is kept in the version, other content is a blob."""
 _TEXT_BYTES = 1024
 """Blobs up to this size are kept readable, where they are text that XTDB can hold."""
 
@@ -117,7 +117,7 @@ class StoredVersion:
     time_ms: int
     type: str
     born: int
-    """Where the document's first version stands among all versions."""
+    """The place of the document's first version among all versions."""
     irregular: bool
     """Whether a version up to this one came in with a transaction that was not later than all
     before it, so that XTDB's order need not be ours."""

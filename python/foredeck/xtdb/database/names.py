@@ -76,7 +76,7 @@ def plain(text: str) -> str:
 
 
 def lookup_value(value: Any) -> Any:
-    """What a field's value is looked up by: itself where XTDB can tell it apart, else a hash."""
+    """What a field's value is looked up by: itself where XTDB can compare it, else a hash."""
     if isinstance(value, bool) or (isinstance(value, int) and -(2**63) <= value < 2**63):
         return value
     if isinstance(value, str):

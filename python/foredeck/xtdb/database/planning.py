@@ -98,7 +98,7 @@ class CommitPlan:
 
 
 class CommitPlanner:
-    """Makes plans on one state: a clock, and the documents as they stand at it."""
+    """Makes plans on one state: a clock, and the documents as of it."""
 
     def __init__(
         self,

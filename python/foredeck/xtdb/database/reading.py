@@ -142,7 +142,7 @@ class XtdbReader:
         return None if doc is None else Clock.from_doc(self.names, doc)
 
     def transaction(self, token: Token) -> Transaction | None:
-        """The record of a transaction as it stands now."""
+        """The current record of a transaction."""
         doc = self.client.entity(self.names.transaction(token))
         return None if doc is None else Transaction.from_doc(self.names, doc)
 

@@ -16,7 +16,8 @@ from foredeck.xtdb.journal.journal import Journal
 from foredeck.xtdb.journal.queue import JournalBounds, JournalEntry
 
 _BUSY_MS = 10_000
-"""How long this thread waits for a busy file: longer than an engine, for nobody waits for it."""
+"""How long this thread waits for a busy file: longer than an engine, for no request waits for
+it."""
 
 
 class DeliveringCopy:

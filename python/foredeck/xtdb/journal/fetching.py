@@ -1,4 +1,4 @@
-"""Bringing versions that only XTDB has into the local copy, when somebody asks for them."""
+"""Bringing versions that only XTDB has into the local copy, when they are read."""
 
 from __future__ import annotations
 

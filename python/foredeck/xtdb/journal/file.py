@@ -2,7 +2,7 @@
 
 There they commit in one transaction with the versions that they speak of. `journal` has a row for
 each transaction that was committed here: it waits until XTDB has it. `missing` names the versions
-known to be in XTDB and not here: what other machines wrote, until somebody asks for it.
+known to be in XTDB and not here: what other machines wrote, until it is read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the journal reaches XTDB: a server that somebody else runs, or a node of foredeck's own."""
+"""How the journal reaches XTDB: a server that others run, or a node of foredeck's own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Link(Protocol):
         """Whether nothing can have been stored there yet."""
 
     def check(self, *, first: bool) -> None:
-        """Raise `StoreUnavailable` where waiting cannot help: no such node, or, looked at when
+        """Raise `StoreUnavailable` where waiting cannot help: no such node, or, checked when
         nothing was ever read from there (`first`), a wrong token."""
 
     def check_error(self, error: StoreError | None) -> None:
@@ -56,7 +56,7 @@ class Link(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServerLink:
-    """A server that somebody else runs: never started, never stopped."""
+    """A server that others run: never started, never stopped."""
 
     url: str
     token: str | None
@@ -115,7 +115,7 @@ class OwnLink:
         timeout_ms: int,
         notify: Notify,
     ) -> None:
-        """`notify` tells the user that a node which had ended was started again."""
+        """`notify` says to the user that a node which had ended was started again."""
         self.shared = topology in SHARED
         self._home = home
         self._namespace = namespace

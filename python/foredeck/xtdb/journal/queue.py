@@ -98,7 +98,7 @@ class DeliveryQueue:
 
     def _count_before(self, db: sqlite3.Connection) -> tuple[int, int, int]:
         """As `_last_count`. Counting takes longer the more waits, and a model call waits for this:
-        so it is remembered for as long as nobody else has written."""
+        so it is remembered for as long as no other process has written."""
         version = changes_of_others(db)
         if self._last_count is None or self._last_count[0] != version:
             self._last_count = version, *_count(db)

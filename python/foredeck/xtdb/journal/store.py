@@ -63,7 +63,7 @@ def open_journaled(
 ) -> JournaledStore:
     """Open the local copy in `file`, made where there is none, of the store that `link` reaches.
 
-    XTDB may be away; what was committed is delivered when it is back. `notify` tells the user
+    XTDB may be away; what was committed is delivered when it is back. `notify` says to the user
     that it is away and that it is back. `lazy`: XTDB is not contacted before that is needed.
     `patience`: how many seconds the first read waits for XTDB, where others may have written.
     Raises `StoreUnavailable` where the file cannot be used, or XTDB never can.
@@ -117,7 +117,7 @@ class JournaledStore:
         self._closed = False
         self._has_written = False
         self.has_all = link.is_new() or (not link.shared and self._missing.has_followed)
-        """Whether nobody else can have written anything, as far as was known at the start."""
+        """Whether no other process can have written anything, as far as was known at the start."""
         self._settled = self.has_all
 
     def start(self) -> None:

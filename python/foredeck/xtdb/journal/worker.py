@@ -36,7 +36,7 @@ _PAGE = 20
 _DELIVERY_LOOK_S = 0.01
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _NOTIFY_AFTER_S = 2.0
-"""How long XTDB does not answer before the user is told: a node that restarts takes less."""
+"""How long XTDB does not answer before the user reads of it: a node that restarts takes less."""
 
 
 class Worker:
@@ -111,7 +111,7 @@ class Worker:
     def stop(self, seconds: float) -> None:
         """Deliver what can be delivered in this time, then end; the rest is for the next engine.
 
-        Nobody waits for an XTDB that is away, or hangs.
+        It does not wait for an XTDB that is away, or hangs.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -289,7 +289,8 @@ class Worker:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether a delivery may succeed later: nobody answers, or the server's disk is full."""
+    """Whether a delivery may succeed later: the server does not answer, or the server's disk is
+    full."""
     from foredeck.xtdb.database.client import Refused
 
     return isinstance(error, StoreUnavailable) or (

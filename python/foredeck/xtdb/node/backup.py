@@ -63,8 +63,8 @@ class BackupSummary:
     files: int
     bytes: int
     tx_id: int | None
-    """The last transaction that is in it for certain; None where none is, or nobody could be
-    asked since no node ran."""
+    """The last transaction that is in it for certain; None where none is, or none is
+    known since no node ran."""
     time_ms: int
 
 

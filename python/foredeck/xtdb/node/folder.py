@@ -130,8 +130,8 @@ class NodeFolder:
         return None if self.is_free() else self.read_state()
 
     def is_free(self) -> bool:
-        """Whether no process holds the folder: no node runs or is being started, and nobody backs
-        it up or restores it."""
+        """Whether no process holds the folder: no node runs or is being started, and none is
+        backed up or restored."""
         if not self.root.is_dir():
             return True
         with self.lock(fcntl.LOCK_SH) as descriptor:

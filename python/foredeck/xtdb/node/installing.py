@@ -54,7 +54,8 @@ def install(home: Path, progress: Progress) -> Runtime:
 
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Nobody else installs here meanwhile; what a killed installation left behind is removed."""
+    """No other process installs here meanwhile; what a killed installation left behind is
+    removed."""
     with open_to_append(folder / "install.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for left_over in folder.glob("building-*"):
@@ -174,7 +175,7 @@ _PROVENANCE = Provenance(origin="rehearsal", generator="tool")
 def make_class_archive(runtime: Runtime, progress: Callable[[str], None]) -> None:
     """Make the archive of a runtime for its Java, unless it has one; other Javas' are removed.
 
-    Where it cannot be made, `progress` is told why, and nodes start without it.
+    Where it cannot be made, `progress` gets the reason, and nodes start without it.
     """
     archive = runtime.class_archive
     if archive.is_file():

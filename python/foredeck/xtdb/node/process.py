@@ -49,8 +49,8 @@ def start(
 
     Returns the node, whether this call has started it, and its process if so. `until_eof`: the
     node ends when its standard input does, so with this process at the latest. Raises
-    `StoreUnavailable`, with the end of the log, when it does not start, or when nobody waits for
-    it any more (`is_cancelled`).
+    `StoreUnavailable`, with the end of the log, when it does not start, or when it is not wanted
+    any more (`is_cancelled`).
     """
     folder.token()
     deadline = time.monotonic() + START_SECONDS
@@ -71,7 +71,8 @@ def start(
 
 
 def _stays(folder: NodeFolder, pid: int) -> bool:
-    """Whether the process `pid` is alive and has reported that it answers, and nobody stops it."""
+    """Whether the process `pid` is alive and has reported that it answers, and is not being
+    stopped."""
     try:
         os.kill(pid, 0)
         is_ready = bool(json.loads(read_text(folder.ready_file))["pid"] == pid)

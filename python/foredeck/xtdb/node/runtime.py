@@ -79,12 +79,12 @@ def runtime_folder(home: Path) -> Path:
 
 
 def is_installed(home: Path) -> bool:
-    """Whether the node of this version is installed; Java is not looked for."""
+    """Whether the node of this version is installed; Java is not checked."""
     return runtime_folder(home).is_dir()
 
 
 def how_to_start(home: Path) -> str:
-    """What somebody without a node has to run, as the end of a sentence."""
+    """The command for a user without a node, as the end of a sentence."""
     if is_installed(home):
         return "`foredeck xtdb up` starts one"
     return "`foredeck xtdb install` fetches one, then `foredeck xtdb up` starts it"
