@@ -81,7 +81,8 @@ def _command(name: str) -> str:
     parser = argparse.ArgumentParser(prog=f"foredeck {name}", add_help=False)
     command.configure(parser)
     example = f"```sh\n{command.example}\n```"
-    description = " ".join(command.description.split())
+    paragraphs = (" ".join(text.split()) for text in command.description.split("\n\n"))
+    description = "\n\n".join(paragraphs)
     parts = (f"## `foredeck {name}`", description, _table(parser._actions), example)
     return "\n\n".join([*filter(None, parts), *_actions_of(parser)])
 

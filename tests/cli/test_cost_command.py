@@ -115,7 +115,7 @@ def test_prices_that_are_none_are_refused(
     for value in ('{"input": 3}', '{"input": 1e999, "cacheRead": 0.3, "cacheWrite": 1}', "[1]"):
         prices.write_text(value)
         assert main(["cost", str(file), "--prices", str(prices)]) == 2
-        assert "holds no prices" in capsys.readouterr().err
+        assert "has no prices" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not TRANSCRIPTS.is_dir(), reason="no recorded transcripts here")

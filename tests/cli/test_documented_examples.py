@@ -70,9 +70,9 @@ ELSEWHERE = {
 """Examples by how they begin: what they need, and where that is tested."""
 
 REFUSED = {
-    "foredeck restore ~/foredeck-monday.db": (3, "holds a store already: --force keeps it"),
-    f"foredeck forget {SESSION}": (2, "say --yes"),
-    "foredeck purge --text sk-live-51H8": (2, "say --yes"),
+    "foredeck restore ~/foredeck-monday.db": (3, "holds a store already: --force renames it"),
+    f"foredeck forget {SESSION}": (2, "confirm with --yes"),
+    "foredeck purge --text sk-live-51H8": (2, "confirm with --yes"),
 }
 """Examples that a person is asked about, or told what else to say: exit code and answer."""
 

@@ -132,7 +132,7 @@ def test_one_path_on_two_file_systems_is_asked_back(
     home = copy_home(home, tmp_path / "home")
     other = add_file(home, "another machine", "/repo/src/a.txt", "theirs")
     told = refused(capsys, home, "cat", "/repo/src/a.txt")
-    assert "fits several objects" in told
+    assert "matches several objects" in told
     assert other[:12] in told
     assert cat_bytes(home, "/repo/src/a.txt", "--session", SESSION) == SECOND.encode()
     assert cat_bytes(home, other) == b"theirs"
@@ -438,13 +438,13 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
     [
         (["cat", "b.txt"], "Nearest: /repo/src/a.txt"),
         (["cat", "nothing like it"], "no object is called"),
-        (["cat", "tool"], "'tool' fits several objects: toolu_a, toolu_b"),
+        (["cat", "tool"], "'tool' matches several objects: toolu_a, toolu_b"),
         (["cat", "@3"], "write SESSION:@3, or use --session"),
         (["cat", f"{SESSION}:@99"], "has no @99; its handles: @1 to @7"),
         (["cat", "nobody:@1"], "no session 'nobody' is stored"),
         (["cat", "@1", "--session", "nobody"], "no session 'nobody' is stored"),
-        (["cat", "a.txt", "--at", "3"], "has versions 1 to 2, no 3"),
-        (["cat", "a.txt", "--at", "0"], "has versions 1 to 2, no 0"),
+        (["cat", "a.txt", "--at", "3"], "has no version 3; it has 1 to 2"),
+        (["cat", "a.txt", "--at", "0"], "has no version 0; it has 1 to 2"),
         (["cat", "a.txt", "--at", "v9"], "has no v9: session 0199cccc"),
         (["cat", "a.txt", "--at", "never"], "'never' is no version: give a number from 1 to 2"),
         (["cat", "a.txt", "--at", "1999-12-31"], "had no version yet at 1999-12-31 23:59:59. It"),
@@ -454,7 +454,7 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
         (["show", SESSION, "--at", "1999-12-31"], "had made no call yet at 1999-12-31 23:59:59"),
         (["show", SESSION, "--at", "deadbeef"], "had a text or message whose hash begins deadbe"),
         (["show", SESSION, "--at", "soon"], "'soon' is neither a time"),
-        (["history", "--diff", "a.txt", "1", "7"], "has versions 1 to 2, no 7"),
+        (["history", "--diff", "a.txt", "1", "7"], "has no version 7; it has 1 to 2"),
     ],
 )
 def test_what_is_not_there_is_told_with_the_nearest(

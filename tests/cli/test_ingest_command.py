@@ -97,7 +97,7 @@ def test_the_session_can_be_listed_shown_exported_and_forgotten(
     assert "did not record this session: this is a replay of" in err
     run(capsys, "forget", SESSION, "--yes")
     out, _ = run(capsys, "ingest", str(user / ".claude"))
-    assert "1 session skipped: you have forgotten them" in out
+    assert "1 session skipped: you forgot them (--forgotten" in out
     out, _ = run(capsys, "ingest", str(user / ".claude"), "--forgotten")
     assert "1 new session, 0 with more in them; 3 messages, 1 tool call" in out
 
@@ -189,4 +189,4 @@ def test_its_prompts_are_replayed(
     for file in (user / ".claude").rglob("*.jsonl"):
         file.unlink()
     assert main(command.split()) == 4
-    assert "is not there any more" in capsys.readouterr().err
+    assert "no longer exists" in capsys.readouterr().err

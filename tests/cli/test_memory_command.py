@@ -153,11 +153,11 @@ def test_an_audit_leads_to_the_words(told: Told, tmp_path: Path) -> None:
         (["add", " "], "the text is empty"),
         (["add", "x", "--category", "fact"], "belongs to a session"),
         (["add", "x", "--ground", "gone.py"], "nothing to pin"),
-        (["delete", "{}"], "say --yes"),
-        (["edit", "{}"], "say what is to change"),
+        (["delete", "{}"], "confirm with --yes"),
+        (["edit", "{}"], "nothing to change"),
         (["demote", "{}"], "say in which it shall stand"),
         (["accept", "{}"], "not proposed"),
-        (["pin", "{}"], "say what it is"),
+        (["pin", "{}"], "which category"),
     ],
 )
 def test_refusals(
@@ -199,5 +199,5 @@ def test_what_an_agent_runs_is_no_act_of_the_users(
     monkeypatch.setenv("FOREDECK_SESSION", "an agent's")
 
     assert main([argument.format(name) for argument in arguments]) == 2
-    assert "is for you alone" in capsys.readouterr().err
+    assert "is for you only" in capsys.readouterr().err
     assert told("list", "--all") == before

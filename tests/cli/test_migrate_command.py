@@ -187,7 +187,7 @@ def test_what_cannot_be_migrated_is_reported(
     assert "does not exist" in refused(3, f"sqlite:{other}", "sqlite")
     assert not other.exists()
     assert "the same store" in refused(2, "sqlite", f"sqlite:{home / 'foredeck.db'}")
-    assert "is no store" in refused(2, "postgres", "sqlite")
+    assert "is not a store" in refused(2, "postgres", "sqlite")
     assert "http://" in refused(2, "sqlite", "xtdb:localhost")
     with closing(open_sqlite(other)) as store:
         store.commit(batch(note("mine")))

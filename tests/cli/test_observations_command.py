@@ -63,7 +63,7 @@ def test_one_is_edited_and_deleted(
     assert told(capsys, "2", "--text", "-") == text
     assert "edited" in told(capsys, "2")
     out = told(capsys, "2", "--delete")
-    assert "What was made from it still says it: " in out
+    assert "These were made from it and still say it: " in out
     assert told(capsys, "2").endswith("(deleted)\n")
 
 
@@ -72,7 +72,7 @@ def test_one_is_edited_and_deleted(
     ("arguments", "code", "said"),
     [
         (["s", "99"], 4, "no observation '99'"),
-        (["s", "--delete"], 2, "say which one"),
+        (["s", "--delete"], 2, "which note?"),
         (["s", "1", "--text", "It was nice."], 2, "neither a date nor a note"),
         (["none"], 4, "no session 'none' is stored"),
     ],

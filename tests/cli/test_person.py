@@ -159,7 +159,9 @@ def test_an_agents_shell_neither_takes_anothers_task_nor_passes_for_a_person(
     tasks = f"{drop}{FOREDECK} tasks"
     for action in (f"close {name} done", f"open {name}"):
         assert "Already claimed" in said_in_a_session(home, tmp_path, f"{tasks} {action}")
-    assert "no --as" in said_in_a_session(home, tmp_path, f"{tasks} claim {name} --as ann")
+    assert "--as is not allowed" in said_in_a_session(
+        home, tmp_path, f"{tasks} claim {name} --as ann"
+    )
     own = said_in_a_session(home, tmp_path, f"{tasks} new Mine --json")
     assert '"generator": "agent"' in own
     with closing(open_store(Config(home=home))) as store:

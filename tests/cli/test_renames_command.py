@@ -57,7 +57,7 @@ def test_what_was_lost_is_listed_and_repaired(folder: Path, capsys: Out) -> None
     assert sorted((r["from"], r["to"], r["tied"]) for r in found) == pairs
     listed = said(capsys, "renames")
     assert f"{folder}/old/a.txt may have been renamed to {folder}/new/a.txt\n" in listed
-    assert "--repair ties those with one new name" in listed
+    assert "--repair records those with one new name" in listed
     assert "was renamed to" in said(capsys, "renames", "--repair")
     assert asked(capsys, "renames")["renames"] == []
     assert "old/a.txt" in said(capsys, "history", "new/a.txt")
@@ -76,8 +76,10 @@ def test_of_several_the_user_says_which(folder: Path, capsys: Out) -> None:
     assert len(unclear) == 2
     assert f"{folder}/old/a.txt is gone, and its bytes are in {folder}/c.txt, " in unclear[0]
     assert "may have been renamed to one of" in said(capsys, "renames", "--repair")
-    assert "is there: only a file that is gone" in said(capsys, "renames", "c.txt", "d.txt", code=1)
-    assert "Say both names" in said(capsys, "renames", "old/a.txt", code=1)
+    assert "still exists, so it was not renamed" in said(
+        capsys, "renames", "c.txt", "d.txt", code=1
+    )
+    assert "Give both names" in said(capsys, "renames", "old/a.txt", code=1)
     said(capsys, "renames", "old/a.txt", "d.txt")
     rest = asked(capsys, "renames")["renames"]
     assert [(r["from"], r["to"]) for r in rest] == [(f"{folder}/old/b.txt", [f"{folder}/c.txt"])]

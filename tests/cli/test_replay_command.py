@@ -93,7 +93,7 @@ def test_a_line_that_was_cut_off_is_told(session: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--window", "0"], "must be a whole number from 1 on"),
+        (["--window", "0"], "must be a whole number of at least 1"),
         (["--layout", "poool"], "poool"),
         (["--policy", "best"], "best"),
         (["--set", "layuot=pools"], "did you mean 'layout'?"),

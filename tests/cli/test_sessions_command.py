@@ -101,7 +101,7 @@ def test_show_without_a_call_is_the_last_and_takes_the_start_of_an_id(
     [
         (["show", "0199dddd"], 4, f"no session '0199dddd' is stored; nearest: {SESSION}"),
         (["show", SESSION, "--call", "6"], 4, "has no call 6; its calls: 1 to 5"),
-        (["show", SESSION, "--call", "0"], 2, "must be a whole number from 1 on"),
+        (["show", SESSION, "--call", "0"], 2, "must be a whole number of at least 1"),
         (["show"], 2, "SESSION"),
     ],
 )

@@ -64,7 +64,7 @@ def test_changes_of_mind(tasks: Shell) -> None:
     tasks("dep", two, one, "--remove")
     tasks("edit", two, "--title", "Second", "--priority", "0", "--description", "At length.")
     assert "description: At length." in tasks("show", two)
-    assert "Say what is to change" in tasks("edit", two, code=2)
+    assert "Nothing to change" in tasks("edit", two, code=2)
     tasks("close", two, "No use.", "--reason", "wontfix")
     assert tasks.json("open", two)["status"] == "open"
     assert tasks("list").startswith(f"{two} P0: Second\n{one} P2: One\n")

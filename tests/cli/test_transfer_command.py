@@ -50,7 +50,7 @@ def test_a_round_trip_is_equal_and_a_second_import_a_no_op(
     assert again.read_bytes() == exported.read_bytes()
     capsys.readouterr()
     assert main(["import", str(exported), "--home", str(other)]) == 0
-    assert "is here already, equal in everything" in capsys.readouterr().out
+    assert "is here already, and identical" in capsys.readouterr().out
 
 
 def test_fresh_ids_stand_beside_the_old_ones(

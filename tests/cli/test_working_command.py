@@ -57,7 +57,7 @@ def test_editing_keeps_what_others_wrote_meanwhile(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["Nothing"], 4, "no section 'Nothing'; there are: "),
+        (["Nothing"], 4, "no section 'Nothing'; the sections are: "),
         (["--session", "s1"], 4, "no session is stored here"),
         (["A", "x" * 5000], 1, "4,000 are kept"),
     ],

@@ -206,7 +206,7 @@ def test_sync_delivers_what_waits(
     assert run_json(capsys, "sync") == (0, {"delivered": 1, "refused": 0, "reason": None})
     assert run_json(capsys, "status")[1]["journal"]["entries"] == 0
     assert main(["xtdb", "sync"]) == 0
-    assert capsys.readouterr().out == "Nothing waited.\n"
+    assert capsys.readouterr().out == "Nothing to deliver.\n"
 
 
 @pytest.mark.usefixtures("home")

@@ -236,7 +236,7 @@ def test_what_is_taken_up_meanwhile_stays(
         forget(config, store, plans)
         assert store.head("session:s0") is None
     else:
-        with pytest.raises(Conflict, match="meanwhile: nothing was erased"):
+        with pytest.raises(Conflict, match="meanwhile, so nothing was deleted"):
             forget(config, store, plans)
         assert store.head("session:s0") is not None
         assert len(store.blobs(plans[0].blobs)) == len(plans[0].blobs)

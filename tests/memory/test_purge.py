@@ -181,11 +181,11 @@ def test_an_object_goes_with_its_text_wherever_that_stands(store: Store, purge: 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 2, "say what is to go"),
+        ([], 2, "purge what?"),
         (["--text", "x"], 2, "too short"),
-        (["--text", "assistant"], 2, "put out every 'assistant'"),
-        (["--regex", "("], 2, "no regular expression"),
-        (["--text", SECRET], 2, "say --yes"),
+        (["--text", "assistant"], 2, "remove 'assistant' from every message"),
+        (["--regex", "("], 2, "is not a regular expression"),
+        (["--text", SECRET], 2, "confirm with --yes"),
         (["m-none"], 4, "no entry"),
     ],
 )

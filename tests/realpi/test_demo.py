@@ -68,18 +68,18 @@ def test_the_demo_tells_its_story(
     on_sqlite: subprocess.CompletedProcess[str], folder: Path
 ) -> None:
     table = table_of(on_sqlite)
-    assert [int(row.split()[0]) for row in table] == list(range(1, 25))
+    assert [int(row.split()[0]) for row in table] == list(range(1, CALLS + 1))
     plain, ours = (int(cell.replace(",", "")) for cell in table[0].split()[1:3])
     assert ours - plain == pytest.approx(DEFINITION_TOKENS * 4 / CHARS_PER_TOKEN, abs=4), (
         "what our tools take"
     )
     story = "\n".join(table)
-    for fact in ("not sent twice", "window full", "back in full", "@6 pinned"):
+    for fact in ("not sent twice", "cold cache", "back in full", "@6 pinned"):
         assert fact in story
     (scratch,) = (folder / "sqlite").glob("foredeck-demo-*")
     assert (scratch / "repo" / "CHANGES.md").exists()
     session, second = sorted((scratch / "agent" / "sessions").rglob("*.jsonl"))
-    assert answers_in(session)[15:17] == [
+    assert answers_in(session)[22:24] == [
         "activate @4",
         "pin stocktake/pricing.py",
     ]
@@ -99,7 +99,9 @@ def test_the_demo_ends_with_the_figure_that_cost_prints(
     assert main(["cost", name, "--home", str(scratch / "foredeck")]) == 0
     figure = capsys.readouterr().out.split("\n")[0]
     assert f"\nforedeck demo:\n{figure}\n" in on_sqlite.stdout
-    assert "over 24 calls" in figure
+    assert f"over {CALLS} calls" in figure
+    (share,) = re.findall(r"saved \((\d+)%\)", figure)
+    assert 30 < int(share) < 60, "a figure that tells something, as on recorded sessions"
 
 
 @pytest.fixture
@@ -114,8 +116,8 @@ def home(runtime: Runtime, tmp_path: Path) -> Iterator[Path]:
 HELD = r"XTDB holds \d+ transactions: (\d+) objects in (\d+) versions and \d+ blobs,\nall equal "
 
 
-SECOND_SESSION = 7
-"""Calls of the session that finds what the first has done."""
+CALLS, SECOND_SESSION = 31, 7
+"""Calls of the first session, and of the one that finds what it has done."""
 
 
 def test_the_demo_on_the_node_that_runs(
@@ -134,7 +136,7 @@ def test_the_demo_on_the_node_that_runs(
     with closing(
         open_xtdb(node.url, token=own_node_folder(home).token(), namespace=namespace)
     ) as store:
-        assert len(store.query("call")) == 24 + SECOND_SESSION
+        assert len(store.query("call")) == CALLS + SECOND_SESSION
 
 
 def test_the_demo_starts_a_node_and_ends_it(

@@ -70,7 +70,7 @@ def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
     with pi.rpc(foredeck=True) as rpc:
         rpc.prompt("erase yourself")
         said = results(model.requests[-1])[-1]
-        assert "is for you alone" in said
+        assert "is for you only" in said
         with stored(pi) as store:
             session = session_of(store)
         beside = subprocess.run(

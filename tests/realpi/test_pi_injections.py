@@ -107,5 +107,5 @@ def test_an_agent_cannot_act_as_the_user_by_a_command(pi: Pi) -> None:
     model = pi.serve([call("bash", command=command), "done"])
     pi.print("Work.", foredeck=True)
     (told,) = model.requests[-1].request.results.values()
-    assert "Changing memory is for you alone" in told
+    assert "Changing memory is for you only" in told
     assert entries(pi) == []

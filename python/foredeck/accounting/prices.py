@@ -74,13 +74,15 @@ def load_cost(name: str) -> dict[str, float]:
         value = json.loads(read_regular(name))
     except FileNotFoundError as error:
         known = ", ".join(PROFILES)
-        raise PriceError(f"{name} is neither a file nor a known profile ({known}).") from error
+        raise PriceError(
+            f"{name} is neither a file nor a known set of prices ({known})."
+        ) from error
     except (OSError, ValueError) as error:
         raise PriceError(f"{name} cannot be read as JSON: {error}") from error
     cost = value.get("cost", value) if isinstance(value, dict) else None
     if not isinstance(cost, dict) or not _finite(cost) or not prices_of(cost).known:
         raise PriceError(
-            f"{name} holds no prices: expected an object with input, cacheRead and cacheWrite, "
+            f"{name} has no prices: expected an object with input, cacheRead and cacheWrite, "
             "such as `cost` of a model in Pi's models.json."
         )
     return {k: float(v) for k, v in cost.items() if isinstance(v, int | float)}

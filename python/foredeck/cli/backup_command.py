@@ -32,9 +32,9 @@ def _run(args: Namespace) -> int:
     if args.json:
         print_json(asdict(made))
         return 0
-    print(f"{_contents(made)}. Checked; only you can read it: keep it so.")
+    print(f"{_contents(made)}. It is checked, and only you can read it.")
     if made.verified is not None:
-        print(f"Compared with the store: everything is equal; SHA-256 {made.verified}")
+        print(f"Compared with the store: identical; SHA-256 {made.verified}")
     _print_hints(made)
     if (key := config.home / KEY_FILE).exists():
         print(f"Keep {key} with it: by it your own word in memory is told from anybody else's.")
@@ -56,9 +56,9 @@ def restore_store(args: Namespace) -> int:
     if args.json:
         print_json(asdict(done))
         return 0
-    print(f"{_contents(done)}. It is in place.")
+    print(f"{_contents(done)}. It is the store now.")
     if done.kept is not None:
-        print(f"What was there is kept as {done.kept}: delete it when you do not need it.")
+        print(f"The store from before is kept as {done.kept}: delete it once you do not need it.")
     _print_hints(done)
     return 0
 
@@ -101,13 +101,13 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Write everything that is stored into one file, while sessions go on writing: the backup\n"
-        "is the store as it was when the command began. It is checked before it takes its name,\n"
-        "and replaces an earlier backup only once it is whole. Any SQLite can open it. It holds\n"
-        "what your agents saw: treat it as confidential. With XTDB it is a tar file of the node's\n"
-        "log and documents, as `foredeck xtdb backup` writes it.\n\n"
-        "`foredeck restore FILE` puts it back. What is purged or forgotten later is in earlier\n"
-        "backups still. Indexes are left out: they are made again from the store."
+        "Write the whole store to one file. Sessions may go on meanwhile: the backup holds the\n"
+        "store as it was when the command started. It is checked before it replaces an earlier\n"
+        "backup of the same name, and any SQLite can open it. It holds what your agents saw:\n"
+        "treat it as confidential. With XTDB it is a tar file of the node's log and documents,\n"
+        "as from `foredeck xtdb backup`.\n\n"
+        "`foredeck restore FILE` restores it. Purging or forgetting something does not remove\n"
+        "it from earlier backups. Indexes are left out; they are rebuilt from the store."
     ),
     example="foredeck backup ~/foredeck-monday.db",
     configure=_configure,

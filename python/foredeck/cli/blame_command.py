@@ -65,7 +65,7 @@ def _asked(text: str) -> tuple[str, int, int | None]:
     first = int(match["first"])
     last = int(match["last"] or first)
     if first < 1 or last < first:
-        raise NotFound(f"{match['first']}-{last} are no lines: they count from 1.")
+        raise NotFound(f"{match['first']}-{last} are not line numbers: they count from 1.")
     return match["file"], first, last
 
 
@@ -189,11 +189,11 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "Show for each line of a file which model call of which session wrote it, with which\n"
-        "tool and model; or that it was not an agent, but a person or a program. Renames are\n"
-        "followed, and the commit that added a line is named where git knows one. Changes on\n"
-        'disk that are not stored yet count as a person\'s. JSON: {"object", "path", "lines":\n'
-        '[{"line", "text", "by", "session", "call", "time_ms", "tool", "tool_call", "model",\n'
-        '"commit"}]}.'
+        "tool and model, or that a person or a program wrote it. Renames are followed, and the\n"
+        "commit that added a line is named where git knows one. Changes on disk that are not\n"
+        "stored yet count as a person's.\n\n"
+        'JSON: {"object", "path", "lines": [{"line", "text", "by", "session", "call",\n'
+        '"time_ms", "tool", "tool_call", "model", "commit"}]}.'
     ),
     example="foredeck blame src/config.py:40-60",
     configure=_configure,

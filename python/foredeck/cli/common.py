@@ -25,7 +25,7 @@ def add_config_flags(parser: ArgumentParser) -> None:
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="set a configuration key for this run, above all other places; may be repeated",
+        help="set a configuration key for this run, overriding all other places; may be repeated",
     )
 
 
@@ -41,7 +41,7 @@ def add_project_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--trusted",
         action="store_true",
-        help="read the project's .pi/foredeck.toml, as the engine does in a project that Pi trusts",
+        help="read the project's .pi/foredeck.toml, as in a project that Pi trusts",
     )
 
 
@@ -68,7 +68,7 @@ def add_object(parser: ArgumentParser, *, parts: bool = False) -> None:
     """OBJECT and `--session`: which object a command is about (`foredeck.lookup.finding`).
     `parts`: it may be followed by which part of it, in words of their own."""
     behind = (
-        "; behind it what of it: ::FIELD (::args.command), turns A-B or message N of a chat, "
+        "; after it, which part: ::FIELD (::args.command), turns A-B or message N of a chat, "
         "chars A-B, at HASH"
     )
     parser.add_argument(
@@ -83,7 +83,7 @@ def add_object(parser: ArgumentParser, *, parts: bool = False) -> None:
     parser.add_argument(
         "--session",
         metavar="SESSION",
-        help="the session whose handles (@12) and versions (v2) are meant",
+        help="the session that handles (@12) and versions (v2) refer to",
     )
 
 
@@ -107,5 +107,5 @@ def resolve_config(args: Namespace) -> Resolved:
 def positive(text: str) -> int:
     """An argument's type: a whole number from 1 on."""
     if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+        raise ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)

@@ -94,28 +94,28 @@ def _configure(parser: ArgumentParser) -> None:
         nargs="*",
         type=Path,
         metavar="PATH",
-        help="--all, with what Pi, Claude Code and Codex have kept (in PATH, else in their usual "
-        "folders): what would foredeck have saved there? Nothing is stored",
+        help="--all, with the histories that Pi, Claude Code and Codex have kept (in PATH, or else "
+        "in their usual folders): what would foredeck have saved? Nothing is stored",
     )
     parser.add_argument("--calls", action="store_true", help="print every call of a long session")
     parser.add_argument(
         "--cache",
         choices=("ideal", "anthropic", "openai"),
-        help="by whose prompt cache's rule to look for lost hits (default: that of the model's "
-        "wire, for a file ideal)",
+        help="the prompt cache whose rule is used to find lost hits (default: the one of the "
+        "model's API; ideal for a replay)",
     )
     parser.add_argument(
         "--ttl",
         metavar="SECONDS",
         type=positive,
-        help="after how long the cache expires (default: as the model record says, else 300)",
+        help="after how long the cache expires (default: what is recorded for the model, or 300)",
     )
     parser.add_argument(
         "--prices",
         metavar="P",
         default="anthropic",
-        help="for a file: by what the replay decides, anthropic (default), openai, no-cache, or a "
-        "JSON file of prices; a stored session has its own",
+        help="for a replay: the prices that it plans by: anthropic (default), openai, no-cache, or "
+        "a JSON file; recorded sessions have their own",
     )
     add_report_flags(parser)
     add_json_flag(parser)

@@ -191,7 +191,7 @@ def _labels(folders: Sequence[str]) -> dict[str, str]:
 def _notes(overview: Overview, *, histories: bool) -> Iterator[str]:
     if overview.ingested and not histories:
         sessions = counted(overview.ingested, "session")
-        yield f"{sessions} read from histories left out: --histories replays them."
+        yield f"{sessions} read from histories are left out: --histories replays them."
     if histories:
         yield (
             "Histories are replayed, without a model: what they cost is an estimate (~), by\n"
@@ -200,6 +200,6 @@ def _notes(overview: Overview, *, histories: bool) -> Iterator[str]:
     if overview.unread:
         yield f"{counted(len(overview.unread), 'file')} could not be read (--json names them)."
     if overview.left:
-        yield f"{counted(overview.left, 'history file')} not looked at."
+        yield f"{counted(overview.left, 'history file')} left out."
     if overview.sessions and not histories:
         yield typed("`foredeck cost SESSION` explains one session, `foredeck sessions` lists them.")

@@ -122,10 +122,11 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Check Python, Node, Pi, the configuration, the state folder, the store, how prompts are\n"
-        "measured and file watching, and say what to do about each finding. Exit code 0: all is\n"
-        "well, 1: there is a finding. Nothing is changed without --forget-refusals or --rebuild.\n"
-        "Indexes keep themselves up to date; rebuilding one costs time and nothing else."
+        "Check Python, Node, Pi, the configuration, the state folder, the store, how prompts\n"
+        "are measured, and file watching, and say how to fix each problem. The exit code is 0\n"
+        "if there is none, and 1 if there is. Nothing is changed, except with --forget-refusals\n"
+        "or --rebuild. Indexes update themselves; rebuilding one is always safe, and takes some\n"
+        "time."
     ),
     example="foredeck doctor --json",
     configure=_configure,

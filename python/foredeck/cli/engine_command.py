@@ -27,9 +27,9 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Serve one host: JSON-RPC requests on stdin, one a line, answers on stdout, the log on\n"
-        "stderr (docs/protocol.md). The Pi extension starts it; by hand it is useful to see\n"
-        "whether it starts. It ends at the end of its input."
+        "Serve one host: JSON-RPC requests on stdin, one per line, answers on stdout, the log\n"
+        "on stderr (docs/protocol.md). The Pi extension starts this; run it by hand to see\n"
+        "whether it starts. It exits when its input ends."
     ),
     example='echo \'{"jsonrpc":"2.0","id":1,"method":"ping"}\' | foredeck engine',
     configure=_configure,

@@ -71,7 +71,7 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
     if done.count < runs:
         print(
             f"foredeck: stopped at the budget of ${plan.budget:.2f}, with {done.count} of "
-            f"{counted(runs, 'run')} in {file}; the same command goes on from there.",
+            f"{counted(runs, 'run')} in {file}; run the same command to continue.",
             file=sys.stderr,
         )
     if as_json:
@@ -205,19 +205,19 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="N",
         type=positive,
         default=1,
-        help="how often each task is done by each side (default: %(default)s)",
+        help="how often each side does each task (default: %(default)s)",
     )
     parser.add_argument(
         "--long",
         action="store_true",
-        help="the four long tasks that come with foredeck, of 80 calls and more, in place of the "
+        help="use the four long tasks that come with foredeck (80 calls and more) instead of the "
         "ten short ones",
     )
     parser.add_argument(
         "--budget",
         metavar="DOLLARS",
         type=_dollars,
-        help="begin no further run once those made now have cost that much",
+        help="start no more runs once this amount is spent",
     )
     parser.add_argument(
         "--results",
@@ -227,10 +227,10 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--keep",
         action="store_true",
-        help="leave the folders of the runs in the folder for temporary files",
+        help="keep the temporary folders of the runs",
     )
     parser.add_argument(
-        "--pi", metavar="PROGRAM", help="the Pi that is run (default: the one on the PATH)"
+        "--pi", metavar="PROGRAM", help="the Pi to run (default: the one on the PATH)"
     )
     parser.add_argument(
         "--extension",
@@ -243,14 +243,16 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Let the model M work on tasks, each once with plain Pi and once with foredeck in every\n"
-        "round, and compare how many pass their own check, with calls, tokens, cost and time.\n"
-        "Each run has a HOME, a configuration of Pi, a store and a copy of the task's files to\n"
-        "itself; of the user's it has Pi's keys and models, and the environment. THE MODEL IS\n"
-        "PAID FOR as in Pi, and what it decides to run is run on this machine. Interrupted, the\n"
-        "same command goes on with the runs that are missing. --set gives foredeck's side\n"
-        "settings to try. --budget ends it at an amount; rounds of a task that only one side has\n"
-        "done by then are kept and not compared. How a task is written: docs/evaluation.md.\n"
+        "Have a model work on tasks, in every round once with plain Pi and once with foredeck,\n"
+        "and compare how many pass their own checks, and with how many calls and tokens, at\n"
+        "what cost and in what time. Each run has a HOME, a Pi configuration, a store and a\n"
+        "copy of the task's files of its own; of yours it uses Pi's keys and models, and the\n"
+        "environment.\n\n"
+        "YOU PAY FOR THE MODEL as you do in Pi, and the commands that it decides on run on this\n"
+        "machine. --budget stops at an amount; rounds that only one side has finished by then\n"
+        "are kept, but not compared. After an interruption the same command continues with the\n"
+        "missing runs. --set tries settings on foredeck's side. docs/evaluation.md explains how\n"
+        "to write a task.\n\n"
         'JSON: {"model", "rounds", "tasks": {NAME: {"pi": {"runs", "passed", "calls", "tokens",\n'
         '"cost", "cost_per_pass", ...}, "foredeck": ...}}, "all"}.'
     ),

@@ -76,7 +76,7 @@ def _configure(parser: ArgumentParser) -> None:
         help="characters of content at most; what does not fit whole stands with its metadata "
         "(default: %(default)s)",
     )
-    parser.add_argument("--metadata", action="store_true", help="no content, only metadata")
+    parser.add_argument("--metadata", action="store_true", help="print metadata only")
     add_selection(parser)
     add_json_flag(parser)
     add_config_flags(parser)
@@ -84,9 +84,9 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Print objects, and with --depth what they refer to, the nearest first and each once, as\n"
-        "Markdown or JSON. The same store gives the same text. What a recorded (static) reference\n"
-        "led to is the version of that time, verified against its hashes."
+        "Print objects as Markdown or JSON, and with --depth also what they refer to, the\n"
+        "nearest first and each once. The same store always gives the same text. A recorded\n"
+        "(static) reference leads to the version of that time, verified by its hashes."
     ),
     example="foredeck expand notes/tides.md --depth 1 --budget 20000",
     configure=_configure,

@@ -38,7 +38,7 @@ def check_writable(path: Path) -> None:
     with file_errors(str(path)):
         require_regular(path, follow=False)
     if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
-        raise FileError(f"{path}: its folder is not there, or cannot be written to")
+        raise FileError(f"{path}: its folder does not exist, or is not writable")
 
 
 @contextmanager

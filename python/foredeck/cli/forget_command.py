@@ -75,7 +75,7 @@ def _confirm(args: Namespace, plans: list[Forgetting]) -> None:
     if sys.stdin.isatty():
         for plan in plans:
             print(_told(plan, "would go"))
-    confirm("This cannot be undone. Erase it?", nothing="nothing was erased")
+    confirm("This cannot be undone. Delete it?", nothing="nothing was deleted")
 
 
 def _check_closed(home: Path, sessions: list[str]) -> None:
@@ -140,7 +140,7 @@ def _configure_forget(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be deleted, and delete nothing"
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_json_flag(parser)
     add_config_flags(parser)
 
@@ -171,11 +171,11 @@ COMMANDS = {
     ),
     "vacuum": Command(
         description=(
-            "Give the space of what was erased back to the disk. Takes as long as copying the\n"
-            "store's file, and needs as much free space; no Pi with foredeck may be at work. With\n"
-            "XTDB it is the local copy that shrinks; XTDB compacts its own files by itself.\n"
-            "The index of `foredeck search` is brought together in one piece as well, in which\n"
-            "searching is fastest, and what is derived from the store gives its space back too."
+            "Return the disk space of deleted data to the system. This takes as long as\n"
+            "copying the store's file, and needs as much free space. Close Pi first. With\n"
+            "XTDB, only the local copy shrinks; XTDB compacts its own files by itself. The\n"
+            "search index is merged, which makes searching fastest, and the other indexes are\n"
+            "shrunk as well."
         ),
         example="foredeck vacuum",
         configure=_configure_vacuum,

@@ -124,7 +124,11 @@ def _tags(args: Namespace) -> int:
 def _configure(parser: ArgumentParser) -> None:
     add_objects(parser, is_optional=True)
     parser.add_argument(
-        "--depth", metavar="N", type=positive, default=1, help="references away (default: 1)"
+        "--depth",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="how many references away (default: 1)",
     )
     parser.add_argument("--tag", metavar="T", help="only neighbours with this tag")
     add_selection(parser)
@@ -133,20 +137,20 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="N",
         type=positive,
         default=1000,
-        help="objects at most, the nearest (default: %(default)s)",
+        help="at most so many objects, the nearest first (default: %(default)s)",
     )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument(
         "--backlinks",
         action="store_true",
-        help="list the references to the object, each with the place where it stands",
+        help="list the references to the object, each with its place in the text",
     )
     asked.add_argument(
         "--tags",
         action="store_true",
         help="list the tags of all Markdown files, with the number of files that have each",
     )
-    asked.add_argument("--dot", action="store_true", help="print a graph for Graphviz")
+    asked.add_argument("--dot", action="store_true", help="print the graph in Graphviz's format")
     add_json_flag(parser)
     add_config_flags(parser)
 
@@ -154,10 +158,11 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "Show what an object refers to and what refers to it, up to N references away, and the\n"
-        "references between all of these. --backlinks lists the references to the object instead:\n"
-        "from notes and other Markdown files, and from tool calls that read or touched a file. A\n"
-        "renamed file keeps the references to its old name. JSON: `nodes` with id, type, title,\n"
-        "path and distance, `edges` with from, to, relation, static, field, start and end."
+        "references among all of these. --backlinks lists the references to the object instead:\n"
+        "from notes and other Markdown files, and from tool calls that read or changed a file.\n"
+        "A renamed file keeps the references to its old name.\n\n"
+        "JSON: `nodes` with id, type, title, path and distance, `edges` with from, to,\n"
+        "relation, static, field, start and end."
     ),
     example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
     configure=_configure,

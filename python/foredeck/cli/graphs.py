@@ -57,7 +57,7 @@ def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
             return named[0].id
         if named:
             which = ", ".join(f"{shown(node)} ({node.id[:12]})" for node in named)
-            raise NotFound(f"{word!r} is the name of several objects: {which}.")
+            raise NotFound(f"{word!r} matches several objects: {which}.")
     return find_object(opened.store, word, known).id
 
 

@@ -313,12 +313,12 @@ def _configure_history(parser: ArgumentParser) -> None:
 COMMANDS = {
     "history": Command(
         description=(
-            "List every version of an object, oldest first: its number in the object's own\n"
-            "history, what a session calls it, when it was stored, what it came from, and the\n"
-            "token of its transaction. A renamed file is followed, from the old path forward and\n"
-            "from the new one back. With A, or with --diff, show what changed between two\n"
-            "versions, as a unified diff: exit code 0 whether they differ or not, 1 if one\n"
-            "of them has no content. A version goes by any of these names, a hash, or a time."
+            "List every version of an object, the oldest first: its number in the object's\n"
+            "own history, what a session calls it, when it was stored, where it came from,\n"
+            "and the token of its transaction. A renamed file is followed in both directions.\n"
+            "With A, or with --diff, show what changed between two versions as a unified\n"
+            "diff; the exit code is 0 whether they differ or not, and 1 if one of them has no\n"
+            "content. A version can be named in any of these ways, by a hash, or by a time."
         ),
         example="foredeck history src/main.ts 1 3",
         configure=_configure_history,
@@ -326,14 +326,15 @@ COMMANDS = {
     ),
     "cat": Command(
         description=(
-            "Print the content of an object exactly as it is stored, and nothing else: a file's\n"
-            "text, a tool's output, a system prompt; or a part of it, as `foredeck search` names\n"
-            "it (0199ab12:@52::args.command). A chat (chat:SESSION) is written as Markdown from\n"
-            "the turns of all its branches, that of a fork from those it inherited first; --json\n"
-            "gives the turns too, and a result's images in base64. A session (session:SESSION)\n"
-            "is its index, with what was in the pool, active and pinned after its last call, or\n"
-            "after the last one by the time of --at. Exit code 1 if the version has no content\n"
-            "(deleted, not text)."
+            "Print the content of an object exactly as it is stored, and nothing else: a\n"
+            "file's text, a tool's output, a system prompt, or a part of one, as `foredeck\n"
+            "search` names it (0199ab12:@52::args.command). A chat (chat:SESSION) is printed\n"
+            "as Markdown with the turns of all its branches, a fork's with the turns that it\n"
+            "inherited first; --json adds the turns themselves, and a result's images in\n"
+            "base64. A session (session:SESSION) is printed as its index, with what was in\n"
+            "the pool, active and pinned after its last call, or after the last call before\n"
+            "--at. The exit code is 1 if the version has no content (it was deleted, or is\n"
+            "not text)."
         ),
         example="foredeck cat src/main.ts --at '2h ago'",
         configure=_configure_cat,

@@ -23,7 +23,7 @@ def _run(args: Namespace) -> int:
     paths = [path for path in args.path if path not in names]
     for path in paths:
         if not Path(path).exists():
-            raise NotFound(f"there is no file or folder {path!r}.")
+            raise NotFound(f"{path}: no such file or folder")
     config = resolve_config(args).config
     with made_store(args) as store, Progress("indexing") as progress:
         pointers = index_pointers(config, store, names)
@@ -71,15 +71,14 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Store files and folders without an agent, so that notes are found and linked before\n"
-        "any session has read them. In a git repository, files that git ignores are skipped;\n"
-        "elsewhere, hidden folders (except .pi) and node_modules. Files that are gone are\n"
-        "stored as deleted or renamed; unchanged files are not stored again. This changes\n"
-        "nothing that a model sees.\n"
-        "\n"
-        "A file as of a commit is an object of its own, which never changes. URLs, S3 objects\n"
-        "and database rows are only pointed to: nothing is fetched. `activate` accepts all of\n"
-        "these names too, and `foredeck cat` the id that is printed."
+        "Store files and folders without an agent, so that notes can be found and linked before\n"
+        "any session has read them. In a git repository, ignored files are skipped; elsewhere,\n"
+        "hidden folders (except .pi) and node_modules are. Files that no longer exist are\n"
+        "recorded as deleted or renamed; unchanged files are not stored again. What a model\n"
+        "sees does not change.\n\n"
+        "A file at a commit is an object of its own, which never changes. URLs, S3 objects and\n"
+        "database rows are only pointed to, and nothing is fetched. `activate` accepts all of\n"
+        "these names, and `foredeck cat` the printed id."
     ),
     example="foredeck index notes/ README.md",
     configure=_configure,

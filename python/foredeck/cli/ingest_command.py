@@ -125,8 +125,8 @@ def _print_report(report: Report, *, dry: bool) -> None:
         print(f"{counted(report.recorded, 'session')} skipped: foredeck recorded them itself")
     if report.forgotten:
         print(
-            f"{counted(report.forgotten, 'session')} skipped: you have forgotten them "
-            "(--forgotten reads them)"
+            f"{counted(report.forgotten, 'session')} skipped: you forgot them "
+            "(--forgotten reads them again)"
         )
     _print_counts("could not be read", report.unreadable)
     _print_counts("have no messages in them", report.other)
@@ -135,7 +135,7 @@ def _print_report(report: Report, *, dry: bool) -> None:
     if len(report.skipped) > MAX_LISTED:
         print(f"and {len(report.skipped) - MAX_LISTED:,} more; --json lists all")
     if dry and report.new + report.grown:
-        print("\nNothing was stored; without --dry-run it is.")
+        print("\nNothing was stored (--dry-run).")
     elif report.new + report.grown + report.unchanged:
         print(
             typed(

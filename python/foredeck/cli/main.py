@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -110,13 +111,19 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 def _add(commands: argparse._SubParsersAction[_Parser], name: str, command: Command) -> None:
     parser = commands.add_parser(
         name,
-        description=command.description,
+        description=_filled(command.description),
         epilog=f"example:\n  {command.example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     command.configure(parser)
     parser.set_defaults(run=command.run)
+
+
+def _filled(text: str) -> str:
+    """Paragraphs in lines of the terminal's width."""
+    width = min(shutil.get_terminal_size().columns - 2, 90)
+    return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.split("\n\n"))
 
 
 def _run(chosen: str | None, arguments: list[str]) -> int:

@@ -8,23 +8,27 @@ from collections.abc import Callable
 
 def _list(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--session", metavar="SESSION", help="what is kept with this session")
-    which.add_argument("--proposed", action="store_true", help="only what waits for your word")
+    which.add_argument("--session", metavar="SESSION", help="only what belongs to this session")
     which.add_argument(
-        "--all", action="store_true", help="all of yours, also what has left memory, and why"
+        "--proposed", action="store_true", help="only what you have not accepted or refused yet"
+    )
+    which.add_argument(
+        "--all",
+        action="store_true",
+        help="everything, including entries that were removed, and why",
     )
     parser.add_argument("--tag", metavar="T", help="only entries with this tag")
 
 
 def _entry(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "entry", metavar="ENTRY", help="its name (m-k3f9), the start of it, or its id"
+        "entry", metavar="ENTRY", help="its key (m-k3f9), the start of it, or its id"
     )
 
 
 def _entries(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "entry", metavar="ENTRY", nargs="+", help="names (m-k3f9), their starts, or ids"
+        "entry", metavar="ENTRY", nargs="+", help="their keys (m-k3f9), the starts of them, or ids"
     )
 
 
@@ -34,39 +38,41 @@ def _add(parser: ArgumentParser) -> None:
         "--category",
         choices=("preference", "decision", "fact", "context", "finding"),
         default="preference",
-        help="a preference holds everywhere and a decision in this project; the others belong to "
-        "a session (default: %(default)s)",
+        help="a preference applies everywhere, a decision to this project, the others to a "
+        "session (default: %(default)s)",
     )
     parser.add_argument("--session", metavar="SESSION", help="the session that it belongs to")
-    parser.add_argument("--everywhere", action="store_true", help="a decision for all projects")
+    parser.add_argument(
+        "--everywhere", action="store_true", help="a decision that applies to all projects"
+    )
     parser.add_argument(
         "--ground",
         metavar="FILE",
         action="append",
         default=[],
-        help="a file that it rests on, or git:COMMIT: once that changes, the entry is left out of "
-        "prompts until you confirm it; may be repeated",
+        help="a file that it is based on, or git:COMMIT: once that changes, the entry is left out "
+        "of prompts until you confirm it; may be repeated",
     )
-    parser.add_argument("--native", metavar="TEXT", help="the same in your own language")
+    parser.add_argument("--native", metavar="TEXT", help="the text in your own language")
 
 
 def _edit(parser: ArgumentParser) -> None:
     _entry(parser)
-    parser.add_argument("text", metavar="TEXT", nargs="?", help="what it is to say")
-    parser.add_argument("--native", metavar="TEXT", help="the same in your own language")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="its new text")
+    parser.add_argument("--native", metavar="TEXT", help="the text in your own language")
     parser.add_argument(
         "--category",
         choices=("preference", "decision", "fact", "context"),
-        help="what it is; `pin` and `demote` move an entry",
+        help="its new category; `pin` and `demote` move an entry",
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--everywhere", action="store_true", help="it holds in all projects")
-    where.add_argument("--here", action="store_true", help="it holds in this project alone")
+    where.add_argument("--everywhere", action="store_true", help="it applies to all projects")
+    where.add_argument("--here", action="store_true", help="it applies to this project only")
 
 
 def _accept(parser: ArgumentParser) -> None:
     _entries(parser)
-    parser.add_argument("--text", metavar="TEXT", help="what it is to say instead")
+    parser.add_argument("--text", metavar="TEXT", help="a new text for it")
 
 
 def _pin(parser: ArgumentParser) -> None:
@@ -74,9 +80,11 @@ def _pin(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--category",
         choices=("preference", "decision"),
-        help="what it is; asked for in a terminal where it is not said",
+        help="its category; if it is not given, you are asked",
     )
-    parser.add_argument("--everywhere", action="store_true", help="a decision for all projects")
+    parser.add_argument(
+        "--everywhere", action="store_true", help="a decision that applies to all projects"
+    )
 
 
 def _demote(parser: ArgumentParser) -> None:
@@ -90,7 +98,7 @@ def _demote(parser: ArgumentParser) -> None:
 
 def _delete(parser: ArgumentParser) -> None:
     _entries(parser)
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 OF_ACTIONS: dict[str, Callable[[ArgumentParser], None]] = {

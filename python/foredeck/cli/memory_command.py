@@ -176,7 +176,7 @@ def _edit(args: Namespace) -> None:
         wording = Wording(args.text, args.native, args.category)
         scoped = args.everywhere or args.here
         if wording == Wording() and not scoped:
-            raise NotSaidYes("say what is to change: TEXT, --native, --category, --everywhere")
+            raise NotSaidYes("nothing to change: give TEXT, --native, --category or --everywhere")
         kept = None
         if wording != Wording():
             kept = desk.memory.edit(entry.id, wording)
@@ -211,8 +211,8 @@ def _pin(args: Namespace) -> None:
 
 def _asked_category() -> Category:
     if not sys.stdin.isatty():
-        raise NotSaidYes("say what it is: --category preference or --category decision")
-    said = input("What is it, [p]reference or [d]ecision? ").strip().lower()
+        raise NotSaidYes("which category? Give --category preference or --category decision.")
+    said = input("Is it a [p]reference or a [d]ecision? ").strip().lower()
     known: dict[str, Category] = {
         "p": "preference",
         "preference": "preference",
@@ -263,7 +263,7 @@ def _ask_to_delete(desk: Desk, entries: Iterable[MemoryEntry]) -> None:
 def _done(args: Namespace, desk: Desk, kept: Kept) -> None:
     _print(args, desk, kept.entry)
     for gone in kept.gone:
-        print(f"foredeck: left to make room: {desk.describe.line(gone)}", file=sys.stderr)
+        print(f"foredeck: removed to make room: {desk.describe.line(gone)}", file=sys.stderr)
 
 
 def _all_done(args: Namespace, desk: Desk, entries: list[MemoryEntry]) -> None:
@@ -283,31 +283,32 @@ def _configure(parser: ArgumentParser) -> None:
     )
     add_flags_of_actions(parser, is_action=False)
     for name, (text, _) in ACTIONS.items():
-        action = actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         arguments.OF_ACTIONS[name](action)
         add_flags_of_actions(action, is_action=True)
 
 
 ACTIONS: dict[str, tuple[str, Callable[[Namespace], None]]] = {
-    "list": ("list what holds here, and what waits for your word", _list),
-    "show": ("print all about an entry", _show),
+    "list": ("list what applies here, and what you have not accepted or refused yet", _list),
+    "show": ("show everything about an entry", _show),
     "add": ("remember something", _add),
-    "edit": ("change what an entry says, what it is, or where it holds", _edit),
-    "accept": ("keep what was proposed", _accept),
-    "refuse": ("do not keep what was proposed", _refuse),
-    "pin": ("keep an entry of a session, or a finding, beyond it", _pin),
-    "demote": ("make what is remembered everywhere a matter of one session", _demote),
-    "confirm": ("say that an entry still holds, although its ground has changed", _confirm),
-    "delete": ("forget an entry and what was made from it", _delete),
-    "audit": ("walk from an entry to the words that it came from", _audit),
+    "edit": ("change an entry's text or category, or where it applies", _edit),
+    "accept": ("accept proposed entries", _accept),
+    "refuse": ("refuse proposed entries", _refuse),
+    "pin": ("keep a session's entry, or a finding, beyond the session", _pin),
+    "demote": ("limit an entry to one session", _demote),
+    "confirm": ("confirm an entry whose basis has changed", _confirm),
+    "delete": ("delete entries and everything derived from them", _delete),
+    "audit": ("trace an entry back to the words that it came from", _audit),
 }
 
 COMMAND = Command(
     description=(
-        "What is remembered of you and your projects, of sessions and of findings in their data.\n"
-        "An entry is named by the first letters of its key (m-k3f9). [user-stated] is what you\n"
-        "have said or accepted, [derived] everything else. What is deleted leaves the prompts at\n"
-        "the next call; `foredeck purge` removes it from history, too."
+        "Show and change what is remembered: about you, your projects, single sessions, and\n"
+        "findings in their data. Name an entry by its key (m-k3f9) or the start of it.\n"
+        "[user-stated] marks what you said or accepted yourself, [derived] everything else. A\n"
+        "deleted entry is gone from prompts at the next call; `foredeck purge` also removes it\n"
+        "from history."
     ),
     example='foredeck memory add "Tests use pytest, without mocks" --category preference',
     configure=_configure,

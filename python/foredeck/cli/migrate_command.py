@@ -26,7 +26,7 @@ def _place(text: str, config: Config) -> StorePlace:
     name, colon, where = text.partition(":")
     if name not in STORES or (colon and not where):
         known = " or ".join(f"{name}[:{store.address}]" for name, store in STORES.items())
-        raise ConfigError(f"{text!r} is no store: it is {known}")
+        raise ConfigError(f"{text!r} is not a store; name {known}")
     return store_kind(name).place(config, where)
 
 
@@ -67,7 +67,7 @@ def _move(original: WholeStore, copied: WholeStore) -> tuple[int, Totals, int]:
     with Progress("comparing, step") as progress:
         found = compare(original, copied, progress.advance, blobs)
     if not found.equal:
-        raise Corrupt(f"the two stores are not equal: {found.differs} differs")
+        raise Corrupt(f"the two stores differ: {found.differs} differs")
     return new, found.copy, count_of(original) - found.copy.transactions
 
 
@@ -80,7 +80,7 @@ def _print_text(args: Namespace, report: dict[str, object], found: Totals) -> No
     )
     if report["later_transactions"]:
         later = report["later_transactions"]
-        print(f"{later:,} came in meanwhile: run it again to copy them, too.")
+        print(f"{later:,} were added meanwhile: run the command again to copy them as well.")
     print(f"FOREDECK_STORE={args.target.partition(':')[0]} makes foredeck use the copy.")
 
 
@@ -93,13 +93,13 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Copy everything from one store to another: all objects with all versions, under the same\n"
-        "tokens and times, so that whatever refers to a version finds it there. `sqlite` and\n"
-        "`xtdb` are those of the configuration; a PATH or URL names another one, --set\n"
-        "xtdb.token_file=FILE its token. The source is left as it is, and may be in use.\n\n"
-        "Run the same command again to continue an interrupted copy, or to bring a finished\n"
-        "one up to date. A target that holds anything else is refused. At the end every version\n"
-        "and every byte is read from both stores and compared."
+        "Copy everything from one store to another: all objects and all their versions, under\n"
+        "the same tokens and times, so that references to a version stay valid. `sqlite` and\n"
+        "`xtdb` are the configured stores; a PATH or URL names another one, and --set\n"
+        "xtdb.token_file=FILE its token. The source is not changed, and may be in use. Run the\n"
+        "same command again to continue an interrupted copy, or to update a finished one. A\n"
+        "target that holds anything else is refused. At the end, every version and every byte\n"
+        "is read from both stores and compared."
     ),
     example="foredeck migrate sqlite xtdb",
     configure=_configure,

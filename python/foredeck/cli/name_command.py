@@ -95,12 +95,12 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Give an object a nickname, by which you and the model can call it from then on, or set\n"
-        "what stands for it while its content is not in view: its summaries, and its view, which\n"
-        "is a list of fields. Without either, show what it has. A nickname means one object at a\n"
-        "time; the one that an object had before is free again. A short summary joins the view by\n"
-        "itself, a long one only if --view names it. They stay when the content changes. In Pi,\n"
-        "/foredeck name and /foredeck describe do the same."
+        "Give an object a nickname that you and the model can use from now on, or set what\n"
+        "represents it while its content is not in view: its summaries, and its view, which is\n"
+        "a list of fields. Without options, show what it has. A nickname belongs to one object\n"
+        "at a time; a new one replaces it. A short summary is part of the view by itself, a\n"
+        "long one only if --view names it. They stay when the content changes. In Pi, /foredeck\n"
+        "name and /foredeck describe do the same."
     ),
     example="foredeck name src/main.ts entry",
     configure=_configure,

@@ -66,7 +66,9 @@ def _folder_of_notes(config: Config) -> Path:
     folder = top / name
     real = os.path.realpath(folder)
     if not is_outside(name) and not is_within(real, os.path.realpath(top)):
-        raise NotesElsewhere(f"{folder} leads to {real}, out of the project: --folder takes it.")
+        raise NotesElsewhere(
+            f"{folder} leads to {real}, outside the project: use --folder to allow it."
+        )
     return folder
 
 
@@ -87,7 +89,7 @@ def _new(args: Namespace) -> int:
         with file.open("x", encoding="utf-8") as made:
             made.write(text)
     except FileExistsError:
-        raise NoteExists(f"{file} is there already: nothing was written.") from None
+        raise NoteExists(f"{file} exists already; nothing was written.") from None
     if args.json:
         print_json({"path": str(file.absolute()), "title": args.title})
     else:
@@ -99,7 +101,7 @@ def _file_name(title: str) -> str:
     """The title without what file systems or links cannot have."""
     name = " ".join(_UNFIT.sub(" ", title).split()).lstrip(".")[:MAX_NAME].strip()
     if not name:
-        raise NoName(f"{title!r} has no letter or digit that a file could be called by.")
+        raise NoName(f"{title!r} has no letter or digit to name a file by.")
     return name
 
 
@@ -233,7 +235,7 @@ def _configure(parser: ArgumentParser) -> None:
         "be repeated",
     )
     parser.add_argument(
-        "--orphans", action="store_true", help="those that no other Markdown file refers to"
+        "--orphans", action="store_true", help="only notes that no other Markdown file refers to"
     )
     parser.add_argument(
         "--broken",
@@ -249,9 +251,9 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "List the stored notes, or make a new one. A note is a Markdown file in one of the\n"
-        "folders of `notes.folders`, or with `kind: note` in its frontmatter. `foredeck index`\n"
-        "stores files that no session has read. Notes are plain files: any other way to write\n"
-        "one is as good as --new."
+        "folders of `notes.folders`, or one with `kind: note` in its frontmatter. `foredeck\n"
+        "index` stores files that no session has read yet. Notes are plain files: you can write\n"
+        "them with anything, not only with --new."
     ),
     example="foredeck notes --tag project --orphans",
     configure=_configure,

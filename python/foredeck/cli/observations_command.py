@@ -76,7 +76,7 @@ def _one(args: Namespace, noted: _Noted) -> Observation | Reflection:
     """What NOTE names: its number in the list, or its id or the start of that."""
     name, listed = args.note, noted.listed
     if name is None:
-        raise NothingToDo("say which one: its number in the list, or its id")
+        raise NothingToDo("which note? Give its number in the list, or its id.")
     if name.isdecimal() and 1 <= int(name) <= len(listed) and len(name) < _LEAST_ID:
         return listed[int(name) - 1]
     found = [one for one in listed if one.id == name or _short(one).startswith(name)]
@@ -99,7 +99,7 @@ def _show(noted: _Noted, args: Namespace) -> None:
         print_json(_as_json(noted, shown))
         return
     if not shown:
-        print("Nothing was noted of this session.")
+        print("No notes have been taken of this session.")
     for one in shown:
         print(f"{noted.listed.index(one) + 1}. {_heading(one)}")
         text = "(deleted)" if one.is_deleted else one.text
@@ -179,10 +179,10 @@ def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     one = _one(args, noted)
     behind = made_from(store, one.id)
     delete(store, one.id, _user())
-    print(f"{_short(one)[:8]} says nothing any more; its earlier text stays in the history.")
+    print(f"{_short(one)[:8]} is deleted; its earlier text stays in the history.")
     if behind:
         names = ", ".join(id.rpartition(":")[2][:8] for id in behind)
-        print(f"What was made from it still says it: {names}. Delete that, too, if it is to go.")
+        print(f"These were made from it and still say it: {names}. Delete them, too, to remove it.")
 
 
 def _user() -> str:
@@ -198,17 +198,15 @@ def _configure(parser: ArgumentParser) -> None:
         "note",
         metavar="NOTE",
         nargs="?",
-        help="only this one: its number in the list, or its id or the start of that",
+        help="only this note: its number in the list, or its id or the start of it",
     )
     change = parser.add_mutually_exclusive_group()
-    change.add_argument(
-        "--edit", action="store_true", help="open its text in $VISUAL or $EDITOR, and store it"
-    )
-    change.add_argument("--text", metavar="TEXT", help="store this text for it; - reads stdin")
+    change.add_argument("--edit", action="store_true", help="edit its text in $VISUAL or $EDITOR")
+    change.add_argument("--text", metavar="TEXT", help="replace its text; - reads stdin")
     change.add_argument(
         "--delete",
         action="store_true",
-        help="let it say nothing from now on; its messages are not observed again",
+        help="delete it; no new note is taken of its messages",
     )
     add_json_flag(parser)
     add_config_flags(parser)
@@ -216,10 +214,11 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Print what was noted of a session's chat: reflections, then observations, oldest first,\n"
-        "each with the turns that it covers and what that saves. With --edit, --text or --delete\n"
-        "you change one. A prompt that was sent with it keeps its bytes; it changes at the next\n"
-        "rebase. A text is written as it is printed: dates, and a line for each remark."
+        "Print the notes that were taken of a session's chat: reflections, then observations,\n"
+        "the oldest first, each with the turns that it covers and what that saves. --edit,\n"
+        "--text or --delete change one note. Prompts that were sent with it are not changed; it\n"
+        "is replaced at the next rebase. A note's text has the form that is printed: dates, and\n"
+        "one line for each remark."
     ),
     example="foredeck observations 0197a3 3 --edit",
     configure=_configure,

@@ -54,21 +54,21 @@ def check_person(home: Path, what: str) -> None:
     """
     if agent_above(home) is not None:
         raise NotAPerson(
-            f"This runs inside an agent's session. {what} is for you alone: do it in a terminal of "
-            "your own."
+            f"This runs inside an agent's session. {what} is for you only: "
+            "do it in a terminal of your own."
         )
     if engines_at_work(home) and not has_terminal():
         raise NotAPerson(
             f"An agent is at work, and this command has no terminal that tells it from one of the "
-            f"agent's. {what} is for you alone: do it in a terminal, or end Pi first."
+            f"agent's. {what} is for you only: do it in a terminal, or close Pi first."
         )
 
 
 def confirm(question: str, *, nothing: str) -> None:
     """Ask a user who has not said `--yes`. Raises `NotConfirmed`; `nothing`: what has not happened,
-    as in "nothing was erased"."""
+    as in "nothing was deleted"."""
     if not sys.stdin.isatty():
-        raise NotConfirmed(f"{nothing}: say --yes")
+        raise NotConfirmed(f"{nothing}: confirm with --yes")
     if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
         raise NotConfirmed(nothing)
 

@@ -52,7 +52,7 @@ def add_session(parser: ArgumentParser, *, optional: bool = False) -> None:
         metavar="SESSION|FILE",
         nargs="?" if optional else None,
         help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
-        "Claude Code or Codex. What foredeck did not see itself is replayed",
+        "Claude Code or Codex. A session that foredeck did not record is replayed",
     )
 
 
@@ -133,7 +133,7 @@ def _recording(store: Store, session: str) -> Transcript:
     if not path.is_file():
         raise NotFound(
             f"foredeck did not see the prompts of session {session}, and cannot replay it: "
-            f"{path}, which it was read from, is not there any more. `foredeck cat chat:{session}` "
+            f"{path}, the file it was read from, no longer exists. `foredeck cat chat:{session}` "
             "prints what was said."
         )
     print(f"foredeck did not record this session: this is a replay of {path}", file=sys.stderr)
@@ -143,5 +143,5 @@ def _recording(store: Store, session: str) -> Transcript:
 def _loaded(path: Path, session: str | None = None) -> Transcript:
     transcript = load_recording(path, session)
     if not transcript.calls:
-        raise NotFound(f"session {transcript.id} has no answer of a model: {path}")
+        raise NotFound(f"{path} has no answer of a model in it")
     return transcript

@@ -75,34 +75,37 @@ def _print(plans: list[Pruning], what: str) -> None:
             told = f"{counted(len(plan.messages), 'message')} {what} ({short_count(plan.bytes)}B)"
             print(f"Session {plan.session}: {told}.")
     print(
-        f"{counted(sum(len(plan.messages) for plan in plans), 'message')} {what}. Of the others "
-        f"{sum(plan.young for plan in plans)} are too young, for "
-        f"{sum(plan.uncovered for plan in plans)} no summary stands, and "
-        f"{sum(plan.linked for plan in plans)} are linked to open tasks."
+        f"{counted(sum(len(plan.messages) for plan in plans), 'message')} {what}. Kept: "
+        f"{sum(plan.young for plan in plans):,} too recent, "
+        f"{sum(plan.uncovered for plan in plans):,} not summarized, "
+        f"{sum(plan.linked for plan in plans):,} linked to open tasks."
     )
 
 
 def _days(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 36_500:
-        raise ArgumentTypeError(f"{text!r} is no number of days")
+        raise ArgumentTypeError(f"must be a number of days, not {text!r}")
     return int(text)
 
 
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "session", metavar="SESSION", nargs="*", help="its id, or the start of it; none: all"
+        "session",
+        metavar="SESSION",
+        nargs="*",
+        help="its id, or the start of it (default: all sessions)",
     )
     parser.add_argument(
         "--days",
         type=_days,
         default=DAYS,
         metavar="N",
-        help=f"how old a message has to be (default: {DAYS})",
+        help=f"only messages older than N days (default: {DAYS})",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be removed, and remove nothing"
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_json_flag(parser)
     add_config_flags(parser)
 

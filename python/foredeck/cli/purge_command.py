@@ -118,7 +118,7 @@ def _run(args: Namespace) -> int:
         if pending := finish_pending(config):
             _tidy(config, Redaction())
             to_do = [text for place in pending for text in place.finish()]
-            print("foredeck: a purge that was interrupted is finished now", file=sys.stderr)
+            print("foredeck: finished a purge that had been interrupted", file=sys.stderr)
             if not (args.source or args.text or args.regex):
                 for text in to_do:
                     print(f"Not done: {text}")
@@ -240,7 +240,9 @@ def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> No
             if len(text) >= SHORTEST_TEXT:
                 found.add(text)
             if len(found) > MOST_MATCHES:
-                raise NotPurged(f"more than {MOST_MATCHES:,} different texts match: say more of it")
+                raise NotPurged(
+                    f"more than {MOST_MATCHES:,} different texts match: give more of it"
+                )
 
     take(found_in_files(config.home, redaction))
     for place in (ConfiguredStore(config), *map(StoreFile, kept_stores(config))):
@@ -264,11 +266,11 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
         try:
             wanted.patterns.append(re.compile(expression))
         except re.error as error:
-            raise NotPurged(f"{expression!r} is no regular expression: {error}") from error
+            raise NotPurged(f"{expression!r} is not a regular expression: {error}") from error
     for name in args.source:
         _want_source(wanted, store, memory, name)
     if wanted == _Wanted():
-        raise NotPurged("say what is to go: an entry, an object, or --text PATTERN")
+        raise NotPurged("purge what? Name a memory entry or an object, or give --text PATTERN.")
     entries = [entry for id in wanted.entries if (entry := memory.get(id)) is not None]
     wanted.exact += lines_in_prompts(store, entries)
     return wanted
@@ -359,7 +361,7 @@ def _report(args: Namespace, result: _Result) -> int:
     for path in result.host_files:
         print(f"Pi's own file still holds it: {path}")
     if done and result.is_done:
-        print("Nothing in the state folder holds it any more: everything was read again.")
+        print("Everything was read again: nothing in the state folder holds it any more.")
     return 0 if result.is_done else 1
 
 
@@ -401,7 +403,7 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would change, and change nothing"
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_json_flag(parser)
     add_config_flags(parser)
 

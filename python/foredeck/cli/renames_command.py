@@ -21,7 +21,7 @@ def _run(args: Namespace) -> int:
     with opened_store(args) as store:
         if args.old is not None:
             if args.new is None:
-                raise ToolError("Say both names: foredeck renames OLD NEW.")
+                raise ToolError("Give both names: `foredeck renames OLD NEW`.")
             old, new = (find_object(store, text, None).head for text in (args.old, args.new))
             _tie(store, old, new)
             found = [(old, [new], True)]
@@ -45,9 +45,11 @@ def _run(args: Namespace) -> int:
     for old, to, is_tied in found:
         print(_line(old, to, tied=is_tied))
     if not found:
-        print("No file that is gone has its bytes in another one that came later.")
+        print("No unnoticed renames.")
     elif not all(is_tied for _, _, is_tied in found):
-        print(typed("--repair ties those with one new name; `foredeck renames OLD NEW` any two."))
+        print(
+            typed("--repair records those with one new name, `foredeck renames OLD NEW` any two.")
+        )
     return 0
 
 
@@ -55,9 +57,9 @@ def _tie(store: LocalStore, old: Head, new: Head) -> None:
     """Store that a file has become another one. Raises `ToolError` where it has not."""
 
     if old.fields.get("state") != "deleted":
-        raise ToolError(f"{name(name_of(old))} is there: only a file that is gone was renamed.")
+        raise ToolError(f"{name(name_of(old))} still exists, so it was not renamed.")
     if new.type != "file" or new.id == old.id or new.fields.get("state") == "deleted":
-        raise ToolError(f"{name(name_of(new))} is no file that is there.")
+        raise ToolError(f"{name(name_of(new))} is not an existing file.")
     commit_sightings(store, lambda: tied(store, old, new), Indexed(), lambda _path: None)
 
 
@@ -81,11 +83,11 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "List files that count as deleted although their bytes appeared under another name\n"
-        "later: they were renamed while neither an engine nor `foredeck index` was watching,\n"
-        "or before foredeck could tell. --repair stores the rename where there is only one\n"
-        "such name; OLD and NEW state one yourself. History, links, nickname and pin follow\n"
-        "the file."
+        "List files that are recorded as deleted although the same bytes appeared under another\n"
+        "name later: they were renamed while neither an engine nor `foredeck index` was\n"
+        "watching, or before foredeck could detect it. --repair records the rename wherever\n"
+        "there is only one such name; OLD and NEW record one yourself. The file's history,\n"
+        "links, nickname and pin follow it."
     ),
     example="foredeck renames --repair",
     configure=_configure,

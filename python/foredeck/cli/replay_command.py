@@ -180,13 +180,14 @@ def _configure(parser: ArgumentParser) -> None:
         "--policy",
         metavar="P",
         default="adaptive",
-        help="what decides which content stays (default: %(default)s; see docs/configuration.md)",
+        help="the policy that decides which content stays (default: %(default)s; see "
+        "docs/configuration.md)",
     )
     parser.add_argument(
         "--tools",
         metavar="F,...",
         type=facilities_of,
-        help="the facilities whose tools are declared with every prompt, and paid for: "
+        help="the groups of tools that are declared with every prompt, and paid for: "
         f"{', '.join(FACILITY_TOOLS)}, or none (default: {','.join(DEFAULT_FACILITIES)})",
     )
     parser.add_argument(
@@ -194,13 +195,13 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=positive,
         default=300,
-        help="after how long a provider's cache is taken to have expired (default: %(default)s)",
+        help="after how long the provider's cache is assumed to expire (default: %(default)s)",
     )
     parser.add_argument(
         "--cache",
         choices=("ideal", "anthropic", "openai"),
         default="ideal",
-        help="whose prompt cache to plan for: one that keeps every prefix (default), or by the "
+        help="the prompt cache to plan for: one that keeps every prefix (default), or one by a "
         "provider's documented rule",
     )
     parser.add_argument(
@@ -220,15 +221,15 @@ def _configure(parser: ArgumentParser) -> None:
         "--keep",
         metavar="DIR",
         type=Path,
-        help="leave each session's store behind in DIR/<file stem>, a state folder: "
-        "`foredeck sessions --home` reads it",
+        help="keep each session's store in DIR/<file stem>, a state folder: `foredeck sessions "
+        "--home` reads it",
     )
     parser.add_argument(
         "--window",
         metavar="TOKENS",
         type=positive,
         default=200_000,
-        help="context window of the recorded models, which no recording tells (default: "
+        help="context window of the recorded models, which recordings do not contain (default: "
         "%(default)s)",
     )
     parser.add_argument(
@@ -236,20 +237,20 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="set a configuration key; your own configuration is not read",
+        help="set a configuration key; your own configuration is not used",
     )
     add_json_flag(parser)
 
 
 COMMAND = Command(
     description=(
-        "Drive the engine with recorded sessions, call by call, and say what a model would\n"
-        "have been shown: how much, what it would have cost beside plain Pi, how often it was\n"
-        "rewritten and why, and whether every prompt is one that a provider accepts. Each\n"
-        "session runs on a fresh private store; your own store and configuration are not\n"
-        "touched. A call is every answer of the model on the branch of the file's last entry.\n"
-        "Sessions of Claude Code and Codex are replayed as if Pi had held them, without their\n"
-        "subagents. Exit code 1: a session had an error or an invalid prompt."
+        "Run recorded sessions through foredeck, call by call, and show what a model would have\n"
+        "been shown: how much, what it would have cost beside plain Pi, how often it was\n"
+        "rewritten and why, and whether a provider would accept every prompt. No model is\n"
+        "asked. Each session is replayed on a private store; your own store and configuration\n"
+        "are not used. Calls are those on the branch of the file's last entry. Sessions of\n"
+        "Claude Code and Codex are replayed as if they had been Pi's, without their subagents.\n"
+        "The exit code is 1 if a session had an error or an invalid prompt."
     ),
     example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
     configure=_configure,

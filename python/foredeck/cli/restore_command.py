@@ -30,7 +30,7 @@ def _run(args: Namespace) -> int:
     if args.call is not None or args.undo:
         return _restore_files(args)
     if used := [name for name in _OF_FILES if getattr(args, name)]:
-        raise ConfigError(f"--{used[0].replace('_', '-')} is about files: add --call N or --undo")
+        raise ConfigError(f"--{used[0].replace('_', '-')} needs --call N or --undo")
     if not Path(args.what).expanduser().is_file():
         raise NotFound(
             f"there is no backup {args.what}. With --call N the files of a session are brought "
@@ -112,10 +112,10 @@ def _tell(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) 
         print_json({**asdict(result), "went_on": went_on})
     else:
         if went_on:
-            print("A rewinding that was interrupted has been finished; ask again for another one.")
+            print("Only finished a restore that was interrupted: run the command again.")
         print(report(result, cwd))
         if result.skipped:
-            print("--overwrite brings these back, too; what is there now is kept.")
+            print("--overwrite restores these as well, and keeps what is there now.")
     return 0 if result.is_whole else 1
 
 
@@ -129,7 +129,7 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="with a backup: also where there is a store already; it is kept under another name",
+        help="with a backup: even if there is a store already; it is renamed first",
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -137,27 +137,32 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="N",
         type=positive,
         help="bring files to what they were when call N was made; one more than the last call "
-        "stands for the newest state",
+        "is the newest state",
     )
-    what.add_argument("--undo", action="store_true", help="take the newest restoring back")
+    what.add_argument("--undo", action="store_true", help="undo the last restore")
     parser.add_argument(
         "--path",
         metavar="PATH",
         type=Path,
         action="append",
-        help="only this file; may be repeated. Of a session that was imported no other is changed",
+        help="only this file; may be repeated. Required for a session that was imported",
     )
     parser.add_argument(
-        "--to", metavar="FOLDER", type=Path, help="write them into this folder, and touch nothing"
+        "--to",
+        metavar="FOLDER",
+        type=Path,
+        help="write the files to this folder, and change no others",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would happen to each file, and do nothing"
+        "--dry-run",
+        action="store_true",
+        help="show what would happen to each file, and change nothing",
     )
     parser.add_argument("--diff", action="store_true", help="with --dry-run: print the differences")
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="also files that a person or another session has changed since",
+        help="also restore files that a person or another session has changed since",
     )
     add_json_flag(parser)
     add_config_flags(parser)
@@ -165,16 +170,16 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "With a backup alone, put it in the place of the store. It is checked before anything is\n"
-        "changed. A store that is there is never overwritten: --force keeps it under another\n"
-        "name. No Pi with foredeck may be running meanwhile.\n\n"
-        "With a session and --call, bring the files that the session's tools have changed to what\n"
-        "they were at one of its calls: bytes, permissions and links, also outside the working\n"
-        "folder. What somebody else has changed since is named, and left as it is without\n"
-        "--overwrite. What is there before is kept: --undo takes it back. Where a restore was\n"
-        "interrupted, the next one finishes it first. Exit code 1, and their names, where files\n"
-        "were left as they are or cannot be brought back, or where a command ran in a folder that\n"
-        "could not be looked through. /foredeck rewind does the same inside Pi."
+        "With a backup: replace the store by it. The backup is checked before anything is\n"
+        "changed. An existing store is never overwritten; --force renames it first. Close Pi\n"
+        "before.\n\n"
+        "With a session and --call: bring the files that the session's tools changed back to\n"
+        "what they were at that call, with bytes, permissions and links, also outside the\n"
+        "working folder. Files that somebody else has changed since are listed and left alone,\n"
+        "unless --overwrite is given. What was there before is kept, and --undo brings it back.\n"
+        "An interrupted restore is finished by the next one. The exit code is 1 if files were\n"
+        "left alone or could not be restored (they are listed), or if a command ran in a folder\n"
+        "that could not be scanned. In Pi, /foredeck rewind does the same."
     ),
     example="foredeck restore ~/foredeck-monday.db",
     configure=_configure,

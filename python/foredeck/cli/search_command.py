@@ -114,7 +114,7 @@ def _task(store: LocalStore, name: str) -> str:
         names.add(head.id)
     found = names.find(name)
     if not isinstance(found, str):
-        raise NotFound(f"{name!r} is no task, or several; `foredeck tasks` lists them")
+        raise NotFound(f"{name!r} matches no task, or several; `foredeck tasks` lists them")
     return found
 
 
@@ -204,14 +204,18 @@ def _explained(hit: SearchHit) -> Collection[str]:
 def _moment(text: str) -> int:
     moment = parse_moment(text)
     if moment is None:
-        raise ArgumentTypeError(f"{text!r} is no point in time; such are: {EXAMPLES}")
+        raise ArgumentTypeError(f"{text!r} is not a time; examples: {EXAMPLES}")
     return moment
 
 
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="+", help="words, names, paths: any text")
     parser.add_argument(
-        "--limit", metavar="N", type=positive, default=10, help="hits (default: %(default)s)"
+        "--limit",
+        metavar="N",
+        type=positive,
+        default=10,
+        help="how many hits (default: %(default)s)",
     )
     parser.add_argument(
         "--scope",
@@ -231,9 +235,9 @@ def _configure(parser: ArgumentParser) -> None:
         help=f"only hits of one type: {', '.join(SEARCHED_TYPES)}",
     )
     parser.add_argument("--tool", metavar="NAME", help="only calls of this tool")
-    parser.add_argument("--path", metavar="P", help="only what is about a file with P in its path")
+    parser.add_argument("--path", metavar="P", help="only hits about a file with P in its path")
     parser.add_argument(
-        "--since", metavar="T", type=_moment, help=f"only what is not older than T ({EXAMPLES})"
+        "--since", metavar="T", type=_moment, help=f"only hits since T ({EXAMPLES})"
     )
     parser.add_argument(
         "--task", metavar="ID", help="only a task, and what was said and done while it was active"
@@ -244,7 +248,7 @@ def _configure(parser: ArgumentParser) -> None:
         type=int,
         choices=range(21),
         default=0,
-        help="with each hit, N texts before and after it in its session (0 to 20)",
+        help="show N texts before and after each hit (0 to 20)",
     )
     parser.add_argument(
         "--group",
@@ -253,23 +257,23 @@ def _configure(parser: ArgumentParser) -> None:
         help="session: first the session that answers best, by its best hits together, with three "
         "of them each; else the best hits come first",
     )
-    parser.add_argument("--explain", action="store_true", help="show how each rank came about")
+    parser.add_argument("--explain", action="store_true", help="explain the rank of each hit")
     add_json_flag(parser)
     add_config_flags(parser)
 
 
 COMMAND = Command(
     description=(
-        "Find what was said, done and read, in all sessions: messages, tool calls with their\n"
-        "results, files in every version, tasks, memory, summaries of compacted chat. Words are\n"
-        "found in all their forms, identifiers and paths whole and by their parts; what stands\n"
-        "nowhere as typed is taken for the beginning of a word, then for a piece of a name.\n"
-        '"Quotes" make a phrase, a * at the end a prefix.\n'
-        "Hits stand under what their session was asked first, each with the name to open it by\n"
-        "(`foredeck cat NAME`, with all that follows the name), when, what, the words that it\n"
-        "holds, and the passage where they stand.\n"
-        "The index is brought up to date first: it lies in the state folder and is made from the\n"
-        "store. Keys and tokens, by their usual shapes, are left out of it."
+        "Search all sessions: messages, tool calls and their results, every version of a file,\n"
+        "tasks, memory, and summaries of compacted chat. Words match in all their forms;\n"
+        "identifiers and paths match as a whole and by their parts. A word that is nowhere as\n"
+        'typed matches as the beginning of a word, then as a piece of a name. "Quotes" make a\n'
+        "phrase, and a * at the end a prefix.\n\n"
+        "Hits are grouped by session, under its first prompt. Each shows the name to open it by\n"
+        "(`foredeck cat NAME`, everything after the name included), the time, the kind, the\n"
+        "words that matched, and the passage. The index is updated first; it is kept in the\n"
+        "state folder and made from the store. Keys and tokens of the usual shapes are left out\n"
+        "of it."
     ),
     example="foredeck search retry backoff http_client --scope project",
     configure=_configure,

@@ -97,7 +97,7 @@ def _print_text(
     print(typed(f"\n`foredeck cost {sessions[0].short_id}` says what a session has cost."))
     if any(session.is_gone for session in sessions):
         print(
-            typed("(gone): Pi's own file was deleted; `foredeck forget SESSION` erases the rest.")
+            typed("(gone): Pi's own file was deleted; `foredeck forget SESSION` deletes the rest.")
         )
 
 
@@ -134,7 +134,7 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--size",
         action="store_true",
-        help="show how much text each session refers to, including what it shares with others",
+        help="show how much text each session uses, including what it shares with others",
     )
     add_json_flag(parser)
     add_config_flags(parser)
@@ -142,13 +142,13 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "List the stored sessions, the latest first: the start of the id (enough to name it),\n"
-        "when it was last used, how long it took, messages, tool calls, what it has saved beside\n"
-        "plain Pi (not of one that was read from a history), project, and title: the\n"
-        "name that you gave it in Pi, else the first prompt. A worktree counts as its project.\n"
-        "Times are local. Marks say that a session is private, a fork, started by the agent of\n"
-        "another one (subagent), read from an agent's history (by its name), or that Pi's own\n"
-        "file of it was deleted (gone). --json has more, with times in milliseconds since 1970."
+        "List the stored sessions, the most recent first: the start of the id (enough to name\n"
+        "it), when it was last used, how long it took, its messages and tool calls, what it\n"
+        "saved compared with plain Pi, its project and its title (the name you gave it in Pi,\n"
+        "or the first prompt). A worktree counts as part of its project. Times are local.\n\n"
+        "Marks show that a session is private, a fork, a subagent's, read from an agent's\n"
+        "history (by the agent's name), or that Pi's own file of it was deleted (gone). --json\n"
+        "has more, with times in milliseconds since 1970."
     ),
     example="foredeck sessions",
     configure=_configure,

@@ -210,16 +210,16 @@ def _configure(parser: ArgumentParser) -> None:
     which.add_argument(
         "--at",
         metavar="WHEN",
-        help="the last call by then (2026-03-01T14:00, '2h ago', yesterday), or the first one "
-        "that had a text or message with this hash in it (8 digits or more)",
+        help="the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the first "
+        "one whose prompt had a text or message with this hash (8 digits or more)",
     )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
         "--sets",
         action="store_true",
-        help="instead of the prompt, list the session's index after the call, each object with "
-        "its version and its place: pinned, waiting (pinned, but out of view), active, inactive "
-        "(in the pool), or indexed",
+        help="list the session's objects after the call instead, each with its version and "
+        "state: pinned, waiting (pinned, but out of view), active, inactive (in the pool), or "
+        "indexed",
     )
     instead.add_argument(
         "--branches",
@@ -232,13 +232,14 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Print exactly what the model saw at one call: system prompt, tools and messages, rebuilt\n"
-        "from the store. Messages that foredeck edited or added are marked in their\n"
-        'heading. --json gives {"call", "system", "tools", "messages"}, messages in the\n'
-        "shape that Pi sends on. What Pi itself leaves out (aborted answers) is marked, not\n"
-        "missing. --sets shows index, pool, active and pinned objects as they were then; with\n"
-        '--json {"session", "call", "index", "pool", "active", "pinned", "waiting"}.\n'
-        "--branches lists the branches of the session, abandoned ones included."
+        "Print exactly what the model saw at one call: the system prompt, tools and messages,\n"
+        "rebuilt from the store. Headings mark the messages that foredeck edited or added, and\n"
+        "those that Pi does not send on (aborted answers). --sets shows the index, pool, active\n"
+        "and pinned objects at that call, and --branches the branches of the session, abandoned\n"
+        "ones included.\n\n"
+        'JSON: {"call", "system", "tools", "messages"}, with messages in the shape that Pi\n'
+        'sends on; with --sets {"session", "call", "index", "pool", "active", "pinned",\n'
+        '"waiting"}.'
     ),
     example="foredeck show 0199 --call 12",
     configure=_configure,

@@ -76,6 +76,6 @@ def _print_notice(level: str, text: str) -> None:
 def warn_of_others() -> None:
     """Say that a question is answered without what only the database has."""
     print(
-        "foredeck: XTDB does not answer: what other machines have written since is left out",
+        "foredeck: XTDB does not answer: what other machines wrote since then is left out",
         file=sys.stderr,
     )

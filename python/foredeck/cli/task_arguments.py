@@ -15,7 +15,7 @@ def common(parser: ArgumentParser, *, is_action: bool = False) -> None:
         parser.add_argument(
             "--markdown",
             action="store_true",
-            help="print all tasks as a Markdown page, for reading: it is never read back",
+            help="print all tasks as a Markdown page",
         )
 
 
@@ -24,9 +24,9 @@ def list_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--status",
         choices=("open", "in_progress", "closed", "all"),
-        help="only those with this status (default: all that are not closed)",
+        help="only tasks with this status (default: all that are not closed)",
     )
-    parser.add_argument("--label", metavar="L", help="only those with this label")
+    parser.add_argument("--label", metavar="L", help="only tasks with this label")
     parser.add_argument("--limit", metavar="N", type=positive, help="how many (default: all)")
 
 
@@ -49,26 +49,28 @@ def show_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="with the description, for which the summary stands in a week after it was closed",
+        help="include the description; a week after a task is closed, only its summary is shown",
     )
 
 
 def new_arguments(parser: ArgumentParser) -> None:
     """`new`."""
-    parser.add_argument("title", metavar="TITLE", help="what is to be done, in one line")
+    parser.add_argument("title", metavar="TITLE", help="what to do, in one line")
     _field_arguments(parser, priority=2, type="task")
-    parser.add_argument("--parent", metavar="TASK", help="the epic that it is a part of")
+    parser.add_argument("--parent", metavar="TASK", help="the epic that it belongs to")
     parser.add_argument(
         "--after",
         metavar="TASK",
         action="append",
         default=[],
-        help="a task that must be closed before; may be repeated",
+        help="a task that must be closed first; may be repeated",
     )
 
 
 def _field_arguments(parser: ArgumentParser, **defaults: Any) -> None:
-    parser.add_argument("--description", metavar="TEXT", help="more than fits the title")
+    parser.add_argument(
+        "--description", metavar="TEXT", help="details that do not fit in the title"
+    )
     parser.add_argument(
         "--priority",
         type=int,
@@ -98,7 +100,7 @@ def claim_arguments(parser: ArgumentParser) -> None:
 def close_arguments(parser: ArgumentParser) -> None:
     """`close`."""
     task_argument(parser)
-    parser.add_argument("summary", metavar="SUMMARY", help="what came of it")
+    parser.add_argument("summary", metavar="SUMMARY", help="what the outcome was")
     parser.add_argument(
         "--reason",
         choices=("completed", "wontfix", "duplicate"),
@@ -110,7 +112,7 @@ def close_arguments(parser: ArgumentParser) -> None:
 def edit_arguments(parser: ArgumentParser) -> None:
     """`edit`."""
     task_argument(parser)
-    parser.add_argument("--title", metavar="TITLE", help="what is to be done, in one line")
+    parser.add_argument("--title", metavar="TITLE", help="what to do, in one line")
     _field_arguments(parser)
 
 
@@ -123,13 +125,11 @@ def dep_arguments(parser: ArgumentParser) -> None:
         choices=("blocks", "parent-child", "related", "supersedes", "duplicates"),
         default="blocks",
         help="blocks: TASK waits for OTHER; parent-child: TASK is a part of OTHER; the others are "
-        "said of TASK, and nothing follows from them (default: %(default)s)",
+        "only recorded (default: %(default)s)",
     )
-    parser.add_argument("--remove", action="store_true", help="TASK no longer depends on it so")
+    parser.add_argument("--remove", action="store_true", help="remove this dependency")
 
 
 def task_argument(parser: ArgumentParser) -> None:
     """Which task an action is about."""
-    parser.add_argument(
-        "task", metavar="TASK", help="its name (t-k3f9), the start of it, or its id"
-    )
+    parser.add_argument("task", metavar="TASK", help="its key (t-k3f9), the start of it, or its id")

@@ -72,7 +72,7 @@ def _actor(home: Path, who: str | None) -> Actor:
     if session is None:
         return Actor(None, who or _user())
     if who is not None:
-        raise TaskRefused("This runs inside an agent's session, which acts as itself: no --as.")
+        raise TaskRefused("--as is not allowed inside an agent's session, which acts as itself.")
     return Actor(session or None)
 
 
@@ -201,7 +201,7 @@ def _edit(args: Namespace) -> None:
             fields[field] = value
     if not fields:
         raise TaskRefused(
-            "Say what is to change: --title, --description, --priority, --type, --label."
+            "Nothing to change: give --title, --description, --priority, --type or --label."
         )
     with _work(args) as (work, _):
         _changed(work, work.update(work.find(args.task).id, fields), args)
@@ -217,7 +217,9 @@ def _dep(args: Namespace) -> None:
 def _changed(work: TaskWork, task: Task, args: Namespace) -> None:
     _show_one(work, task, args)
     if work.away:
-        print("foredeck: XTDB is away: this is delivered when it is back", file=sys.stderr)
+        print(
+            "foredeck: XTDB does not answer; this will be delivered once it does", file=sys.stderr
+        )
 
 
 # The command line
@@ -231,23 +233,26 @@ def _configure(parser: ArgumentParser) -> None:
     for name, (text, _) in _ACTIONS.items():
         example = f"\n\nexample: {_EPILOGS[name]}" if name in _EPILOGS else ""
         action = actions.add_parser(
-            name, help=text, description=f"{text.capitalize()}.", epilog=example.strip() or None
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=example.strip() or None,
         )
         _ARGUMENTS[name](action)
         arguments.common(action, is_action=True)
 
 
 _ACTIONS: dict[str, tuple[str, Callable[[Namespace], None]]] = {
-    "list": ("list tasks, by priority, then age", _list),
-    "ready": ("list what can be begun now", _ready),
-    "search": ("find tasks by words in title, labels, summary and description", _search),
-    "show": ("print all about a task", _show),
-    "new": ("make a task", _new),
-    "claim": ("take a task; nobody else may, until you close or open it again", _claim),
-    "close": ("say that a task is done, and what came of it", _close),
-    "open": ("open a closed task again, or release a claimed one", _open),
+    "list": ("list tasks by priority, then by age", _list),
+    "ready": ("list the tasks that can be started now", _ready),
+    "search": ("find tasks by words in their title, labels, summary or description", _search),
+    "show": ("show everything about a task", _show),
+    "new": ("create a task", _new),
+    "claim": ("claim a task, so that no one else can until you close it or open it again", _claim),
+    "close": ("close a task, with its outcome", _close),
+    "open": ("reopen a closed task, or release a claimed one", _open),
     "edit": ("change a task's title, description, priority, type or labels", _edit),
-    "dep": ("say that a task depends on another one, or no longer does", _dep),
+    "dep": ("add or remove a dependency on another task", _dep),
 }
 _ARGUMENTS: dict[str, Callable[[ArgumentParser], None]] = {
     "list": arguments.list_arguments,
@@ -264,10 +269,11 @@ _ARGUMENTS: dict[str, Callable[[ArgumentParser], None]] = {
 
 COMMAND = Command(
     description=(
-        "The tasks of the project in the current folder: a git repository with its worktrees, or\n"
-        "else the folder. Agents see and change the same ones (`task-query`, `task-mutate`). A\n"
-        "task is named by the first letters of its key (t-k3f9). It is blocked while a task that\n"
-        "it depends on, or a part of it, is open; only one at a time can claim it."
+        "Show and change the tasks of the current folder's project: a git repository with its\n"
+        "worktrees, or the folder itself. Agents see and change the same tasks (`task-query`,\n"
+        "`task-mutate`). Name a task by its key (t-k3f9) or the start of it. A task is blocked\n"
+        "while a task that it depends on, or a part of it, is open; only one agent or person at\n"
+        "a time can claim it."
     ),
     example='foredeck tasks new "Fix the login redirect" --priority 1',
     configure=_configure,

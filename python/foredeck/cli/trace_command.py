@@ -46,7 +46,9 @@ def _print(found: Trace) -> None:
 
 
 def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="a name, a path, or any text, as it is spelt")
+    parser.add_argument(
+        "text", metavar="TEXT", help="a name, a path, or any other text, spelled exactly"
+    )
     add_session(parser)
     parser.add_argument(
         "--call",
@@ -60,12 +62,12 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Show at which calls the model could see a text: in view (and where), announced (its\n"
-        "content was folded, but a digest or summary named it), folded (why, since when, and\n"
-        "what keeping it would have cost), compacted with the chat around it, or never seen.\n"
-        "This explains why an agent did something again, or missed it. Costs are in tokens of\n"
-        'uncached input. JSON: {"session", "text", "calls", "spans": [{"first", "last",\n'
-        '"calls", "state", "places"}]}.'
+        "Show at which calls the model could see a text: in view (and where), announced\n"
+        "(folded, but named by a digest or summary), folded (why, since when, and what keeping\n"
+        "it would have cost), compacted with the chat around it, or never seen. This explains\n"
+        "why an agent repeated something or missed it. Costs are in tokens of uncached input.\n\n"
+        'JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state",\n'
+        '"places"}]}.'
     ),
     example="foredeck trace parse_config 0199",
     configure=_configure,

@@ -58,7 +58,7 @@ def _import(args: Namespace) -> int:
     if args.json:
         print_json({**asdict(summary), "file": args.file})
     elif summary.new_documents == 0:
-        print(f"Session {summary.session} is here already, equal in everything.")
+        print(f"Session {summary.session} is here already, and identical.")
     else:
         print(
             f"Session {summary.session}: {counted(summary.new_documents, 'version')} of "
@@ -118,10 +118,10 @@ def _configure_import(parser: ArgumentParser) -> None:
 COMMANDS = {
     "export": Command(
         description=(
-            "Write a session with its objects and their whole version history to a file of JSON\n"
-            "lines that can be read, searched, and imported into another store. The file holds\n"
-            "what the model saw and what its tools returned: treat it as confidential. An\n"
-            "existing file is replaced. With FILE - the summary goes to stderr."
+            "Write a session, with its objects and all their versions, to a file of JSON\n"
+            "lines that can be read, searched, and imported into another store. The file\n"
+            "holds what the model saw and what its tools returned: treat it as confidential.\n"
+            "An existing file is replaced. If FILE is -, the summary goes to stderr."
         ),
         example="foredeck export 0199aaaa session.foredeck.jsonl",
         configure=_configure_export,
@@ -129,10 +129,11 @@ COMMANDS = {
     ),
     "import": Command(
         description=(
-            "Read a session that `export` has written. Every hash is checked before anything is\n"
-            "stored; a damaged or forged file is refused (exit code 5). What is here already and\n"
-            "equal stays as it is; what contradicts it is refused, unless --as-new gives the\n"
-            "session fresh ids. The store is made if there is none."
+            "Import a session that `foredeck export` wrote. Every hash is checked before\n"
+            "anything is stored; a damaged or forged file is refused (exit code 5). Data that\n"
+            "is already here and identical is left alone. Data that contradicts what is here\n"
+            "is refused, unless --as-new imports the session under fresh ids. The store is\n"
+            "created if there is none."
         ),
         example="foredeck import session.foredeck.jsonl --as-new",
         configure=_configure_import,

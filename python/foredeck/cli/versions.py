@@ -68,7 +68,7 @@ def _with_hash(history: Sequence[Head], text: str) -> list[Version]:
 
 def _by_number(found: Found, history: Sequence[Head], number: int) -> Version:
     if not 1 <= number <= len(history):
-        raise NotFound(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+        raise NotFound(f"{found.name} has no version {number}; it has 1 to {len(history)}.")
     return Version(number, history[number - 1])
 
 
@@ -110,7 +110,7 @@ def _listed(history: Sequence[Head]) -> str:
 def _session_version(store: Store, found: Found, history: Sequence[Head], wanted: int) -> Version:
     if found.session is None or found.ordinal is None:
         raise NotFound(
-            f"v{wanted} is a version as a session counts them: say which with --session, or give "
+            f"v{wanted} is a version as a session counts them: give --session, or "
             f"a number from 1 to {len(history)} of the object's own history."
         )
     seen = []

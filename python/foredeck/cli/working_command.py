@@ -66,7 +66,7 @@ def _show(args: Namespace, page: WorkingMemory) -> None:
         parts = {name.casefold(): text for name, text in page.form.parts(found.text).items()}
         if args.section.casefold() not in parts:
             raise NotFound(
-                f"no section {args.section!r}; there are: {', '.join(filter(None, parts))}"
+                f"no section {args.section!r}; the sections are: {', '.join(filter(None, parts))}"
             )
         print_content(parts[args.section.casefold()] + "\n")
 
@@ -80,8 +80,8 @@ def _edit(page: WorkingMemory) -> None:
             page.replace(typed.text, before)
         except Conflict:
             raise NotEdited(
-                f"somebody else has changed the page meanwhile. Yours is in {typed.path}: put it "
-                "in with `foredeck working --edit` once more."
+                f"someone else changed the page meanwhile. Your text is in {typed.path}: add it "
+                "with `foredeck working --edit`."
             ) from None
         except PageRefused as refusal:
             raise NotEdited(f"{refusal} What you wrote is in {typed.path}.") from refusal
@@ -90,10 +90,10 @@ def _edit(page: WorkingMemory) -> None:
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("section", metavar="SECTION", nargs="?", help="one section of the page")
     parser.add_argument(
-        "text", metavar="TEXT", nargs="?", help="what to write there; - reads it from stdin"
+        "text", metavar="TEXT", nargs="?", help="the new text of the section; - reads stdin"
     )
     parser.add_argument(
-        "--session", metavar="SESSION", help="the page of this session, not of the project"
+        "--session", metavar="SESSION", help="the page of this session instead of the project's"
     )
     parser.add_argument("--edit", action="store_true", help="open the page in $VISUAL or $EDITOR")
     add_json_flag(parser)
@@ -102,10 +102,10 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Show or change working memory: the page that the project of the current folder keeps\n"
-        "from session to session. Agents read it before the chat and write to it by section;\n"
-        "each change is a version (`foredeck history`). With SECTION only that section, with TEXT\n"
-        "it is replaced, with --edit the whole page is opened in your editor."
+        "Show or change working memory: a page that the current folder's project keeps from\n"
+        "session to session. Agents read it before the chat and write to it section by section;\n"
+        "every change is a version (`foredeck history`). SECTION shows one section and TEXT\n"
+        "replaces it; --edit opens the whole page in your editor."
     ),
     example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
     configure=_configure,

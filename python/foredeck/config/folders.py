@@ -103,7 +103,8 @@ def _make_private(home: Path) -> None:
         return
     if home == Path(home.anchor) or home == Path.home() or home.stat().st_mode & stat.S_ISVTX:
         raise ConfigError(
-            f"the state folder {home} is used by others; set FOREDECK_HOME to a folder of its own"
+            f"the state folder {home} is shared with others; "
+            "set FOREDECK_HOME to a folder of its own"
         )
     try:
         home.chmod(PRIVATE)

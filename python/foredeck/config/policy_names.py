@@ -32,5 +32,5 @@ def check_policy(name: str) -> str:
     installed = installed_policies()
     if name not in installed:
         known = ", ".join([*BUILT_IN, *sorted(installed)])
-        raise ValueError(f"no policy is called {name!r}; there are {known}")
+        raise ValueError(f"there is no policy {name!r}; the policies are {known}")
     return name

@@ -111,7 +111,7 @@ def find_session(store: Store, text: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFound(f"{text!r} begins several sessions: {_listed(found)}. Give more of the id.")
+        raise NotFound(f"{text!r} matches several sessions: {_listed(found)}. Give more of the id.")
     if not known:
         raise NotFound("no session is stored here.")
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[::-1][:3]
@@ -144,7 +144,9 @@ def find_object(store: Store, text: str, session: str | None = None) -> Found:
     if len(heads) == 1:
         return _in_session(store, heads[0], session)
     if heads:
-        raise NotFound(f"{text!r} fits several objects: {_listed(map(_named, heads))}. Use an id.")
+        raise NotFound(
+            f"{text!r} matches several objects: {_listed(map(_named, heads))}. Use an id."
+        )
     raise NotFound(_nothing_like(store, text))
 
 

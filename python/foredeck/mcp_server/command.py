@@ -28,10 +28,10 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Serve search, objects, notes and tasks to any client of the Model Context Protocol, over\n"
-        "stdin and stdout: put `foredeck mcp` into the client's list of servers. It only reads,\n"
-        "unless --write is given. Private sessions are neither found nor read. Tasks are those of\n"
-        "the project in the current folder, or in that of --project."
+        "Serve search, objects, notes and tasks to any client of the Model Context Protocol,\n"
+        "over stdin and stdout: add `foredeck mcp` to the client's list of servers. It is\n"
+        "read-only, unless --write is given. Private sessions are not served. Tasks are those\n"
+        "of the current folder's project, or of --project."
     ),
     example="foredeck mcp --project ~/src/app",
     configure=_configure,

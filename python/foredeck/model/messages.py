@@ -13,7 +13,7 @@ import binascii
 import json
 import marshal
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -197,6 +197,21 @@ def load_message(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
     message = load_with_words(address, blob)
     message.pop(WORDS_LEFT, None)
     return message
+
+
+def load_messages(
+    addresses: Iterable[str], blobs: Callable[[Iterable[str]], dict[str, bytes]]
+) -> dict[str, dict[str, Any]]:
+    """Many as `load_message` has each, by address, in two readings of the store. Those that are
+    missing are left out."""
+    packed = {a: json.loads(decode_text(data)) for a, data in blobs(addresses).items()}
+    texts = blobs({digest for value in packed.values() for digest in marked(value)})
+    loaded: dict[str, dict[str, Any]] = {}
+    for address, value in packed.items():
+        if all(digest in texts for digest in marked(value)):
+            loaded[address] = unpack(value, texts.__getitem__)
+            loaded[address].pop(WORDS_LEFT, None)
+    return loaded
 
 
 def load_with_words(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:

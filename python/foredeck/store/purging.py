@@ -187,7 +187,9 @@ def plan_purge(
     """
     for word in OWN_WORDS:
         if redaction.text(word) != word:
-            raise PurgeRefused(f"That would put out every {word!r} of every message: say more.")
+            raise PurgeRefused(
+                f"That would remove {word!r} from every message: give more of the text."
+            )
     listed = _listed(store, advance)
     renaming = Renaming(redaction)
     _rename_blobs(place, store, listed, renaming, advance)
@@ -325,7 +327,7 @@ def check_alone(config: Config) -> None:
     engines = {engine.pid for engine in engines_at_work(config.home)}
     if others := sorted({*holders(store_kind(config.store).file(config)), *engines}):
         pids = ", ".join(str(pid) for pid in others if pid) or "of another container"
-        raise PurgeRefused(f"the store is in use (process {pids}): end what uses it first")
+        raise PurgeRefused(f"the store is in use (process {pids}): close what uses it first")
 
 
 def carry_out(place: PurgedPlace, purge: Purge) -> None:

@@ -66,7 +66,7 @@ def listening_on(ports: Sequence[int]) -> socket.socket:
             return socket.create_server((LOOPBACK, number))
         except OSError:
             continue
-    raise PortTaken(f"port {ports[0]} is taken: leave --port out, or name another.")
+    raise PortTaken(f"port {ports[0]} is taken: leave --port out, or choose another.")
 
 
 class OnlyThisUser:
@@ -93,7 +93,7 @@ class OnlyThisUser:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if headers.get("host", "") not in self._hosts:
-            return PlainTextResponse("This server answers on loopback alone.\n", 421)
+            return PlainTextResponse("This server only answers on loopback.\n", 421)
         origin = headers.get("origin")
         has_body = scope["method"] not in ("GET", "HEAD")
         # Browsers name the origin of whatever is posted; a report of theirs may have none.
@@ -104,7 +104,7 @@ class OnlyThisUser:
         # The server reads no more of a body than its length says.
         length = headers.get("content-length", "")
         if has_body and not (length.isdecimal() and len(length) < 10 and int(length) <= MOST_BODY):
-            return PlainTextResponse(f"At most {MOST_BODY:,} bytes, and say how many.\n", 413)
+            return PlainTextResponse(f"At most {MOST_BODY:,} bytes, with a Content-Length.\n", 413)
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = dict(asked).get("token")
         if given is not None and self._is_token(given):

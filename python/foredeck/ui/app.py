@@ -171,7 +171,7 @@ def _number(request: Request, name: str) -> int | None:
     if text is None or text == "":
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
-        raise BadRequest(f"{name} must be a whole number from 1 on, not {text!r}.")
+        raise BadRequest(f"{name} must be a whole number of at least 1, not {text!r}.")
     return int(text)
 
 

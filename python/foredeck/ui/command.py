@@ -55,14 +55,15 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Serve pages on loopback that show what is stored: an overview of what was spent,\n"
-        "sessions as trees of what was said and done and as timelines of prompts, any prompt\n"
-        "as the model saw it and what changed in it, where a text stood, objects with their\n"
-        "versions and who wrote which line, notes and references, tasks, memory, search.\n"
-        "The first line printed is the address with its token; without the token nobody reads\n"
-        "anything. Nothing is fetched from anywhere else, and without --edit nothing is changed.\n"
-        "The token is good until Ctrl-C. Each address has a twin for programs: the same path with\n"
-        ".json."
+        "Open the inspector: pages on this machine that show what is stored. There is an\n"
+        "overview of what was spent; sessions as trees of what was said and done, and as\n"
+        "timelines of prompts; any prompt as the model saw it, and what changed in it; where a\n"
+        "text was in view; objects with their versions, and who wrote which line; notes and\n"
+        "references, tasks, memory, and search.\n\n"
+        "The first line printed is the address with its token; nobody can read anything without\n"
+        "the token, which is valid until Ctrl-C. The pages load nothing from elsewhere and\n"
+        "change nothing, unless you start them with --edit. For programs, every address also\n"
+        "works with .json at its end."
     ),
     example="foredeck ui",
     configure=_configure,

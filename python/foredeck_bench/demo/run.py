@@ -23,7 +23,7 @@ from foredeck.lookup.sessions import newest_calls
 from foredeck.store.opening import open_store
 from foredeck_bench.demo.second import PROMPT, conclude, narrator, plan, second_script, told
 from foredeck_bench.demo.store import DemoStore, demo_store
-from foredeck_bench.demo.story import TESTS, story
+from foredeck_bench.demo.story import TESTS, Turn, story
 from foredeck_bench.demo.table import (
     WIDTH,
     answers_in,
@@ -42,8 +42,10 @@ from foredeck_bench.scripted.pi_process import (
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 
 SAMPLE = Path(__file__).parent / "sample"
-WINDOW_TOKENS = 12_000
-"""The scripted model's context window: small, so that a short story fills it."""
+LATER = Path(__file__).parent / "later.js"
+"""A Pi extension with which the demo need not wait for an hour."""
+WINDOW_TOKENS = 24_000
+"""The scripted model's context window: small, as the story is."""
 START_TIMEOUT_S = 300.0
 
 Json = dict[str, Any]
@@ -135,7 +137,7 @@ def run_scripted(
     with ScriptedModel(steps, window=WINDOW_TOKENS) as model:
         _configure(workspace, model.url)
         try:
-            _play(install, workspace, checkout, store, [turn.prompt for turn in turns])
+            _play(install, workspace, checkout, store, turns)
         except RpcError as error:
             return _fail(f"Pi: {error}", workspace)
     return _report(install, workspace, checkout, store, model)
@@ -150,7 +152,7 @@ def _configure(workspace: PiWorkspace, url: str) -> None:
 
 
 def _play(
-    install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore, prompts: list[str]
+    install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore, turns: list[Turn]
 ) -> None:
     # The Python that runs this is new enough for the sample, `python3` on PATH may not be.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -158,7 +160,7 @@ def _play(
     with RpcPi(
         install,
         workspace,
-        extensions=[checkout],
+        extensions=[checkout, LATER],
         environment=environment,
         timeout_s=START_TIMEOUT_S,
         on_event=_narrate,
@@ -167,9 +169,12 @@ def _play(
         pi.command("/foredeck setup")
         for command in plan():
             _command(pi, command)
-        for prompt in prompts:
-            print(f"> {prompt}", flush=True)
-            pi.prompt(prompt)
+        for turn in turns:
+            if turn.later:
+                print("  (an hour passes: the provider's cache expires)", flush=True)
+                pi.command("/later")
+            print(f"> {turn.prompt}", flush=True)
+            pi.prompt(turn.prompt)
         _command(pi, conclude(pi.notifications()))
     workspace.leftovers()
     print()
@@ -268,9 +273,13 @@ def _print_end(store: DemoStore, checkout: Path, session: str) -> None:
     for name, value in variables.items():
         print(f"  export {name}={value}")
     print(f"  export PATH={checkout / '.venv' / 'bin'}:$PATH")
-    print(f"\n  foredeck cost {session[:13]:<24}what each call has cost, and why")
-    print(f"  foredeck show {session[:13]} --call 14  what the model saw at a call")
-    print(f"  {'foredeck cost --histories':<38}what foredeck would have saved you")
+    print()
+    for command, what in (
+        (f"cost {session[:13]}", "what each call has cost, and why"),
+        (f"show {session[:13]} --call 23", "what the model saw at a call"),
+        ("cost --histories", "what foredeck would have saved you"),
+    ):
+        print(f"  foredeck {command:<30}{what}")
 
 
 def _fail(reason: str, workspace: PiWorkspace) -> int:

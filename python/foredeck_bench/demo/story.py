@@ -1,7 +1,7 @@
 """What the scripted model does in the demo: it fixes a bug in the sample repository.
 
 The story touches what foredeck does: outputs of every kind, a file read again before and after
-an edit, more files than the window holds, an old output brought back, a file pinned.
+an edit, pauses in which the provider's cache expires, an old output brought back, a file pinned.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ FIRST_RUN = "@4"
 """Handle of the output that the model brings back at the end."""
 
 PRICING = "stocktake/pricing.py"
+PRICING_TESTS = "tests/test_pricing.py"
 TESTS = "python3 -m unittest"
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the user says, and the model's replies to it, one per model call."""
+    """What the user says, and the model's replies to it, one per model call. `later`: they say it
+    an hour after the turn before."""
 
     prompt: str
     replies: tuple[StepResult, ...]
+    later: bool = False
 
 
 def story() -> list[Turn]:
     """The turns of the demo, in order."""
-    return [_mend(), _look_around(), _bring_back(), _finish()]
+    return [_mend(), _look_around(), _test(), _bring_back(), _finish()]
 
 
 def _mend() -> Turn:
@@ -37,7 +40,7 @@ def _mend() -> Turn:
         "The tests fail. Find out why, and mend it.",
         (
             _bash(TESTS),
-            [_read("tests/test_pricing.py"), _read(PRICING)],
+            [_read(PRICING_TESTS), _read(PRICING)],
             _bash("grep -rn 'tier' --include='*.py' ."),
             _read(PRICING),
             ToolCall("edit", {"path": PRICING, "edits": [edit]}),
@@ -57,9 +60,31 @@ def _look_around() -> Turn:
             _bash("grep -rnE '[<>]=?' --include='*.py' stocktake"),
             _read("stocktake/report.py"),
             _read("stocktake/parsing.py"),
+            _read("stocktake/cli.py"),
+            [_read("tests/test_ledger.py"), _read("tests/test_valuation.py")],
             _read("stocktake/ledger.py"),
             Text("No: every other comparison means what its docstring says."),
         ),
+    )
+
+
+def _test() -> Turn:
+    told = "    def test_beyond_the_last_tier(self):\n"
+    new = (
+        "    def test_one_piece_before_a_tier(self):\n"
+        '        self.assertEqual(self.price(999), "0.15")\n\n'
+    )
+    edit = {"oldText": told, "newText": new + told}
+    return Turn(
+        "Back from lunch. Add a test for the last piece before a tier begins.",
+        (
+            _bash("grep -n 'def test' tests/test_pricing.py"),
+            ToolCall("edit", {"path": PRICING_TESTS, "edits": [edit]}),
+            _bash(f"{TESTS} -v tests.test_pricing"),
+            _bash("git diff --stat"),
+            Text("test_one_piece_before_a_tier passes: 999 bolts still cost 0.15 each."),
+        ),
+        later=True,
     )
 
 
@@ -69,12 +94,13 @@ def _bring_back() -> Turn:
         (
             ToolCall("activate", {"id": FIRST_RUN}),
             ToolCall("pin", {"id": PRICING}),
-            _read("stocktake/cli.py"),
             _bash("python3 -m stocktake valuation data/movements.csv"),
+            _bash("python3 -m stocktake balance data/movements.csv"),
             Text(
                 "test_a_tier_begins_at_its_own_quantity and test_a_quote_takes_the_best_discount."
             ),
         ),
+        later=True,
     )
 
 
@@ -84,7 +110,7 @@ def _finish() -> Turn:
         "Write it down in CHANGES.md, and run the tests a last time.",
         (
             ToolCall("write", {"path": "CHANGES.md", "content": note}),
-            _read("tests/test_ledger.py"),
+            _bash("git status --short"),
             _bash(TESTS),
             Text("Done: CHANGES.md is written and all tests pass."),
         ),

@@ -21,7 +21,7 @@ _DOES_WIDTH, WIDTH = 22, 80
 _LEAST_TOKENS = 30
 _REASONS = {
     "high-water": "window full",
-    "cold": "cache was cold",
+    "cold": "cold cache",
 }
 
 Json = Mapping[str, Any]

@@ -52,7 +52,7 @@ def _seals(store: Store) -> Iterator[Finding]:
     if models := _models(store):
         names = ", ".join(models)
         text = f"turns of {names} fold only once they have ended, since folding earlier was refused"
-        yield Finding(SEALS, "ok", text, "`foredeck doctor --forget-refusals` has it tried again")
+        yield Finding(SEALS, "ok", text, "`foredeck doctor --forget-refusals` tries it again")
 
 
 def _forget_refusals(store: Store) -> Iterator[Finding]:
@@ -84,5 +84,5 @@ def _cut_sessions(store: Store) -> Iterator[Finding]:
         yield note(
             "sessions",
             f"earlier calls are missing of {names}: Pi begins them anew",
-            "`foredeck forget SESSION` erases what is left of one.",
+            "`foredeck forget SESSION` deletes what is left of one.",
         )

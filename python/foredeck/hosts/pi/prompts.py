@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import Part
 from foredeck.context.messages.says import unpack_says
-from foredeck.context.state.branch_state import BranchState
+from foredeck.context.state.branch_state import SentState
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.tools.version_refs import verify
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import Message, time_of
+from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SystemPromptDocument
-from foredeck.model.messages import load_message, unpack
+from foredeck.model.messages import MessageKey, load_message, load_messages, unpack
 from foredeck.model.records import SAME_TRANSACTION, call_id
 from foredeck.store.protocol import Head, Store, Token
 
@@ -42,11 +44,42 @@ def prompt_at(store: Store, session: str, call: int) -> Prompt:
     Raises `UnknownSession` where the session or the call is not stored, `Missing` or `Corrupt`
     where something that it needs is gone or altered.
     """
-    head = store.head(call_id(session, call))
-    if head is None:
-        raise _unknown(store, session, call)
-    state = CallLog().replay(head.id, lambda id: _record(store, id))
-    messages = [load_message(key.address, store.blob) for key in state.keys]
+    (prompt,) = prompts_at(store, session, call)
+    return prompt
+
+
+def prompts_at(store: Store, session: str, *calls: int) -> list[Prompt]:
+    """The same of several calls: what they share is read once."""
+    for call in calls:
+        if store.head(call_id(session, call)) is None:
+            raise _unknown(store, session, call)
+    heads = store.heads(call_id(session, number) for number in range(1, max(calls) + 1))
+    records = {id: CallRecord(head.fields) for id, head in heads.items()}
+
+    def load(id: str) -> CallRecord:
+        return records.get(id) or _record(store, id)
+
+    states = [CallLog().sent(call_id(session, call), load) for call in calls]
+    needed = {key.address for state in states for key in _shown(state)}
+    known = load_messages(needed, store.blobs)
+    # What is missing is asked for by itself, for its error.
+    known |= {each: load_message(each, store.blob) for each in needed - known.keys()}
+    return [
+        _prompt(store, heads[call_id(session, call)], state, known)
+        for call, state in zip(calls, states, strict=True)
+    ]
+
+
+def _shown(state: SentState) -> Iterator[MessageKey]:
+    """The host's messages that a prompt needs: those that go out, and the one before each message
+    of ours, which has its time."""
+    for index, key in enumerate(state.keys):
+        if index not in state.drops or index + 1 in state.inserts:
+            yield key
+
+
+def _prompt(store: Store, head: Head, state: SentState, known: Mapping[str, Message]) -> Prompt:
+    messages = [known.get(key.address, {}) for key in state.keys]
     system, tools = system_at(store, head)
     edits, inserts = _edits(store, state), _inserts(store, state, messages)
     sent = apply_edits(messages, edits, inserts, state.drops)
@@ -54,7 +87,8 @@ def prompt_at(store: Store, session: str, call: int) -> Prompt:
     ours = {id(message) for group in inserts.values() for message in group}
     inserted = frozenset(n for n, message in enumerate(sent) if id(message) in ours)
     edited = frozenset(n for n, message in enumerate(sent) if id(message) not in host) - inserted
-    return Prompt(call, system, tools, sent, CallRecord(head.fields), edited, inserted)
+    record = CallRecord(head.fields)
+    return Prompt(record.ordinal, system, tools, sent, record, edited, inserted)
 
 
 def _record(store: Store, id: str) -> CallRecord:
@@ -64,16 +98,17 @@ def _record(store: Store, id: str) -> CallRecord:
     return CallRecord(head.fields)
 
 
-def _edits(store: Store, state: BranchState) -> dict[int, list[Block]]:
+def _edits(store: Store, state: SentState) -> dict[int, list[Block]]:
     edits: dict[int, list[Block]] = {}
-    for index, row in state.rows.items():
-        part = Part.from_row(row, store.blob)
-        if part.blocks is not None:
-            edits[index] = part.blocks
+    for index, row in state.stored_rows.items():
+        if index not in state.drops:
+            part = Part.from_row(PartRow.from_row(row), store.blob)
+            if part.blocks is not None:
+                edits[index] = part.blocks
     return edits
 
 
-def _inserts(store: Store, state: BranchState, messages: list[Message]) -> dict[int, list[Message]]:
+def _inserts(store: Store, state: SentState, messages: list[Message]) -> dict[int, list[Message]]:
     times = [time_of(message) for message in messages]
     return {
         index: to_messages(unpack_says(ours, store.blob), times, index)

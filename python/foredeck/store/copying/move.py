@@ -41,8 +41,8 @@ def copied_before(source: WholeStore, target: WholeStore) -> list[Record]:
     for number, record in enumerate(there):
         if number >= len(first) or not _continues(record, first[number]):
             raise NotEmpty(
-                "the target is not empty, and what it holds is no beginning of the source: "
-                f"transaction {record.origin.token}, its {number + 1}., is not there at that place"
+                "the target is not empty, and holds something other than part of the source: "
+                f"its transaction {number + 1:,} ({record.origin.token}) is another"
             )
     return there
 
@@ -81,7 +81,7 @@ def _copy_record(source: WholeStore, target: WholeStore, record: Record) -> None
     try:
         target.commit(Batch(puts=documents), origin=record.origin)
     except Conflict as error:
-        raise NotEmpty(f"somebody else writes to the target: {error}") from error
+        raise NotEmpty(f"another process writes to the target: {error}") from error
 
 
 def _copy_blobs(source: WholeStore, target: WholeStore, under: Record, advance: Advance) -> None:

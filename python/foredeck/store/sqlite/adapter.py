@@ -352,8 +352,8 @@ class SqliteStore:
             taken_up = is_taken_up(self._db, self.blobs, looked, ids, blobs)
         if taken_up:
             raise Conflict(
-                "somebody has written to the store meanwhile: nothing was erased; end Pi in the "
-                "sessions to be forgotten, and do it again"
+                "another process wrote to the store meanwhile, so nothing was deleted: close Pi in "
+                "these sessions, and try again"
             )
 
     def erase(

@@ -98,7 +98,7 @@ def opened_backup(path: Path) -> Iterator[SqliteStore]:
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that only reads a store's file."""
     if not path.is_file():
-        raise StoreUnavailable(f"there is no file {path}")
+        raise StoreUnavailable(f"{path}: no such file")
     with translated(path, PATIENCE_MS):
         uri = f"{path.absolute().as_uri()}?mode=ro"
         db = sqlite3.connect(uri, uri=True, timeout=PATIENCE_MS / 1000, isolation_level=None)
@@ -108,7 +108,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         except StoreUnavailable as error:
             raise StoreUnavailable(f"{path}: {error}") from error
         if empty:
-            raise StoreUnavailable(f"{path} is empty: it is no store of foredeck")
+            raise StoreUnavailable(f"{path} is empty: not a foredeck store")
         _check_plain(db, path)
         yield db
 
@@ -126,7 +126,7 @@ def _check_plain(db: sqlite3.Connection, path: Path) -> None:
 def _check_target(target: Path) -> None:
     """Raise `StoreUnavailable` for anything but a free name and an earlier backup."""
     if not target.parent.is_dir():
-        raise StoreUnavailable(f"there is no folder {target.parent}")
+        raise StoreUnavailable(f"{target.parent}: no such folder")
     if not os.path.lexists(target):
         return
     try:
@@ -135,10 +135,10 @@ def _check_target(target: Path) -> None:
             (mode,) = db.execute("PRAGMA journal_mode").fetchone()
     except (NotRegular, StoreUnavailable) as error:
         raise StoreUnavailable(
-            f"{target} is there and is no backup of foredeck: take another name"
+            f"{target} exists, and is not a backup of foredeck: choose another name"
         ) from error
     if mode == "wal":
-        raise StoreUnavailable(f"{target} is a store in use, and no backup: take another name")
+        raise StoreUnavailable(f"{target} is a store in use, not a backup: choose another name")
 
 
 def _check_replaceable(source: Path, target: Path, *, force: bool) -> None:
@@ -146,9 +146,7 @@ def _check_replaceable(source: Path, target: Path, *, force: bool) -> None:
     if target.exists() and source.samefile(target):
         raise StoreUnavailable(f"{source} is the store itself: there is nothing to restore")
     if target.exists() and not force:
-        raise StoreUnavailable(
-            f"{target} holds a store already: --force keeps it under another name"
-        )
+        raise StoreUnavailable(f"{target} holds a store already: --force renames it first")
 
 
 def _copy(source: sqlite3.Connection, draft: Path, target: Path, report: Report) -> None:
@@ -238,4 +236,4 @@ def _check_unused(path: Path) -> None:
 
 def _in_use(path: Path, pids: list[int]) -> StoreUnavailable:
     by = ", ".join(f"process {pid}" for pid in pids) or "another process"
-    return StoreUnavailable(f"{path} is in use by {by}: end all sessions, then restore")
+    return StoreUnavailable(f"{path} is in use by {by}: close all sessions, then restore")

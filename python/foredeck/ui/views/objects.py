@@ -100,7 +100,7 @@ def blame_page(store: Store, name: str) -> WebPage:
     """Which call wrote each line of a file. Raises `NotFound`."""
     found = find_object(store, name)
     if found.head.type != "file":
-        raise NotFound(f"{found.name} is no file: only lines of files are traced to calls.")
+        raise NotFound(f"{found.name} is not a file: only the lines of files are traced to calls.")
     lines = blame(store, versions_until_now(store, found))
     data = {**_identity(store, found), "lines": list(_blamed(lines))}
     return WebPage("blame.html", f"{name_of(found.head)}, by line", data, "objects")
@@ -108,7 +108,7 @@ def blame_page(store: Store, name: str) -> WebPage:
 
 def _within(number: int, history: list[Head], found: Found) -> int:
     if not 1 <= number <= len(history):
-        raise NotFound(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+        raise NotFound(f"{found.name} has no version {number}; it has 1 to {len(history)}.")
     return number
 
 

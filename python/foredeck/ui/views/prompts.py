@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.hosts.pi.prompts import Prompt, prompt_at, prompts_at
 from foredeck.lookup.errors import NotFound
+from foredeck.lookup.sessions import newest_calls
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id, member_id
@@ -34,7 +35,8 @@ _FORMS = {
 
 def prompt_page(store: Store, name: str, call: int) -> WebPage:
     """The prompt of a call, byte for byte. Raises `NotFound`."""
-    session, prompt, last = _found(store, name, call)
+    session, last = _found(store, name, call)
+    prompt = prompt_at(store, session, call)
     record = prompt.record
     data = {
         **_place(store, session, record, last),
@@ -52,8 +54,9 @@ def prompt_diff_page(store: Store, name: str, call: int, base: int | None) -> We
 
     Raises `NotFound`.
     """
-    session, prompt, last = _found(store, name, call)
-    before = base or _parent_call(store, session, prompt.record)
+    session, last = _found(store, name, call, base or call)
+    before = base or _parent_call(store, session, call)
+    *old, prompt = prompts_at(store, session, *([before] if before else []), call)
     data: dict[str, Any] = {**_place(store, session, prompt.record, last), "base": before}
     if before is None:
         data |= {
@@ -61,20 +64,19 @@ def prompt_diff_page(store: Store, name: str, call: int, base: int | None) -> We
             "changes": [_added(number, m) for number, m in enumerate(prompt.messages, 1)],
         }
     else:
-        data |= _compared(_prompt(store, session, before, last), prompt)
+        data |= _compared(old[0], prompt)
     return WebPage("prompt_diff.html", f"Call {call}, changes", data, "sessions")
 
 
-def _found(store: Store, name: str, call: int) -> tuple[str, Prompt, int]:
+def _found(store: Store, name: str, *calls: int) -> tuple[str, int]:
+    """The session, and the number of its last call. Raises `NotFound`."""
     session, _ = found_session(store, name)
-    last = len(store.query("call", {"session": session}))
-    return session, _prompt(store, session, call, last), last
-
-
-def _prompt(store: Store, session: str, call: int, last: int) -> Prompt:
-    if not 1 <= call <= last:
-        raise NotFound(f"session {session} has no call {call}; its calls: 1 to {last}.")
-    return prompt_at(store, session, call)
+    newest = newest_calls(store, [session])[session]
+    last = 0 if newest is None else newest.ordinal
+    for call in calls:
+        if not 1 <= call <= last:
+            raise NotFound(f"session {session} has no call {call}; its calls: 1 to {last}.")
+    return session, last
 
 
 def _place(store: Store, session: str, record: CallRecord, last: int) -> dict[str, Any]:
@@ -183,25 +185,27 @@ def _row(store: Store, session: str, row: PartRow) -> dict[str, Any]:
     }
 
 
-def _parent_call(store: Store, session: str, record: CallRecord) -> int | None:
-    parent = store.head(record.parent) if record.parent else None
+def _parent_call(store: Store, session: str, call: int) -> int | None:
+    head = store.head(call_id(session, call))
+    record = None if head is None else CallRecord(head.fields)
+    parent = store.head(record.parent) if record and record.parent else None
     if parent is None or parent.id != call_id(session, int(parent.fields["ordinal"])):
         return None
     return int(parent.fields["ordinal"])
 
 
 def _compared(old: Prompt, new: Prompt) -> dict[str, Any]:
-    before, after = ([_canonical(m) for m in prompt.messages] for prompt in (old, new))
-    same = 0
-    while same < min(len(before), len(after)) and before[same] == after[same]:
-        same += 1
+    least = min(len(old.messages), len(new.messages))
+    differ = (n for n in range(least) if old.messages[n] != new.messages[n])
+    same = next(differ, least)
+    before, after = ([_canonical(m) for m in prompt.messages[same:]] for prompt in (old, new))
     changes: list[dict[str, Any]] = []
-    matcher = SequenceMatcher(None, before[same:], after[same:], autojunk=False)
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         olds, news = old.messages[same + i1 : same + i2], new.messages[same + j1 : same + j2]
         if tag != "equal":
             changes += _pairs(olds, news, same + j1 + 1)
-    return {"same": same, "of": len(after), "changes": changes}
+    return {"same": same, "of": len(new.messages), "changes": changes}
 
 
 def _pairs(olds: Sequence[Any], news: Sequence[Any], number: int) -> Iterator[dict[str, Any]]:

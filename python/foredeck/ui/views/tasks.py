@@ -41,7 +41,7 @@ def task_page(store: LocalStore, name: str) -> WebPage:
     """One task with its history. Raises `NotFound`."""
     head = find_object(store, name).head
     if head.type != "task":
-        raise NotFound(f"{name!r} is no task.")
+        raise NotFound(f"{name!r} is not a task.")
     id = head.id
     board = _board(store, str(head.fields.get("project")))
     task = board.get(id)

@@ -199,12 +199,12 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Ask the store in XTDB a Datalog query, which only reads. Every object is a document\n"
-        "with :foredeck/type, :foredeck/token (the transaction of its newest version),\n"
-        "and what it is found by: :foredeck/source_path, _nickname, _session, _object and so on\n"
-        '(docs/xtdb.md lists them). In :find, (field ?e "args.command") gives any of its fields.\n'
-        "Functions beyond XTDB's own allow list are refused, on a stock server too. Columns are\n"
-        "cut to fit a terminal; --json prints everything."
+        "Run a read-only Datalog query against the store in XTDB. Every object is a document\n"
+        "with :foredeck/type, :foredeck/token (the transaction of its newest version), and the\n"
+        "keys that it is found by: :foredeck/source_path, _nickname, _session, _object and so\n"
+        'on (docs/xtdb.md lists them). In :find, (field ?e "args.command") gives any of its\n'
+        "fields. Functions outside XTDB's own allow list are refused, on any server. Columns\n"
+        "are cut to fit the terminal; --json prints everything."
     ),
     example=(
         'foredeck query \'{:find [?path] :where [[?e :foredeck/type "file"]'

@@ -137,7 +137,11 @@ def _sync(args: Namespace, config: Config) -> int:
         report = {"delivered": delivered, "refused": left.quarantined, "reason": left.reason}
         print_json(report)
     else:
-        print(f"Delivered {counted(delivered, 'transaction')}." if delivered else "Nothing waited.")
+        print(
+            f"Delivered {counted(delivered, 'transaction')}."
+            if delivered
+            else "Nothing to deliver."
+        )
         if left.quarantined:
             print(describe_journal(journal_facts(config)))
     return 1 if left.quarantined else 0
@@ -160,17 +164,17 @@ def _configure(parser: ArgumentParser) -> None:
         dest="action", metavar="ACTION", required=True, help="what to do; each has its own --help"
     )
     texts = {
-        "install": "fetch jars (and Java, where there is none) and compile the node; once",
-        "up": "start the node, or say where it runs; it survives the terminal",
+        "install": "download the jars (and Java, if there is none) and compile the node, once",
+        "up": "start the node, or say where it runs; it keeps running after the terminal is closed",
         "down": "stop the node",
-        "sync": "deliver now what waits in the local copy, and wait until XTDB has it",
-        "status": "say whether it runs, and whether it keeps up with its log",
+        "sync": "deliver pending transactions of the local copy now, and wait for XTDB",
+        "status": "show whether the node runs, and whether it keeps up with its log",
         "logs": "print the end of the node's log",
-        "backup": "write log and documents to a file, while the node runs or not",
-        "restore": "put a backup in place of the data of a node that does not run",
+        "backup": "write the node's log and documents to a file; the node may be running",
+        "restore": "replace the data of a stopped node by a backup",
     }
     for name, text in texts.items():
-        action = actions.add_parser(name, help=text, description=text.capitalize() + ".")
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         add_json_flag(action)
         add_config_flags(action)
         if name == "up":
@@ -183,14 +187,13 @@ def _configure(parser: ArgumentParser) -> None:
             action.add_argument(
                 "--verify",
                 action="store_true",
-                help="restore it into a folder of its own, and compare every version with those "
-                "that are here",
+                help="restore it to a temporary folder, and compare every version with the node's",
             )
         if name == "restore":
             action.add_argument(
                 "--force",
                 action="store_true",
-                help="also where there is data already: it is kept under another name",
+                help="even if there is data already; it is renamed first",
             )
         if name == "logs":
             action.add_argument(
@@ -200,10 +203,10 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Install, start, stop and look after an XTDB node of your own, with its data in the\n"
-        "state folder. It listens on this machine alone and asks for a token that only you can\n"
-        "read. With FOREDECK_STORE=xtdb foredeck keeps its objects there, and starts it when it\n"
-        "is needed. To use a server that somebody else runs, set FOREDECK_XTDB_URL instead."
+        "Install, start, stop and maintain an XTDB node of your own, with its data in the state\n"
+        "folder. It listens on this machine only and asks for a token that only you can read.\n"
+        "With FOREDECK_STORE=xtdb foredeck keeps its objects there, and starts the node when it\n"
+        "is needed. To use somebody else's server, set FOREDECK_XTDB_URL instead."
     ),
     example="foredeck xtdb install && foredeck xtdb up && foredeck xtdb status",
     configure=_configure,

@@ -177,7 +177,7 @@ def restore(
             raise StoreUnavailable("a node runs here: `foredeck xtdb down`, then restore")
         if not force and _has_entries(folder.data):
             raise StoreUnavailable(
-                f"{folder.data} is not empty: --force keeps what is there under another name"
+                f"{folder.data} is not empty: --force renames what is there first"
             )
         draft = folder.restoring
         for left_over in (draft, folder.restored):
@@ -207,7 +207,7 @@ def _unpack(source: Path, draft: Path, progress: Progress) -> BackupSummary:
                 progress(member.name)
     except (tarfile.TarError, LookupError, TypeError, EOFError) as error:
         raise Corrupt(
-            f"{source} is no backup of an XTDB node, or a damaged one: {error}"
+            f"{source} is not a backup of an XTDB node, or is damaged: {error}"
         ) from error
     if missing:
         raise Corrupt(f"{source} is damaged: {min(missing)} is missing")

@@ -37,7 +37,7 @@ def compact(folder: NodeFolder, runtime: Runtime) -> None:
     try:
         with folder.kept_stopped() as is_stopped:
             if not is_stopped:
-                raise StoreUnavailable("somebody has started the XTDB node: try again")
+                raise StoreUnavailable("another process started the XTDB node: try again")
             shutil.rmtree(folder.data / "checkpoint", ignore_errors=True)  # of a killed backup
             _compact(
                 [path for name in STORES if (path := folder.data / name).is_dir()], folder, runtime
