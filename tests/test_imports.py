@@ -39,6 +39,7 @@ STORE = (
     *(
         "clock",
         "protocol",
+        "change",
         "privacy",
         "location",
         "fields",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from foredeck.errors import Conflict
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.keeping import ATTEMPTS, BUSY, Kept
+from foredeck.memory.keeping import BUSY, Kept
 from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.memory import MemoryDocument
+from foredeck.store.change import changed
 from foredeck.store.protocol import Batch
 
 
@@ -30,7 +30,8 @@ class Deciding(UserActs):
     def accept_instead(self, id: str, of: str) -> Kept:
         """Keep what was proposed, in place of the entry `of`: both in one transaction, so that
         there is always exactly one of them."""
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> Kept:
             entry, old = self._reread(id), self._reread(of)
             if (entry.document.state, old.document.state) != ("proposed", "kept"):
                 raise MemoryRefused("One of them was answered or changed meanwhile.")
@@ -40,12 +41,10 @@ class Deciding(UserActs):
             left.superseded_by = id
             batch = Batch([self._accepted(entry.document, entry.parents).seal(), left.seal()])
             batch.expect = {id: entry.token, of: old.token}
-            try:
-                self.store.commit(batch)
-            except Conflict:
-                continue
+            self.store.commit(batch)
             return Kept(self._reread(id), (self._reread(of),))
-        raise MemoryRefused(BUSY)
+
+        return changed(attempt, MemoryRefused(BUSY))
 
     def _accepted(self, document: MemoryDocument, parents: tuple[str, ...]) -> MemoryDocument:
         accepted = document.model_copy(deep=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from foredeck.errors import Conflict
 from foredeck.memory.entry import MemoryEntry, mint_id
 from foredeck.memory.reading import MemoryReader
 from foredeck.memory.rules import (
@@ -30,12 +29,10 @@ from foredeck.memory.trust import Trust, lowest
 from foredeck.memory.user import User
 from foredeck.model.documents import Generator, Provenance
 from foredeck.model.memory import Category, Ground, LearnedFrom, MemoryDocument, MemoryState
+from foredeck.store.change import changed
 from foredeck.store.clock import now_ms
 from foredeck.store.privacy import is_private
 from foredeck.store.protocol import Batch, Store, Token
-
-ATTEMPTS = 20
-"""For one act. Whenever one fails, another process has succeeded."""
 
 BUSY = "Memory is being changed by others all the time: try again."
 
@@ -202,20 +199,20 @@ class Memory(MemoryReader):
         )
 
     def _put_new(self, document: MemoryDocument) -> Kept:
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> Kept:
             gone = self._making_room(document)
             batch = Batch([document.seal(), *(left for left, _ in gone)])
             batch.expect = {document.id: None, **{e.id: e.token for _, e in gone}}
-            try:
-                self.store.commit(batch)
-            except Conflict:
-                continue
+            self.store.commit(batch)
             return Kept(self._reread(document.id), tuple(entry for _, entry in gone))
-        raise MemoryRefused(BUSY)
+
+        return changed(attempt, MemoryRefused(BUSY))
 
     def _change(self, id: str, edit: Edit, generator: Generator) -> Kept:
         """Store the next version of an entry, as `edit` makes it of the newest one."""
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> Kept:
             entry = self._reread(id)
             document = entry.document.model_copy(deep=True)
             document.provenance = self._provenance(generator, entry.parents)
@@ -226,12 +223,10 @@ class Memory(MemoryReader):
             gone = [] if stays else self._making_room(document)
             batch = Batch([document.seal(), *(left for left, _ in gone)])
             batch.expect = {id: entry.token, **{e.id: e.token for _, e in gone}}
-            try:
-                self.store.commit(batch)
-            except Conflict:
-                continue
+            self.store.commit(batch)
             return Kept(self._reread(id), tuple(entry for _, entry in gone))
-        raise MemoryRefused(BUSY)
+
+        return changed(attempt, MemoryRefused(BUSY))
 
     def _making_room(self, document: MemoryDocument) -> list[tuple[MemoryDocument, MemoryEntry]]:
         """The next versions of those that leave for an entry, with what they are now."""

@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from foredeck.errors import Conflict
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.keeping import ATTEMPTS, BUSY, Memory, NewMemory
+from foredeck.memory.keeping import BUSY, Memory, NewMemory
 from foredeck.memory.rules import MemoryRefused, too_many
 from foredeck.model.documents import Document
 from foredeck.model.extractions import ExtractionDocument
 from foredeck.model.memory import MemoryDocument
+from foredeck.store.change import changed
 from foredeck.store.protocol import Batch, Token
 
 
@@ -57,7 +57,8 @@ class Extracted(Memory):
 
         Raises `MemoryRefused` where others write all the time.
         """
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> TakenIn | None:
             if self.store.head(record.id) is not None:
                 return None
             plan = self._plan(found)
@@ -65,12 +66,10 @@ class Extracted(Memory):
             expect: dict[str, Token | None] = {document.id: None for document in batch.puts}
             batch.puts += [document for document, _ in plan.leaving.values()]
             batch.expect = {**expect, **{id: e.token for id, (_, e) in plan.leaving.items()}}
-            try:
-                self.store.commit(batch)
-            except Conflict:
-                continue
+            self.store.commit(batch)
             return self._taken(plan)
-        raise MemoryRefused(BUSY)
+
+        return changed(attempt, MemoryRefused(BUSY))
 
     def _plan(self, found: Sequence[FoundMemory]) -> _Plan:
         plan = _Plan()

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from foredeck.errors import Conflict
 from foredeck.memory.entry import MemoryEntry, mint_id
-from foredeck.memory.keeping import ATTEMPTS, BUSY, Edit, Kept, Memory, NewMemory, check_kept
+from foredeck.memory.keeping import BUSY, Edit, Kept, Memory, NewMemory, check_kept
 from foredeck.memory.rules import (
     MemoryRefused,
     check_category,
@@ -20,6 +19,7 @@ from foredeck.memory.rules import (
 from foredeck.memory.trust import Trust
 from foredeck.model.documents import Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
+from foredeck.store.change import changed
 from foredeck.store.protocol import Batch
 
 
@@ -133,7 +133,8 @@ class UserActs(Memory):
     def delete(self, id: str) -> list[MemoryEntry]:
         """Take out an entry, with everything of this user's that was made from it, all or nothing.
         Their text stays in earlier versions until it is purged."""
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> list[MemoryEntry]:
             family = [self._reread(id), *self.descendants(id)]
             going = [
                 entry
@@ -142,12 +143,10 @@ class UserActs(Memory):
             ]
             batch = Batch([self._leaving(entry, "deleted", "human") for entry in going])
             batch.expect = {entry.id: entry.token for entry in going}
-            try:
-                self.store.commit(batch)
-            except Conflict:
-                continue
+            self.store.commit(batch)
             return [self._reread(entry.id) for entry in going]
-        raise MemoryRefused(BUSY)
+
+        return changed(attempt, MemoryRefused(BUSY))
 
     def restore_without(self, gone: Collection[str]) -> list[MemoryEntry]:
         """Bring back what had left memory for these entries alone, which are about to be purged:

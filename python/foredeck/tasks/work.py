@@ -18,9 +18,10 @@ from foredeck.model.tasks import (
     TaskLink,
     TaskType,
 )
+from foredeck.store.change import changed
 from foredeck.store.clock import now_ms
 from foredeck.store.privacy import is_private
-from foredeck.store.protocol import ATTEMPTS, Batch, LocalStore, Token
+from foredeck.store.protocol import Batch, LocalStore, Token
 from foredeck.tasks.board import Board, cycle
 from foredeck.tasks.claiming import Actor, holds, is_own, refusal
 from foredeck.tasks.names import Ambiguous, mint
@@ -345,7 +346,8 @@ class TaskWriter:
         raised, and `StoreUnavailable` for a claim (`is_claim`). Written here and delivered later,
         it could undo what another machine has been granted meanwhile.
         """
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> Task:
             task = self._reread(id)
             document = self._next(task)
             edit(document, task)
@@ -359,10 +361,12 @@ class TaskWriter:
                     raise
                 raise ToolError(_AWAY) from None
             except Conflict:
-                self.board.refresh()
-                continue
+                self.board.refresh()  # the next attempt reads the task from there
+                raise
             return self._reread(id)
-        raise ToolError(f"{self.board.names.name(id)} is being changed by others: try again.")
+
+        name = self.board.names.name(id)
+        return changed(attempt, ToolError(f"{name} is being changed by others: try again."))
 
     def _next(self, task: Task) -> TaskDocument:
         stored = self.store.get(task.id, TaskDocument, task.token)

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from foredeck.errors import Conflict, ForedeckError
+from foredeck.errors import ForedeckError
 from foredeck.model.documents import Provenance
 from foredeck.model.json_schema import faults
 from foredeck.model.quoting import one_line
 from foredeck.model.working import MemoryScope, WorkingDocument, working_id
-from foredeck.store.protocol import ATTEMPTS, Batch, Store, Token
+from foredeck.store.change import changed
+from foredeck.store.protocol import Batch, Store, Token
 from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_of, shown
 
 
@@ -187,14 +188,13 @@ class WorkingMemory:
 
         Raises `PageRefused`.
         """
-        for _ in range(ATTEMPTS):
+
+        def attempt() -> Page:
             page = self.read()
-            changed = self._checked(self.form.put(page.text, section, text))
-            try:
-                return self._write(page, changed)
-            except Conflict:
-                continue  # somebody else was faster: put the section into what they have written
-        raise PageRefused("Others are writing to working memory all the time: try again.")
+            return self._write(page, self._checked(self.form.put(page.text, section, text)))
+
+        busy = PageRefused("Others are writing to working memory all the time: try again.")
+        return changed(attempt, busy)
 
     def replace(self, text: str, base: Page) -> Page:
         """Replace the whole page, as long as it still is what `base` was read as.
