@@ -40,6 +40,7 @@ STORE = (
         "clock",
         "protocol",
         "change",
+        "ancestry",
         "privacy",
         "location",
         "fields",

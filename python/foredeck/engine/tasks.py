@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
 
 from foredeck.config import Config
 from foredeck.context.state.handles import resolve
@@ -12,7 +11,7 @@ from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.session_project import session_project
 from foredeck.engine.working import update_context
 from foredeck.model.tasks import TaskLink
-from foredeck.store.protocol import LocalStore
+from foredeck.store.protocol import as_local
 from foredeck.tasks.active import ActiveTaskSection
 from foredeck.tasks.mutate import TaskMutate
 from foredeck.tasks.query import SearchMessages, TaskQuery
@@ -21,12 +20,13 @@ from foredeck.tasks.tools import SessionTasks, session_tasks
 
 def tasks_of(config: Config, session: Session) -> SessionTasks | None:
     """The tasks as this session sees them, made once; None where they are switched off."""
-    if config.tools.tasks == "off" or not session.is_live:
+    store = as_local(session.store)
+    if config.tools.tasks == "off" or not session.is_live or store is None:
         return None
     if session.tasks is None:
         updates = update_context(config, session)
         session.tasks = session_tasks(
-            cast("LocalStore", session.store),  # all of engines are
+            store,
             session_project(config, session).id,
             session.id,
             resolve_link=partial(resolve_link, session),

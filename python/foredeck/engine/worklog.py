@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from typing import cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
@@ -17,7 +16,7 @@ from foredeck.errors import StoreError
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
-from foredeck.store.protocol import Advance, LocalStore
+from foredeck.store.protocol import Advance, LocalStore, as_local
 from foredeck.worklog.earlier import BranchLessons, EarlierWork
 from foredeck.worklog.reading import done_by, folders, lessons_of
 from foredeck.worklog.text import WorkLog
@@ -43,10 +42,10 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
         session.lessons = BranchLessons()
     if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:
         return
-    if not hasattr(session.store, "lineage"):
-        return  # a replay on XTDB itself: only a local store can be followed
+    if (store := as_local(session.store)) is None:
+        return
     try:
-        found = _read(config, session, filesystems)
+        found = _read(config, session, store, filesystems)
     except StoreError as error:
         log.warning("the work log cannot be read: %s", error)
         return
@@ -59,9 +58,9 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
 def follow_work(config: Config, session: Session) -> None:
     """Take in what the session itself has done, as far as that goes in a moment: the next opening
     does not wait for it then. A failure is only logged."""
-    if not (config.worklog.lines or config.worklog.head) or not hasattr(session.store, "lineage"):
+    store, layer = as_local(session.store), load_layer("worklog")
+    if store is None or not (config.worklog.lines or config.worklog.head):
         return
-    store, layer = cast("LocalStore", session.store), load_layer("worklog")
     try:
         with Follower(store, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
             follower.catch_up(_until(time.monotonic() + FOLLOWING_S))
@@ -79,8 +78,9 @@ def make_work_log(config: Config, session: Session) -> WorkLog | None:
     return WorkLog(earlier.done, session.cwd)
 
 
-def _read(config: Config, session: Session, filesystems: FilesystemMap) -> EarlierWork:
-    store = cast("LocalStore", session.store)  # all of engines are
+def _read(
+    config: Config, session: Session, store: LocalStore, filesystems: FilesystemMap
+) -> EarlierWork:
     layer = load_layer("worklog")
     with (
         session.layers_wait.spent() as left_s,

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from foredeck.errors import StoreUnavailable
-from foredeck.store.protocol import Advance, LocalStore, Store
+from foredeck.store.protocol import Advance, Store, as_local
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import Graph
@@ -51,10 +51,9 @@ def live_graph(
     from foredeck.notes.graph import Graph
     from foredeck.notes.layer import LAYER
 
-    if not hasattr(store, "lineage"):
+    if (local := as_local(store)) is None:
         raise StoreUnavailable("this store has no graph beside it")
     check = _until(time.monotonic() + patience_s)
-    local = cast(LocalStore, store)
     with Follower(local, LAYER, home, batch=batch, patience_s=max(patience_s, 0)) as follower:
         follower.catch_up(check)
         if chats:

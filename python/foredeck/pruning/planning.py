@@ -23,6 +23,7 @@ from foredeck.model.records import call_id, messages_of_turn
 from foredeck.search.fetching import time_of
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import said_by, thinking_of
+from foredeck.store.ancestry import ancestry
 from foredeck.store.protocol import Advance, Head, LocalStore, Looked, Store
 from foredeck.store.references import in_message
 
@@ -310,21 +311,10 @@ def linked_to_open_tasks(store: Store) -> OpenTaskLinks:
             kind, _, rest = str(link["object"]).partition(":")
             if kind in ("chat", "compaction"):
                 session = rest.rpartition(":")[0] if kind == "compaction" else rest
-                linked.sessions.update(_lineage(store, session))
+                linked.sessions.update(ancestry(store, session))
             else:
                 linked.objects.add(link["object"])
     return linked
-
-
-def _lineage(store: Store, session: str) -> Iterator[str]:
-    """A session, and those that it is a fork of."""
-    seen: set[str] = set()
-    name: str | None = session
-    while name is not None and name not in seen:
-        seen.add(name)
-        yield name
-        head = store.head(session_object_id(name))
-        name = None if head is None else head.fields.get("parent_session")
 
 
 _WORD = re.compile(r"[\w./-]*\w")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NewType, Protocol, TypeVar
+from typing import Any, NewType, Protocol, TypeVar, runtime_checkable
 
 from foredeck.model.documents import Document
 
@@ -187,6 +187,7 @@ class Store(Protocol):
         """Finish and let go of the database. Calling it twice is fine."""
 
 
+@runtime_checkable
 class LocalStore(Store, Protocol):
     """A store whose versions lie in a file of this machine, as those of engines all do."""
 
@@ -226,3 +227,9 @@ class LocalStore(Store, Protocol):
 
     def lineage(self) -> Lineage:
         """What a follower of changes must find as it left it, or else starts over."""
+
+
+def as_local(store: Store) -> LocalStore | None:
+    """The store as one on this machine, as all of engines are; None for a database itself, on which
+    only a replay works."""
+    return store if isinstance(store, LocalStore) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
@@ -17,7 +17,7 @@ from foredeck.model.observations import observing_id
 from foredeck.observations.chunks import Chunk
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.timing import TimingRules
-from foredeck.store.protocol import LocalStore
+from foredeck.store.protocol import LocalStore, as_local
 
 if TYPE_CHECKING:
     from foredeck.observations.keeping import ObservationKeeper
@@ -37,7 +37,8 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     if config.observations == "off" or not session.is_live:
         return None
     settings = observing_settings(config, is_subagent=_is_subagent(session))
-    if settings is None:
+    store = as_local(session.store)
+    if settings is None or store is None:
         return None
     rules, project = settings.rules, session_project(config, session).id
     key = session.id if rules.scope == "thread" else project
@@ -46,7 +47,7 @@ def make_observing(config: Config, session: Session) -> Observing | None:
         session,
         settings,
         sessions,
-        lambda: _keeper(session, key, project, rules),
+        lambda: _keeper(session, store, key, project, rules),
         lambda chunk: _summary(session, chunk),
         kept_mode(session),
     )
@@ -55,12 +56,14 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     return observing
 
 
-def _keeper(session: Session, key: str, project: str, rules: TimingRules) -> ObservationKeeper:
+def _keeper(
+    session: Session, store: LocalStore, key: str, project: str, rules: TimingRules
+) -> ObservationKeeper:
     # Not at the top: most sessions end before there is anything to observe.
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.lease import ObservingLease
 
-    lease = ObservingLease(cast("LocalStore", session.store), key, rules.scope)
+    lease = ObservingLease(store, key, rules.scope)
     return ObservationKeeper(lease, session.id, sorted(session.ancestors), project, rules)
 
 

@@ -15,6 +15,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message
 from foredeck.model.records import call_id, forgotten_id
+from foredeck.store.ancestry import ancestry
 from foredeck.store.protocol import Head, Store
 
 
@@ -58,16 +59,9 @@ def _number(head: Head) -> int:
 def _ancestors(store: Store, session: str) -> tuple[list[str], str | None]:
     """The sessions that this one descends from, nearest first, and the one after them that the
     store does not have."""
-    found: list[str] = []
-    wrapper = store.head(session_object_id(session))
-    while wrapper is not None:
-        parent = wrapper.fields.get("parent_session")
-        if parent is None or parent in (session, *found):
-            return found, None
-        wrapper = store.head(session_object_id(parent))
-        if wrapper is None:
-            return found, parent
-        found.append(parent)
+    _, *found = ancestry(store, session)
+    if found and store.head(session_object_id(found[-1])) is None:
+        return found[:-1], found[-1]
     return found, None
 
 
