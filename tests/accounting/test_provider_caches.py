@@ -127,4 +127,4 @@ def test_an_unknown_profile_is_told_before_anything_is_done(
     file = tmp_path / "s.jsonl"
     file.write_text('{"type": "session", "id": "s1", "cwd": "/repo"}\n')
     assert main(["replay", str(file), "--prices", "cheap"]) == 2
-    assert "neither a file nor a known profile" in capsys.readouterr().err
+    assert "neither a file nor a known set of prices" in capsys.readouterr().err

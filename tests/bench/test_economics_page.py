@@ -108,7 +108,7 @@ def test_the_comparison_is_printed_and_drawn(
     assert "anchored, adaptive, no digests" in capsys.readouterr().out
     assert compare.main([str(session(tmp_path)), "--plot", str(tmp_path / "no" / "x.svg")]) == 1
     told = capsys.readouterr()
-    assert ("cannot be written" in told.err, told.out) == (True, ""), "before anything is replayed"
+    assert ("not writable" in told.err, told.out) == (True, ""), "before anything is replayed"
 
 
 def test_the_page_is_made_between_its_marks(tmp_path: Path) -> None:

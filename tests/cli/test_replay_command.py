@@ -52,10 +52,11 @@ def test_the_table_has_a_row_per_session_and_says_that_no_model_ran(
     assert main(["replay", str(session.parent)]) == 0
     text = capsys.readouterr().out
     rows = [row.split()[0] for row in text.splitlines() if row]
-    assert rows[:4] == ["session", "first", "second", "total"]
+    assert rows[2:6] == ["session", "first", "second", "total"]
     assert "No model ran" in text
     assert "with plain Pi, over 2 calls.\n" in text
-    assert text.endswith("2 sessions, 2 calls: every prompt valid, no error.\n")
+    assert "\n2 sessions, 2 calls: every prompt valid, no error.\n\nsession " in text
+    assert max(map(len, text.split("\n"))) <= 100
 
 
 def test_a_facility_that_does_not_exist_is_refused(
@@ -80,7 +81,7 @@ def test_a_session_with_an_error_is_exit_code_1(
     assert main(["replay", str(session.parent)]) == 1
     text = capsys.readouterr().out
     assert "second.jsonl: stopped at call 1: TranscriptError" in text
-    assert text.endswith("0 invalid prompts, 1 error.\n")
+    assert "\n2 sessions, 1 call: 0 invalid prompts, 1 error.\n\n" in text
 
 
 def test_a_line_that_was_cut_off_is_told(session: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ def test_a_session_deleted_in_pi_is_offered_and_forgotten(pi: Pi, asked: Asked) 
     assert all(sizes.values())
     listed = asked("sessions")
     assert "(gone)" in listed
-    assert "`foredeck forget SESSION` erases the rest." in listed
+    assert "`foredeck forget SESSION` deletes the rest." in listed
     told = json.loads(asked("forget", gone, "--yes", "--json"))
     assert told["kept"] >= 1
     assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0

@@ -138,7 +138,7 @@ def test_a_store_in_use_is_not_replaced(home: Path, tmp_path: Path) -> None:
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
-        with pytest.raises(StoreUnavailable, match=f"process {holder.pid}: end all"):
+        with pytest.raises(StoreUnavailable, match=f"process {holder.pid}: close all"):
             restore(target, store, force=True, report=ignore)
         inode = store.stat().st_ino
         holder.communicate("")

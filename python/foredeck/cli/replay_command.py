@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import coloured, print_json, table
+from foredeck.cli.output import coloured, print_json, screen_width, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.context.cache.economics import definition_chars
@@ -16,7 +16,7 @@ from foredeck.lookup.texts import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store.registry import STORES
 
-_NAME_WIDTH = 44
+_NAME_WIDTH = 32
 
 
 def _run(args: Namespace) -> int:
@@ -38,13 +38,14 @@ def _run(args: Namespace) -> int:
         cache=args.cache,
         prices=args.prices,
     )
-    with Progress("replaying", total=len(paths)) as progress:
-        result = replay(
-            paths,
-            options,
-            keep=args.keep,
-            progress=lambda _number, _total, name: progress.advance(note=name),
-        )
+    with Progress("replaying file", total=len(paths)) as progress:
+
+        def advance(name: str, done: int, calls: int) -> None:
+            # Before a file's first call it is not known yet how many it has.
+            note = f"call {done}/{calls}, {name}" if calls else name
+            progress.advance(0 if calls else 1, note=note)
+
+        result = replay(paths, options, keep=args.keep, advance=advance)
     if args.json:
         print_json(result)
     else:
@@ -55,23 +56,23 @@ def _run(args: Namespace) -> int:
 
 def _print_text(result: dict[str, Any], tools: tuple[Facility, ...]) -> None:
     sessions, total = result["sessions"], result["total"]
+    for cost in result["costs"]:
+        print(f"{cost['text']}.")
+    print(f"{_verdict(total)}\n")
     head = ("session", "calls", "tools", "plain", "foredeck", "share", "peak", "folded", "rebases")
     rows = [head, *map(_row, sessions)]
     if len(sessions) > 1:
         rows.append(_total_row(total))
-    print(table(rows))
-    print(
-        "\nplain, foredeck: characters of the messages, summed over all calls; peak: of the largest"
-        "\nprompt, with foredeck. No model ran: this is what a model would have been shown, not"
-        "\nwhat it would have done with it."
-    )
+    print("\n".join(line[: screen_width()].rstrip() for line in table(rows).split("\n")))
     for session in sessions:
         for trouble in _troubles(session):
             print(coloured(f"{session['file']}: {trouble}", "red"))
+    print(
+        "\nplain, foredeck: characters of the messages, summed over all calls; peak: of the\n"
+        "largest prompt, with foredeck. No model ran: this is what a model would have been\n"
+        "shown, not what it would have done with it."
+    )
     print(_definitions(tools))
-    for cost in result["costs"]:
-        print(f"{cost['text']}.")
-    print(_verdict(total))
 
 
 def _definitions(tools: tuple[Facility, ...]) -> str:
@@ -111,7 +112,7 @@ def _total_row(total: dict[str, Any]) -> tuple[str, ...]:
 
 def _short_name(name: str) -> str:
     stem = name.removesuffix(".jsonl")
-    return stem if len(stem) <= _NAME_WIDTH else f"{stem[:28]}…{stem[-15:]}"
+    return stem if len(stem) <= _NAME_WIDTH else f"{stem[:18]}…{stem[-13:]}"
 
 
 def _share(counts: dict[str, Any]) -> str:

@@ -41,7 +41,16 @@ class ReplayError(ForedeckError):
     exit_code = 2
 
 
-def replay_file(path: Path, home: Path, options: ReplayOptions) -> tuple[SessionResult, CostFigure]:
+Advance = Callable[[str, int, int], None]
+"""Called with the name of a file, how many of its calls are made, and how many there are."""
+
+
+def replay_file(
+    path: Path,
+    home: Path,
+    options: ReplayOptions,
+    advance: Advance = lambda _name, _done, _calls: None,
+) -> tuple[SessionResult, CostFigure]:
     """Replay one session file on the (fresh) store in `home`; an error is part of the result.
 
     The figure is what its calls would have cost, beside plain Pi's.
@@ -53,7 +62,7 @@ def replay_file(path: Path, home: Path, options: ReplayOptions) -> tuple[Session
         if options.prompts is not None:
             clear_prompts(options.prompts / stem_of(path))
         rate = calibrate(transcript)
-        asked = _drive(home, transcript, options, rate.head_tokens, result)
+        asked = _drive(home, transcript, options, rate.head_tokens, result, advance)
         records = _records(transcript.id, options.config(home))
         result.add_records(records)
         figure = replay_figure(records[-1] if records else None, rate, asked)
@@ -69,6 +78,7 @@ def _drive(
     options: ReplayOptions,
     head_tokens: float,
     result: SessionResult,
+    advance: Advance,
 ) -> float:
     """Make every recorded call of a session, and count it in `result`.
 
@@ -82,6 +92,7 @@ def _drive(
             result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
             if options.prompts is not None:
                 write_prompt(options.prompts / stem_of(transcript.path), number, call, prompt)
+            advance(transcript.path.name, number, len(transcript.calls))
         return 0.0 if session.observer is None else session.observer.bill.cost
 
 
@@ -100,26 +111,25 @@ def replay(
     options: ReplayOptions,
     *,
     keep: Path | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    advance: Advance = lambda _name, _done, _calls: None,
 ) -> dict[str, Any]:
     """Replay session files, each on a private store of its own.
 
     Returns `{"sessions": [...], "total": {...}, "costs": [...]}`: of the costs one figure in money,
     one in tokens for models without a price, as far as there are such calls. `keep` is a folder to
-    leave the stores in, one folder for each session file. `progress` is called before each file
-    with its number, how many there are, and its name. Raises `ReplayError` or `ConfigError`, before
-    it starts, where the options cannot be followed.
+    leave the stores in, one folder for each session file. `advance` is called before each file, and
+    after each of its calls. Raises `ReplayError` or `ConfigError`, before it starts, where the
+    options cannot be followed.
     """
     _check(paths, options, keep)
     sessions: list[SessionResult] = []
     figures: dict[bool, CostFigure] = {}
     with store_kind(options.store).empty_stores() as settings_of:
         for number, path in enumerate(paths, start=1):
-            if progress is not None:
-                progress(number, len(paths), path.name)
+            advance(path.name, 0, 0)
             own = replace(options, settings=(*options.settings, *settings_of(number)))
             with _home(keep, path) as home:
-                result, figure = replay_file(path, home, own)
+                result, figure = replay_file(path, home, own, advance)
             sessions.append(result)
             if figure.calls:
                 known = figures.get(figure.in_money, CostFigure())
