@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.hosts.pi.outputs import MAX_BYTES, full_output
+from foredeck.hosts.pi.requests import MAX_BYTES, full_output
 
 
 def test_the_file_that_the_details_name_is_kept_byte_for_byte(tmp_path: Path) -> None:

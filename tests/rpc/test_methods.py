@@ -19,8 +19,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.rpc.errors import InvalidParamsError, InvalidRequestError
 from foredeck.rpc.host_model import HostModel
-from foredeck.rpc.methods import ROUTES, EngineMethods
-from foredeck.rpc.parsing import parse_params
+from foredeck.rpc.methods import ROUTES, EngineMethods, parse_params
 
 GOOD: dict[str, dict[str, Any]] = {
     "session/open": {

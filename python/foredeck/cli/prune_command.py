@@ -14,8 +14,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.derived.emptying import layers_emptied
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
-from foredeck.pruning.planning import Pruning, plan_pruning
-from foredeck.pruning.pruning import prune
+from foredeck.pruning.pruning import Pruning, plan_pruning, prune
 from foredeck.store.clock import DAY_MS, now_ms
 from foredeck.store.protocol import Store
 

@@ -34,9 +34,9 @@ from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.hosts.asking import AskModels
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
-from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import (
     ends_with_user,
+    full_output,
     to_blocks,
     to_compaction_request,
     to_history,

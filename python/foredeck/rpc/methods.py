@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from pydantic import ValidationError
+
 from foredeck.hosts.protocol import (
     PROTOCOL_VERSION,
     AssembleParams,
@@ -30,11 +32,13 @@ from foredeck.hosts.protocol import (
 from foredeck.rpc.api import EngineApi
 from foredeck.rpc.dispatch import Handler, Method
 from foredeck.rpc.doctor import examine
-from foredeck.rpc.errors import InvalidRequestError, ProtocolError
+from foredeck.rpc.errors import InvalidParamsError, InvalidRequestError, ProtocolError
 from foredeck.rpc.host_model import HostModel
-from foredeck.rpc.parsing import parse_params
 
 P = TypeVar("P", bound=Params)
+
+PROBLEMS_SHOWN = 3
+"""Of the members at fault that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +161,22 @@ class EngineMethods:
         parse_params(NoParams, params)
         self._end("the host asked for it")
         return {}
+
+
+def parse_params(model: type[P], params: JsonObject) -> P:
+    """The parameters. Raises InvalidParamsError that names the members at fault."""
+    try:
+        return model.model_validate(params)
+    except ValidationError as error:
+        raise InvalidParamsError(_explain(error)) from None
+
+
+def _explain(error: ValidationError) -> str:
+    """Which members are wrong and how, but never their values: they may be private."""
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    shown = [
+        f"{'.'.join(map(str, problem['loc'])) or 'params'}: {problem['msg']}"
+        for problem in problems[:PROBLEMS_SHOWN]
+    ]
+    more = len(problems) - len(shown)
+    return "Invalid params: " + "; ".join(shown) + (f"; and {more} more" if more else "")

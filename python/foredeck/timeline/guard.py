@@ -15,6 +15,7 @@ from foredeck.context.intake.reconcile import look_now, look_now_at
 from foredeck.context.rendering.savings import contains_lines
 from foredeck.context.state.session import Session
 from foredeck.model.canonical import encode_text
+from foredeck.model.quoting import block
 from foredeck.model.quoting import name as quote
 from foredeck.sources import (
     FilesystemMap,
@@ -27,7 +28,6 @@ from foredeck.sources import (
 from foredeck.sources.edits import apply_edits, edits_of
 from foredeck.sources.recorded import whole_text
 from foredeck.sources.toolpaths import WRITERS
-from foredeck.timeline import wording
 from foredeck.timeline.differences import difference, stands_clear
 from foredeck.timeline.knowledge import UNKNOWN_HASH, Knowledge, KnownState, state_of, state_of_text
 from foredeck.timeline.locks import PathLocks
@@ -125,7 +125,7 @@ class ToolGuard:
         if place.local is None:
             return Verdict()
         if not self._locks.acquire(place.object_id, call_id):
-            return Verdict(block=wording.busy(path, tool))
+            return Verdict(block=busy_text(path, tool))
         self._knowledge.recall(place.object_id)
         sighting = look_now(self._session, path)
         self._windows.looked(place.local)
@@ -164,12 +164,12 @@ class ToolGuard:
         diff = None if old is None or new is None else difference(old, new)
         clear = diff is not None and tool == "edit" and _is_clear(old, new, arguments)
         if clear or self._mode == "warn":
-            notice = wording.passed_without_text(name, what)
-            return Verdict(notice=notice if diff is None else wording.passed(name, diff))
+            notice = passed_without_diff(name, what)
+            return Verdict(notice=notice if diff is None else passed_text(name, diff))
         self._shown[id] = now
         if diff is None:
-            return Verdict(block=wording.stale_without_text(name, tool, what))
-        return Verdict(block=wording.stale(name, tool, diff))
+            return Verdict(block=stale_without_diff(name, tool, what))
+        return Verdict(block=stale_text(name, tool, diff))
 
     def _is_writing(self, object_id: str, now: KnownState) -> bool:
         """Whether a call of the same answer is writing the file, and has begun to."""
@@ -366,3 +366,39 @@ def result_of(tool: str, arguments: Mapping[str, Any], before: str | None) -> st
         content = arguments.get("content")
         return content if isinstance(content, str) else None
     return None if before is None else apply_edits(before, edits_of(arguments))
+
+
+def stale_text(name: str, tool: str, diff: str) -> str:
+    """Why a write or edit did not run; `name`: handle and path of the file."""
+    return (
+        f"Nothing was written: {name} was changed by something else since you last saw it. "
+        f"The difference since:\n{block(diff)}\n"
+        f"Go on from this. The same {tool} again goes through."
+    )
+
+
+def stale_without_diff(name: str, tool: str, what: str) -> str:
+    """As `stale_text`, where there is no difference to show; `what` has happened to the file."""
+    return (
+        f"Nothing was written: {name} {what} since you last saw it, and not by you. "
+        f"The same {tool} again goes through."
+    )
+
+
+def passed_text(name: str, diff: str) -> str:
+    """Added to the result of an edit that is clear of a change by others."""
+    changed = f"[foredeck] Something else also changed {name} since you last saw it:"
+    return f"{changed}\n{block(diff)}"
+
+
+def passed_without_diff(name: str, what: str) -> str:
+    """Added to a result with `guard = "warn"`, where there is no difference to show."""
+    return f"[foredeck] {name} {what} since you last saw it, and not by you."
+
+
+def busy_text(name: str, tool: str) -> str:
+    """Another session's write of the same file has not ended yet."""
+    return (
+        f"Nothing was written: another session is writing {name} at this moment. "
+        f"Make the same {tool} again."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,10 +11,10 @@ from typing import Any
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.intake.nested import Nesting
+from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import Block
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
 from foredeck.hosts.pi.messages import to_item
-from foredeck.hosts.pi.system import sections_as_text
 from foredeck.hosts.protocol import (
     AssembleParams,
     OutcomeParams,
@@ -23,7 +24,15 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.model.compactions import AskedBy
 from foredeck.model.messages import KnownMessages, text_in
+from foredeck.regular_files import read_regular
 from foredeck.sources import ToolEvent
+
+log = logging.getLogger(__name__)
+
+Message = dict[str, Any]
+
+MAX_BYTES = 16 * 1024 * 1024
+"""A larger output is not kept: every copy of the session would be as large."""
 
 _LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
 """Seconds of the long cache retention where the model record does not say, by the first part of the
@@ -181,3 +190,48 @@ def to_tool_event(params: ToolObservedParams, cwd: str, changed: Iterable[str] =
         cwd,
         tuple(changed),
     )
+
+
+def sections_as_text(messages: list[Any]) -> list[Message]:
+    """The messages with `content` as the text that Pi sends, and without `sections`.
+
+    Pi >= 0.87 keeps the prompt in named sections whose order counts: the leading message declares
+    them, later ones replace or remove them. An object's order does not survive in the store, so the
+    sections are written out as text before anything is kept.
+    """
+    found = [message for message in messages if isinstance(message, dict)]
+    return [_with_text(message, leading=n == 0) for n, message in enumerate(found)]
+
+
+def _with_text(message: Message, *, leading: bool) -> Message:
+    sections = message.get("sections")
+    named = sections.items() if isinstance(sections, dict) else ()
+    texts = [message_text(message)]
+    texts += [_section(name, text, leading=leading) for name, text in named]
+    rest = {name: value for name, value in message.items() if name != "sections"}
+    return {**rest, "content": "\n\n".join(text for text in texts if text)}
+
+
+def _section(name: str, text: Any, *, leading: bool) -> str:
+    if leading:
+        return text if isinstance(text, str) else ""
+    if text is None:
+        return f'Removed system prompt section "{name}".'
+    return f'Updated system prompt section "{name}":\n\n{text}'
+
+
+def full_output(details: Any) -> bytes | None:
+    """The untruncated output that a tool result's `details` name a file for: Pi keeps it in one
+    where it truncates the result.
+
+    None where they name none, where the file is gone or no regular file, and where it holds more
+    than `MAX_BYTES`.
+    """
+    path = details.get("fullOutputPath") if isinstance(details, dict) else None
+    if not isinstance(path, str) or not path:
+        return None
+    try:
+        return read_regular(path, MAX_BYTES)
+    except (OSError, ValueError) as error:
+        log.warning("full output not kept: %s", error)
+        return None
