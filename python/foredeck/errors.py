@@ -84,7 +84,7 @@ class UnknownSession(ForedeckError):
 
 
 class ToolError(ForedeckError):
-    """A tool call of the model cannot be done; the text tells the model what to do instead."""
+    """A tool call of the model cannot be done; the text says to the model what to do instead."""
 
     code = -32020
 

@@ -1,8 +1,8 @@
 """Opening what is named, where it may be anything: only a regular file is opened, without waiting
 for it, and read to a bound.
 
-Whoever opens a named pipe that nobody writes to waits for ever, and `/dev/zero` never ends. Either
-may stand wherever a name leads: in a repository, or in a folder that others can write to.
+Opening a named pipe that no process writes to waits for ever, and `/dev/zero` never ends. Either
+may be wherever a name leads: in a repository, or in a folder that others can write to.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The account of one session: what each call cost, with foredeck and without, and every lost hit.
 
 Costs are in uncached input tokens at the prices of the model in use. What the provider reported
-stands beside what the rule of its cache predicts.
+is shown beside what the rule of its cache predicts.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from foredeck.store.protocol import Store
 @dataclass(slots=True)
 class AskedSum:
     """Questions of one purpose. Tokens are those of the provider's counts, `cost` is in dollars;
-    a question whose end nobody saw counts with the price that was expected."""
+    a question whose end was not seen counts with the price that was expected."""
 
     calls: int = 0
     failed: int = 0
@@ -62,7 +62,8 @@ class AskedAccount:
 
 
 def cost_of(asked: AskedDocument) -> float:
-    """What a question has cost, or was expected to where nobody said; one refused, nothing."""
+    """What a question has cost, or was expected to where that is not known; one refused,
+    nothing."""
     if asked.outcome == "refused":
         return 0.0
     return asked.price if asked.cost is None else asked.cost

@@ -22,7 +22,7 @@ STEP_TOKENS = 128
 
 @dataclass(frozen=True, slots=True)
 class PromptPlace:
-    """The end of one message of a prompt, or of what stands before the first."""
+    """The end of one message of a prompt, or of what comes before the first."""
 
     tip: bytes
     """Hash of everything up to here."""
@@ -186,7 +186,7 @@ class MarkedCache:
         self._used: dict[bytes, int] = {}
 
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
-        """See `Cache`. What stands after the last marker is neither read nor written."""
+        """See `Cache`. What comes after the last marker is neither read nor written."""
         places = prompt.places
         marks = [m for m in prompt.marks if places[m].tokens >= MINIMUM_TOKENS]
         known = [i for i in _in_reach(places, marks) if places[i].tip in self._used]

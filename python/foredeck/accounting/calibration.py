@@ -20,7 +20,7 @@ _INPUT = ("input", "cacheRead", "cacheWrite")
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """`head_tokens`: of what stands before the messages (system prompt, tools)."""
+    """`head_tokens`: of what comes before the messages (system prompt, tools)."""
 
     chars_per_token: float = CHARS_PER_TOKEN
     head_tokens: float = 0.0

@@ -1,7 +1,7 @@
 """What the prompts of a branch were made of, in characters by kind, call by call.
 
 Prompts are not put together again: a call changes few of its parent's messages, and only those
-are looked at.
+are read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Kind(StrEnum):
 
 
 _LINES = frozenset({"reference", "same", "note"})
-"""Forms in which a line stands for the content."""
+"""Forms in which a line replaces the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Measured:
 
 @dataclass(slots=True)
 class _Measuring:
-    """Replays calls, and measures messages where somebody asks for a prompt."""
+    """Replays calls, and measures messages where a prompt is asked for."""
 
     store: Store
     log: CallLog
@@ -162,7 +162,7 @@ class _Measuring:
         self._totals[known.kind] += known.chars
 
     def _inserted(self, index: int, packed: list[Any]) -> int:
-        """Characters of messages of ours. Most stand there unchanged at the next call."""
+        """Characters of messages of ours. Most are there unchanged at the next call."""
         known = self._inserts.get(index)
         if known is None or known[0] is not packed:
             messages = to_messages(unpack_says(packed, self._blob), (), index)

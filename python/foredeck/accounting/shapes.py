@@ -28,7 +28,7 @@ class Shape:
 
     @property
     def asks(self) -> bool:
-        """Whether the provider takes it as the user's, so that a cache marker may stand on it."""
+        """Whether the provider takes it as the user's, so that it may carry a cache marker."""
         return self.role != "assistant"
 
 

@@ -27,7 +27,7 @@ from foredeck.store.protocol import Head, Store
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What stands before the messages. Equal hashes mean equal bytes."""
+    """What comes before the messages. Equal hashes mean equal bytes."""
 
     hash: str
     chars: int
@@ -51,7 +51,7 @@ class StoredCall:
     """The same list as the host has it."""
     around: Around
     mark: str
-    """Id of the tool call on whose result one more cache marker stands, empty for none."""
+    """Id of the tool call whose result carries one more cache marker, empty for none."""
     usage: PromptUsage | None
     """What the provider reported; None where no answer is stored."""
     rewritten: str = ""
@@ -138,7 +138,7 @@ def _mark(record: CallRecord, messages: Sequence[Message]) -> str:
 
 @dataclass(slots=True)
 class _Listed:
-    """The messages of a prompt that are sent: their shapes, and the indexes that they stand at."""
+    """The messages of a prompt that are sent: their shapes, and their indexes."""
 
     shapes: list[Shape] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
@@ -228,7 +228,7 @@ class _CallReader:
             yield from ((end, ours) for ours in self._ours(end, inserts[end]))
 
     def _ours(self, index: int, packed: list[Any]) -> list[Message]:
-        """Messages of ours: the same objects at each call, as long as they stand there."""
+        """Messages of ours: the same objects at each call, as long as they are there."""
         known = self._inserted.get(index)
         if known is None or known[0] is not packed:
             # Without the times that they would have: no cache and no model sees these.

@@ -29,7 +29,7 @@ from foredeck.timeline.branches import chain_to
 
 
 def _idle() -> None:
-    """Nobody wants to know how far it is."""
+    """Used where no progress is shown."""
 
 
 class Visibility(IntEnum):
@@ -37,7 +37,7 @@ class Visibility(IntEnum):
 
     NEVER_SEEN = 0
     COMPACTED = 1
-    """Left out with the chat around it, by foredeck or the host: a summary stands in its place."""
+    """Left out with the chat around it, by foredeck or the host: a summary replaces it."""
     FOLDED = 2
     ANNOUNCED = 3
     """Its content is folded, but a line of foredeck's names the text: a digest, a summary."""
@@ -62,7 +62,7 @@ class Occurrence(NamedTuple):
 
     @property
     def is_folded(self) -> bool:
-        """Whether the text stands in content that was folded."""
+        """Whether the text is in content that was folded."""
         return self.visibility in (Visibility.FOLDED, Visibility.ANNOUNCED)
 
 
@@ -77,7 +77,7 @@ class Span:
     last: int
     visibility: Visibility
     places: list[Occurrence] = field(default_factory=list)
-    """Where it stands in the prompt of the first of them, the most visible first."""
+    """Where it is in the prompt of the first of them, the most visible first."""
     calls: int = 1
     reason: str | None = None
     """Why the prompt was rewritten at the first call, where it was (`Decision.reason`)."""
@@ -141,7 +141,7 @@ def trace(
 
 
 class _Walk:
-    """Replays a branch call by call, and keeps where the text stands."""
+    """Replays a branch call by call, and keeps where the text is."""
 
     def __init__(self, store: Store, text: str, cwd: str) -> None:
         self._store = store

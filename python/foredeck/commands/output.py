@@ -12,7 +12,7 @@ _NOTICE = re.compile(
 )
 _DIFF_HEAD = re.compile(r"^(?:diff --git .*|index [0-9a-f]+\.\..*|--- a/.*)\n", re.MULTILINE)
 _TAIL = 1000
-"""What the host adds stands in this many characters at the end."""
+"""What the host adds is in this many characters at the end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def install_facts(text: str) -> list[str]:
 
 
 def error_facts(text: str, most: int = MAX_FAILURES) -> list[str]:
-    """Where the errors of a compiler or checker stand, and the first failures in words."""
+    """Where the errors of a compiler or checker are, and the first failures in words."""
     places: dict[str, list[str]] = {}
     if "error" not in text and "Error" not in text:
         return list(_lines(text, _FAILURE, _FAILURE_WORDS, most))

@@ -32,7 +32,7 @@ def user_config_file() -> Path:
 
 
 def user_rules_file() -> Path:
-    """The user's standing rules, beside their configuration file; it need not be there."""
+    """The user's rules for all sessions, beside their configuration file; it need not be there."""
     return user_config_file().with_name("rules.md")
 
 

@@ -2,8 +2,8 @@
 
 Precedence, lowest first: defaults, the user's file, the project's file (only where the project is
 trusted), environment, flags. An error names the file or variable that holds it. What is wrong in
-the project's file is left out, and the rest of it counts: nobody loses foredeck by the file of a
-repository that somebody else has made.
+the project's file is left out, and the rest of it counts: no user loses foredeck by the file of a
+repository that others have made.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ MAX_DOTS = 30
 """In one line. Python's own parser takes minutes over a key of some thousand parts."""
 
 MOST_NAMED = 10
-"""How many unknown keys of one place are told the nearest known one."""
+"""For how many unknown keys of one place the nearest known one is named."""
 
 
 MOST_SHOWN = 3

@@ -1,6 +1,6 @@
 """Versions whose texts could not be had when a layer took them in: they are tried again.
 
-They may be in another machine's database, which was away, or erased: nobody can tell these apart.
+They may be in another machine's database, which was away, or erased: which of these is not known.
 """
 
 from __future__ import annotations

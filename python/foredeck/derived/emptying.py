@@ -19,7 +19,7 @@ def layers_emptied(home: Path, store: LocalStore) -> Iterator[None]:
     """Empty every layer of the store, overwriting what was in it, and keep them so in the block.
 
     No text of what is erased in the block is left in a layer, however the block or the process
-    ends: they are empty before it begins, and nobody can write to them until it is over. They are
+    ends: they are empty before it begins, and cannot be written to until it is over. They are
     made again when they are next asked for.
     """
     with ExitStack() as stack:

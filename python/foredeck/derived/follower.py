@@ -54,7 +54,7 @@ class _Position:
 
     token, time_ms  the last transaction that it holds; None before the first
     making_until    while the layer is being made: the store's last transaction at the beginning.
-                    A tombstone up to there tells of what was gone before
+                    A tombstone up to there is of what was gone before
     """
 
     version: int
@@ -107,7 +107,7 @@ class Follower:
     def catch_up(self, advance: Advance = lambda: None) -> int:
         """Take in everything that is new, a batch at a time; how many versions that were.
 
-        `advance` is called after each batch. Where nothing is new nobody is waited for: the lock
+        `advance` is called after each batch. Where nothing is new it does not wait: the lock
         for writing is not taken.
         """
         taken = 0

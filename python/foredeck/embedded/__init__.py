@@ -1,1 +1,1 @@
-"""foredeck inside somebody's own agent loop: `from foredeck import ContextManager`."""
+"""foredeck inside an agent loop of your own: `from foredeck import ContextManager`."""

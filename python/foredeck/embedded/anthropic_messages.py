@@ -103,7 +103,7 @@ class AnthropicMessages:
 
 
 _UNMARKED = ("thinking", "redacted_thinking")
-"""Blocks that the API lets nobody mark for its cache."""
+"""Blocks that the API lets no request mark for its cache."""
 
 
 def _marker(original: Mapping[str, Any] | None) -> Any:

@@ -55,7 +55,7 @@ class MessageFormat(Protocol):
         has added."""
 
     def is_system(self, message: Mapping[str, Any]) -> bool:
-        """Whether a message is a system prompt, which stands before all others."""
+        """Whether a message is a system prompt, which comes before all others."""
 
     def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
         """A definition (name, description, parameters) as the API declares it."""

@@ -18,7 +18,7 @@ from foredeck.store.clock import now_ms
 class LoopMessages:
     """Follows the loop's list from call to call.
 
-    The engine tells messages apart by what is in them and by their time stamps, which the loop's
+    The engine identifies messages by what is in them and by their time stamps, which the loop's
     have none of: a message keeps that under which it was seen first, across processes too.
     """
 
@@ -47,7 +47,7 @@ class LoopMessages:
         tools: list[dict[str, Any]],
         system: str | None,
     ) -> None:
-        """The list as it stands before a call."""
+        """The list before a call."""
         messages = [as_mapping(message) for message in messages]
         names = {
             use.id: use.name for message in messages for use in self._format.tool_uses(message)

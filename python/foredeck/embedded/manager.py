@@ -54,7 +54,7 @@ class ModelInfo:
     """How long the provider keeps a prompt."""
 
     def record(self, api: str) -> dict[str, Any]:
-        """As the engine is told."""
+        """As the engine gets it."""
         provider, slash, id = self.name.partition("/")
         if not slash:
             provider, id = "", self.name
@@ -99,7 +99,7 @@ class ContextManager:
         settings: Mapping[str, str] | None = None,
         by_user: bool = False,
     ) -> None:
-        """`home`: the state folder. `by_user`: what stands as the user's in the messages is typed
+        """`home`: the state folder. `by_user`: what the messages have as the user's is typed
         by the user of this machine, whose word memory may keep.
 
         Raises `ConfigError`, `StoreUnavailable`.
@@ -114,7 +114,7 @@ class ContextManager:
         self._model = model
         self._engine = Engine(self._config)
         self.notices: list[str] = []
-        """What a user should be told; the loop shows it, and may clear it."""
+        """What a user should read; the loop shows it, and may clear it."""
         self._session = session
         try:
             self._open(folder)
@@ -201,7 +201,7 @@ class ContextManager:
     def observed(self, use: ToolRequest, text: str, *, failed: bool = False) -> dict[str, Any]:
         """Say that one of the loop's tools has run, right after it; its result, to be appended.
 
-        Files that it read or changed are looked at while they are as it left them, where its name
+        Files that it read or changed are read while they are as it left them, where its name
         and arguments are those of Pi's tools (`read`, `write`, `edit` with `path`, `bash` with
         `command`).
         """

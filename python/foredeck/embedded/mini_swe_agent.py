@@ -79,7 +79,7 @@ class ForedeckModel:
     def format_observation_messages(
         self, message: Message, outputs: list[Message], template_vars: Message | None = None
     ) -> list[Message]:
-        """The results of the commands that have just run, of which foredeck is told."""
+        """The results of the commands that have just run, which foredeck gets."""
         made: list[Message] = self._model.format_observation_messages(
             message, outputs, template_vars
         )

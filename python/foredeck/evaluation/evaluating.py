@@ -69,7 +69,7 @@ class EvalPlan:
 
 
 Told = Callable[[RunResult, bool], None]
-"""Is told of each result, and whether it was there before."""
+"""Is called with each result, and whether it was there before."""
 
 
 def evaluate(plan: EvalPlan, results: ResultsFile, told: Told) -> list[RunResult]:

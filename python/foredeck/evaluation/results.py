@@ -16,7 +16,7 @@ SIDES = ("pi", "foredeck")
 
 _BEGINNING = '{"task": '
 """Of a line. A last line with it that is no result was being written when a process was killed; one
-without it belongs to somebody."""
+without it is another file's."""
 
 
 class ResultsUnusable(ForedeckError):

@@ -196,7 +196,7 @@ def _content(value: dict[str, Any]) -> Any:
 
 
 def _said(value: dict[str, Any], blocks: list[Block], time_ms: int) -> Message:
-    """What stands on the user's side: typed, put there by Claude Code, or a summary."""
+    """What is on the user's side: typed, put there by Claude Code, or a summary."""
     if value.get("isCompactSummary"):
         return {"role": "compactionSummary", "summary": text_in(blocks), "timestamp": time_ms}
     if value.get("isMeta") or value["type"] == "system":

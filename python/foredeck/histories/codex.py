@@ -32,7 +32,7 @@ HARNESS = "codex"
 MAX_OPEN_CALLS = 10_000
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
 _HEAD = 1000
-"""Characters of an output in which its exit code stands."""
+"""Characters of an output that hold its exit code."""
 _NOT_TYPED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions for ")
 """How texts begin that Codex puts on the user's side."""
 

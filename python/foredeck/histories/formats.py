@@ -1,4 +1,4 @@
-"""Which format a file is in, told by what is in it: names and folders may be anything."""
+"""Which format a file is in, by what is in it: names and folders may be anything."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORMATS = (
 
 
 def format_of(path: Path) -> Format | None:
-    """The format of a file, None where no line at its beginning tells one. Raises `OSError`."""
+    """The format of a file, None where no line at its beginning shows one. Raises `OSError`."""
     with opened_lines(path) as lines:
         for line in islice(lines, LOOKED_AT):
             for known in FORMATS:

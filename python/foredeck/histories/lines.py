@@ -30,7 +30,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class Place(NamedTuple):
-    """Where a line stands: its number from 1, and the CRC-32 of the file up to its end."""
+    """Where a line is: its number from 1, and the CRC-32 of the file up to its end."""
 
     line: int
     check: int

@@ -33,7 +33,7 @@ class HistorySessionDocument(SessionDocument):
 
 @dataclass(slots=True)
 class HistoryProgress:
-    """What of a session has been read in, and where that stands in its file."""
+    """What of a session has been read in, and where that is in its file."""
 
     file: str
     exchanges: int = 0

@@ -78,8 +78,8 @@ class SessionOpenParams(SessionParams):
     """How many calls the session had when this host process first opened it; None that first
     time."""
     by_user: bool = True
-    """Whether what stands as the user's in a new session is said by this machine's user; a program
-    may put anybody's words there."""
+    """Whether what a new session has as the user's is said by this machine's user; a program
+    may put any words there."""
 
 
 class OutcomeParams(Params):
@@ -105,7 +105,7 @@ class ZoneParams(Params):
 
 
 class ListParams(SessionParams):
-    """Base of what brings messages of the host's, and what stands around them."""
+    """Base of what brings messages of the host's, and what surrounds them."""
 
     messages: list[HostObject]
     entries: list[str | None]
@@ -128,7 +128,7 @@ class AssembleParams(ListParams):
     """`context/assemble`: the new tail of the host's messages."""
 
     keep: Count
-    """How many messages of the last answered request still stand before the new ones; of the
+    """How many messages of the last answered request still come before the new ones; of the
     first request, how many of those that `session/history` has brought."""
     model: HostObject | None = None
     time_ms: Milliseconds
@@ -137,8 +137,8 @@ class AssembleParams(ListParams):
     zone: ZoneParams | None = None
     outcomes: list[OutcomeParams] = []
     typed: list[str] = []
-    """What the user has typed since the last answered request. Nothing else that stands as the
-    user's in the messages is taken for their own words."""
+    """What the user has typed since the last answered request. Nothing else that the messages
+    have as the user's is taken for their own words."""
 
 
 class RefusedParams(SessionParams):
@@ -154,7 +154,7 @@ class SessionCompactParams(SessionParams):
     reason: Literal["manual", "threshold", "overflow"]
     messages: list[HostObject]
     previous: str | None = None
-    """The summary that stands before these messages."""
+    """The summary that comes before these messages."""
     instructions: str | None = None
     tokens: Count = 0
     """The prompt as the host counts it."""
@@ -225,8 +225,8 @@ class SessionEventParams(SessionParams):
     kind: Name
     """`tree`, `compact`, `uncompact`, `model` or `answer`; one that is not known is passed over."""
     summary: str | None = None
-    """`compact`: the summary, where the engine has not written it. `uncompact`: the one that stands
-    for its messages no more."""
+    """`compact`: the summary, where the engine has not written it. `uncompact`: the one that no
+    longer replaces its messages."""
     by: Literal["model", "extension"] = "model"
     """`compact`: who wrote the summary."""
     message: HostObject | None = None
@@ -285,7 +285,7 @@ class StatusLine(TypedDict):
 
 
 class UserMessage(TypedDict):
-    """Something that the user is told once; on the wire these are `notices`."""
+    """Something that the user should read once; on the wire these are `notices`."""
 
     level: Literal["info", "warning", "error"]
     text: str
@@ -327,14 +327,14 @@ class SessionCompactResult(TypedDict):
     """The entry id of the first message that stays, where that is not the one that the host has in
     mind."""
     notice: NotRequired[str]
-    """What the user is told, once in a session."""
+    """What the user should read, once in a session."""
     summary: NotRequired[str]
     details: NotRequired[JsonObject]
 
 
 class MemoryQuestion(TypedDict):
     """Something that waits for the user's word: its name, what they read of it, the text that they
-    may change, and the name of the entry in whose place it could stand."""
+    may change, and the name of the entry that it could replace."""
 
     name: str
     lines: list[str]
@@ -364,7 +364,7 @@ class ToolPrepareResult(TypedDict):
 
 
 class StretchResult(TypedDict):
-    """Messages for which a summary is to stand from now on: the first and the last by role, time
+    """Messages that a summary is to replace from now on: the first and the last by role, time
     stamp and tool call id, with spaces between."""
 
     first: str

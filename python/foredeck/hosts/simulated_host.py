@@ -35,7 +35,7 @@ class SimulatedHost:
         send(host.prompt())
 
     `messages`, `entries`, `model`, `system` and `tools` may be changed between two calls. Without
-    `system` and `tools` the engine is told nothing of either.
+    `system` and `tools` the engine gets neither.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SimulatedHost:
         )
 
     def request(self, time_ms: int) -> AssembleParams:
-        """The parameters of `context/assemble` for the conversation as it stands."""
+        """The parameters of `context/assemble` for the conversation as it is."""
         keep = 0 if self._engine_is_new else self.unchanged()
         describe = keep == 0 or self._described != (self.system, self.tools)
         return AssembleParams(
@@ -151,7 +151,7 @@ class EditBook:
 
     edits: dict[int, list[Block]] = field(default_factory=dict)
     inserts: dict[int, list[Message]] = field(default_factory=dict)
-    """Messages of ours, by the index of the message that they stand before."""
+    """Messages of ours, by the index of the message that they come before."""
     drops: frozenset[int] = frozenset()
     _edited: dict[int, tuple[list[Block], Message, Message]] = field(
         default_factory=dict, repr=False, compare=False

@@ -77,7 +77,7 @@ def without_calls(store: Store, session: str) -> NotFound:
 
 
 def find_part(store: Store, text: str, session: str | None = None) -> tuple[Found, AskedPart]:
-    """The object that `text` names, with what may stand behind the name: `::field`, `turns 3-7`,
+    """The object that `text` names, with what may follow the name: `::field`, `turns 3-7`,
     `message 93`, `chars 1-900` or `at 3f2a91bc`. Raises `NotFound`."""
     try:
         return find_object(store, text, session), AskedPart()

@@ -25,8 +25,8 @@ TURN = "turn"
 """The type of the documents that name a chat's messages."""
 
 SPOKEN = frozenset({"user", "assistant"})
-"""Roles whose texts are looked through: what people and models say. The output of a command or a
-tool is not said by anybody, and summaries repeat what was."""
+"""Roles whose texts are read: what people and models say. The output of a command or a
+tool is not said, and summaries repeat what was."""
 
 CHUNK = 200
 """Turns whose messages are held at once."""
@@ -123,7 +123,7 @@ def _spoken(store: Store, addresses: Iterable[str]) -> dict[str, _Said]:
 
 
 def _texts(data: bytes) -> list[_Packed]:
-    """The texts of a packed message that somebody said."""
+    """The texts of a packed message that were said."""
     try:
         message = json.loads(decode_text(data))
     except (ValueError, RecursionError):

@@ -123,7 +123,7 @@ def _file(id: str, fields: Fields, text: str | None, set_aside: bool) -> GraphEn
 
 
 def _with_fields(id: str, type_: str, fields: Fields) -> GraphEntry:
-    """An object whose references stand in fields of their own."""
+    """An object whose references are in fields of their own."""
     references: list[Reference] = []
     pins: dict[int, Mapping[str, Any]] = {}
     for field_ in REFERENCE_FIELDS.get(type_, ()):

@@ -74,7 +74,7 @@ def expand(
     those that it is a fork of, which its chat begins with. Raises `ToolError` where an object has
     no such field.
 
-    `budget` is in characters of content: an object whose content does not fit whole stands with
+    `budget` is in characters of content: an object whose content does not fit whole is shown by
     its metadata, and those after it still get their turn. What a static reference led to is the
     version that was recorded, and is verified against its hashes.
     """

@@ -1,7 +1,7 @@
 """Which fields of which documents hold references: the one place that a new type is added to.
 
 Markdown files are not in here: their references are parsed out of their text and frontmatter. Nor
-are the links in the messages of a chat, which stand in documents of their own (`chat.py`).
+are the links in the messages of a chat, which are in documents of their own (`chat.py`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ people and models write links."""
 
 @dataclass(frozen=True, slots=True)
 class ReferenceField:
-    """A field with references, and the relation that they have to the object they stand in."""
+    """A field with references, and the relation that they have to the object they are in."""
 
     name: str
     relation: str
     """Where the reference does not say it itself."""
     holds: Holds = "ids"
     key: str = "object"
-    """In mappings: where the id stands, beside `relation`."""
+    """In mappings: where the id is, beside `relation`."""
 
     def target(self, value: str) -> str:
         """The id of the object that a value means."""
@@ -91,7 +91,7 @@ CONTAINED = ("toolcall_ids", "turns")
 
 
 def reads_content(type: str) -> bool:
-    """Whether links are looked for in the content of documents of a type."""
+    """Whether the content of documents of a type is searched for links."""
     return any(field.name == "content" for field in REFERENCE_FIELDS.get(type, ()))
 
 

@@ -1,6 +1,6 @@
 """YAML frontmatter: the properties of a note, read so that no text can do harm.
 
-Only plain values are made. What is long, deep or uses aliases (of which a few lines can stand for
+Only plain values are made. What is long, deep or uses aliases (of which a few lines can expand to
 gigabytes) is passed over with a word on why.
 """
 

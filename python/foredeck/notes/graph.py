@@ -23,7 +23,7 @@ from foredeck.notes.rows import TURN_ROOM, loaded, stored
 from foredeck.notes.sections import anchor_key
 
 STEP = 500
-"""Objects at a time, where all of them are looked at."""
+"""Objects at a time, where all of them are read."""
 
 _NODES = "SELECT number, id, type, title, path, gone FROM object "
 
@@ -124,7 +124,7 @@ class Graph:
         return None if row is None or row[2] is None else _node(row)
 
     def backlinks(self, id: str) -> list[Edge]:
-        """The references to an object, in the order of the paths that they stand in."""
+        """The references to an object, in the order of the paths that they are in."""
         number = self._number(id)
         return [] if number is None else self._edges(self._into({number}))
 

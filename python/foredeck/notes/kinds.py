@@ -13,7 +13,7 @@ FindTop = Callable[[str], str | None]
 
 
 class NoteRule:
-    """What `notes.folders` says, for many files: each folder is looked at once.
+    """What `notes.folders` says, for many files: each folder is resolved once.
 
     Relative folders (`notes`, `.pi/notes`) lie at the top of the file's repository; in a file that
     lies in none, or is not on this machine, anywhere above it. Others are absolute.

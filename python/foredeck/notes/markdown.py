@@ -1,4 +1,4 @@
-"""Markdown to structure: references, tags and headings with the place where they stand.
+"""Markdown to structure: references, tags and headings with their places.
 
 CommonMark and tables are markdown-it-py's business: what is code, what is escaped, what a Markdown
 link refers to. Wikilinks and tags are two more rules within it. Nothing is rendered.
@@ -254,9 +254,9 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 @dataclass(slots=True)
 class InlinePlace:
-    """Where each line of some inline content stands: offsets in the content, and in the text.
+    """Where each line of some inline content is: offsets in the content, and in the text.
 
-    `escapes`: offsets in the content before which one more backslash stands in the text.
+    `escapes`: offsets in the content before which the text has one more backslash.
     """
 
     content: list[int] = field(default_factory=list)
@@ -288,7 +288,7 @@ class SourceLines:
         return self._base + self._starts[line]
 
     def place(self, content: str, line: int, *, cell: bool) -> InlinePlace:
-        """Where content that begins in `line` stands; cells of a table in the order of the line."""
+        """Where content that begins in `line` is; cells of a table in the order of the line."""
         if cell:
             return self._place_cell(content, line)
         place, offset = InlinePlace(), 0

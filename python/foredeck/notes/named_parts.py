@@ -1,4 +1,4 @@
-"""Parts of an object by name: what stands under a heading, or in one of its fields."""
+"""Parts of an object by name: what is under a heading, or in one of its fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DERIVED = ("frontmatter", "tags", "headings")
 
 
 def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
-    """Where the part of a Markdown text stands that is under a heading, or a block.
+    """Where the part of a Markdown text is that a heading or a block names.
 
     `name`: the object's handle.
 

@@ -23,7 +23,7 @@ class Reference:
     a path. A link with a version (`[[@12 v3]]`) is static: it means that version for good; any
     other is dynamic and means the newest. `relation` is the property that holds the link
     (`parent: "[[a]]"`), for one in the text `mentions`, for an embedded one `embeds`. `heading`
-    is also a block (`^id`). `field` is where it stands: `content`, or `frontmatter.parent`. `part`:
+    is also a block (`^id`). `field` is where it is: `content`, or `frontmatter.parent`. `part`:
     the field of the target that it means (`[[Tides::frontmatter.parent]]`), unless something is
     called so as a whole.
     """
@@ -72,7 +72,7 @@ class NoteHeading:
 
 @dataclass(slots=True)
 class ParsedNote:
-    """All that was found in one Markdown text, in the order in which it stands there.
+    """All that was found in one Markdown text, in its order there.
 
     `properties` is the frontmatter as JSON values. `problems` are sentences about what was
     passed over, such as frontmatter that is no YAML. `is_cut`: the text has only its frontmatter

@@ -38,7 +38,7 @@ WHERE n.target IN (SELECT value FROM json_each(?))"""
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
-    """A stored reference: its row, the object that it stands in, its place among those of the
+    """A stored reference: its row, the object that it is in, its place among those of the
     object (see `layer.TURN_ROOM`), and the version it is pinned to.
 
     `pin` has the fields of a `VersionRef`, for references that foredeck recorded.
@@ -66,7 +66,7 @@ class Resolution:
 
 
 def references_of(db: sqlite3.Connection, owners: Collection[int]) -> list[ReferenceRow]:
-    """The references that stand in some objects, in the order of their text."""
+    """The references in some objects, in the order of their text."""
     where = "WHERE owner IN (SELECT value FROM json_each(?)) ORDER BY owner, position"
     return [_row(row) for row in db.execute(_REFERENCES + where, (json.dumps(list(owners)),))]
 
@@ -119,7 +119,7 @@ def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Reso
 
 
 def resolve_word(db: sqlite3.Connection, text: str) -> tuple[int, ...]:
-    """The objects that `[[text]]` means, where it stands in no file."""
+    """The objects that `[[text]]` means, where it is in no file."""
     reference = Reference(text)
     names = _names(db, map(stored, keys_of(reference, None, None)))
     entries = [entry for found in names.values() for entry in found]

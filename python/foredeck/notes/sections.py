@@ -1,4 +1,4 @@
-"""The parts of a Markdown text that a link can name: what stands under a heading, and blocks."""
+"""The parts of a Markdown text that a link can name: what is under a heading, and blocks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def anchors_of(text: str, parsed: ParsedNote) -> set[str]:
 
 
 def section_of(text: str, parsed: ParsedNote, heading: str) -> tuple[int, int] | None:
-    """Where the part of a text stands that a link names; None where there is none.
+    """Where the part of a text is that a link names; None where there is none.
 
     A heading's part ends before the next one that is not below it. A block (`^id`) is the
     paragraph that ends with its name, or one line of a list.

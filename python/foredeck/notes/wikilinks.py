@@ -45,7 +45,7 @@ def _version(name: str) -> tuple[str, int | None]:
 
 
 def write_wikilink(reference: Reference) -> str:
-    """The wikilink that reads as this reference, wherever it stands."""
+    """The wikilink that reads as this reference, wherever it is."""
     version = f" v{reference.version}" if reference.static else ""
     heading = f"#{reference.heading}" if reference.heading else ""
     label = f"|{reference.label}" if reference.label else ""

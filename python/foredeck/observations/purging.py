@@ -17,7 +17,7 @@ LONG_NOTE = 30
 
 
 def noted_of(store: Store, result: Head) -> list[Head]:
-    """What was noted of messages among which the result of a tool call stands, with what was made
+    """What was noted of messages that include the result of a tool call, with what was made
     of that in turn: observations and reflections."""
     call = result.fields.get("provider_call_id") or result.id
     asked: dict[str, bool] = {}

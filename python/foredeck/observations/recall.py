@@ -48,18 +48,18 @@ class Recalled:
 
     @property
     def task(self) -> str:
-        """What the work was at its end; empty where nobody has said."""
+        """What the work was at its end; empty where that is not known."""
         return str(self.fields.get("current_task") or "")
 
     @property
     def suggestion(self) -> str:
-        """What its author would do next; empty where nobody has said."""
+        """What its author would do next; empty where that is not known."""
         return str(self.fields.get("suggestion") or "")
 
     @property
     def is_deleted(self) -> bool:
-        """The user has deleted it. Nothing stands for an observation's messages then, which count
-        as observed; what a reflection replaced stands again."""
+        """The user has deleted it. Nothing replaces an observation's messages then, which count
+        as observed; what a reflection had replaced counts again."""
         return self.fields.get("text_hash") is None
 
 
@@ -71,7 +71,7 @@ class Observation(Recalled):
 
     @property
     def covers(self) -> list[str]:
-        """Addresses of the messages that it stands for, in their order."""
+        """Addresses of the messages that it covers, in their order."""
         return list(self.fields["covers"])
 
     @property
@@ -82,13 +82,13 @@ class Observation(Recalled):
 
     @property
     def covered_tokens(self) -> int:
-        """Of the messages that it stands for."""
+        """Of the messages that it covers."""
         return int(self.fields.get("covered_tokens") or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Reflection(Recalled):
-    """What stands for observations or earlier reflections."""
+    """What replaces observations or earlier reflections."""
 
     is_condensed: ClassVar[bool] = True
 
@@ -105,7 +105,7 @@ class Reflection(Recalled):
 
     @property
     def replaces(self) -> list[str]:
-        """Ids of what it stands for, in their order."""
+        """Ids of what it replaces, in their order."""
         return list(self.fields["replaces"])
 
     @property
@@ -152,8 +152,8 @@ def reflections_of(store: Store, sessions: Iterable[str]) -> list[Reflection]:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An observation, and where on the branch the messages stand that it covers: from `start` to
-    before `end`. An empty stretch is that of a piece of a long message, which stands at `start`."""
+    """An observation, and where on the branch the messages are that it covers: from `start` to
+    before `end`. An empty span is that of a piece of a long message, which is at `start`."""
 
     observation: Observation
     start: int
@@ -163,9 +163,9 @@ class Placed:
 def on_branch(observations: Sequence[Observation], addresses: Sequence[str]) -> list[Placed]:
     """The observations that a branch may use, in the order of what they cover.
 
-    One counts where all of its messages stand on the branch, one after the other. So a branch sees
+    One counts where all of its messages are on the branch, one after the other. So a branch sees
     only its own past, a message that the host has changed is observed anew, and what was summed
-    up by the host is no longer looked for. Where two cover the same message, that which begins
+    up by the host no longer counts. Where two cover the same message, that which begins
     earlier counts, then that which comes first in `observations`: give a session's own before
     those of the sessions that it was forked from.
     """
@@ -215,7 +215,7 @@ def _place(
 
 @dataclass(frozen=True, slots=True)
 class BranchLevels:
-    """What stands on a branch, oldest first: reflections, then the observations that none of them
+    """The notes of a branch, oldest first: reflections, then the observations that none of them
     replaces. `newest`: the reflection with the highest generation, None for none."""
 
     reflections: tuple[Reflection, ...] = ()
@@ -233,10 +233,10 @@ class BranchLevels:
 
 
 def levels_on(placed: Sequence[Placed], reflections: Sequence[Reflection]) -> BranchLevels:
-    """What is left of observations once reflections stand for the oldest of them.
+    """What is left of observations once reflections replace the oldest of them.
 
-    A reflection counts where all that it stands for is on the branch and nothing of it was made
-    for another one. Deleted ones do not count: what they replaced stands again.
+    A reflection counts where all that it replaces is on the branch and nothing of it was made
+    for another one. Deleted ones do not count: what they had replaced counts again.
     """
     own = {p.observation.id for p in placed}
     usable = [

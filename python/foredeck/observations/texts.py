@@ -42,7 +42,7 @@ _OTHER = "note"
 _EXACT = re.compile(r"- (\d{2}:\d{2}) (high|medium|low) ([\w-]{1,40}): (\S.*)")
 _BULLET = re.compile(r"(?:[-*+\u2022\u2013\u2014]|\d{1,3}[.)])\s+")
 _AROUND = r"[\s*_|,;:()\[\]\u2013\u2014-]*"
-"""What may stand around the time and the priority."""
+"""What may surround the time and the priority."""
 _CLOCK = r"(\d{1,2}):(\d{2})(?::\d{2}(?:[.,]\d+)?)?\s*([ap]\.?m\b\.?)?"
 _TIME = re.compile(
     rf"(?:(\d{{4}}-\d{{2}}-\d{{2}})[ T])?{_CLOCK}Z?"

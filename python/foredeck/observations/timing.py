@@ -1,4 +1,4 @@
-"""When to observe, to let observations stand for messages, and to reflect.
+"""When to observe, to let observations replace messages, and to reflect.
 
 Pure rules over counted tokens. Nothing here knows a clock but for the age of remarks, and nothing
 begins by itself: whoever asks has just had a call, or a message of the user's.
@@ -22,7 +22,7 @@ class TimingRules:
     """Tokens, but for `activation` (a share of the threshold) and what is said below.
 
     threshold      of messages, at which what was noted of them takes their place; None: the mode's
-    reflection     of what stands for chat, at which the oldest of it is condensed
+    reflection     of the notes that replace chat, at which the oldest are condensed
     block_after    that wait beyond the last chunk: observing then goes before all else
     raw_count      remarks that stay as they are beside reflections, of the last `raw_ms`
     chunk          how long a chunk is
@@ -46,13 +46,13 @@ recorded sessions say so (`foredeck bench facts`, `python -m foredeck_bench.weig
 
 
 def begins(chat_tokens: int, window: int | None) -> bool:
-    """Whether a chat of this size is noted down though nobody has asked for it. `window`: of the
+    """Whether a chat of this size is noted down unasked. `window`: of the
     model, in tokens; None where it is not known."""
     return window is not None and window >= LEAST_WINDOW and chat_tokens >= BEGIN_SHARE * window
 
 
 def threshold_of(rules: TimingRules, mode: Mode, observation_tokens: int) -> int:
-    """How many tokens of messages may stand in the prompt: the mode's threshold, less what
+    """How many tokens of messages the prompt may hold: the mode's threshold, less what
     observations take of it, and never less than a chunk."""
     wanted = MODES[mode].threshold if rules.threshold is None else rules.threshold
     return max(rules.chunk.least, wanted - observation_tokens)
@@ -68,9 +68,9 @@ def least_pending(rules: TimingRules, mode: Mode, observation_tokens: int) -> in
 def is_activation_due(
     rules: TimingRules, mode: Mode, *, message_tokens: int, observation_tokens: int, fits: bool
 ) -> bool:
-    """Whether what has been observed may stand for its messages from now on.
+    """Whether what has been observed may replace its messages from now on.
 
-    `message_tokens`: of the messages that stand in the prompt, observed or not. `fits`: whether
+    `message_tokens`: of the messages in the prompt, observed or not. `fits`: whether
     the prompt fits its window as it is.
     """
     threshold = threshold_of(rules, mode, observation_tokens)
@@ -111,7 +111,7 @@ NOTES_SHARE = 0.2
 
 
 def notes_limit(rules: TimingRules, window: int | None) -> int:
-    """Tokens that may stand for chat before the oldest of them are condensed."""
+    """Tokens that may replace chat before the oldest of them are condensed."""
     return min(rules.reflection, int(NOTES_SHARE * window)) if window else rules.reflection
 
 
@@ -119,7 +119,7 @@ def kept_raw(rules: TimingRules, standing: Sequence[Condensable], limit: int, no
     """How many of the newest texts stay as they are when others are condensed.
 
     Those that hold the newest remarks of the last day, up to their number, and as many as take
-    half of the limit. Whole ones: half an observation stands for nothing.
+    half of the limit. Whole ones: half an observation covers nothing.
     """
     kept = remarks = tokens = 0
     for one in reversed(standing):
@@ -141,7 +141,7 @@ def to_condense(
     *,
     asked: bool = False,
 ) -> int:
-    """How many of the oldest texts that stand for chat are to be condensed now; 0 for none.
+    """How many of the oldest texts that replace chat are to be condensed now; 0 for none.
 
     `standing`: reflections and observations, oldest first. `window`: of the model, in tokens.
     `asked`: by the user, whatever their size.

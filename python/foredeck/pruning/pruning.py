@@ -1,6 +1,6 @@
 """Which messages lose their text when a user has old ones pruned.
 
-Those that are old, that a summary or an observation stands for, and that no open task is linked
+Those that are old, that a summary or an observation replaces, and that no open task is linked
 to. Tool results, files and other objects are no messages: they stay, and so does every text that
 one of them, or a message that stays, needs. What is left of a message is written first, then its
 text goes.
@@ -41,7 +41,7 @@ class Pruning:
     messages  by the address of a message: what is left of it, as stored
     texts     hashes of the longer texts that go
     bytes     how much less there is afterwards
-    young, uncovered, linked  how many messages stay: for their age, because nothing stands for
+    young, uncovered, linked  how many messages stay: for their age, because nothing replaces
               them, because an open task is linked to them
     """
 
@@ -77,11 +77,11 @@ def plan_pruning(
     before_ms: int,
     advance: Advance = lambda: None,
 ) -> tuple[list[Pruning], Looked]:
-    """What goes of these sessions, and what was looked through for it. `before_ms`: what was
+    """What goes of these sessions, and how far the store was read for it. `before_ms`: what was
     written earlier is old. Sessions of which nothing goes have a plan as well.
 
-    Reads the whole store once. Raises `UnknownSession`, and `StoreUnavailable` where nobody can say
-    what others need.
+    Reads the whole store once. Raises `UnknownSession`, and `StoreUnavailable` where it is not
+    known what others need.
     """
     for session in sessions:
         if store.head(session_object_id(session)) is None:
@@ -211,10 +211,10 @@ class CompactedStretch:
 
 
 def summarised(store: Store, session: str) -> list[CompactedStretch]:
-    """The stretches of chat that compactions of the session stand for.
+    """The spans of chat that compactions of the session replaced.
 
     Not those whose messages the host's list has again: the user has taken them back, or gone back
-    to where they stood, also while no engine was there to be told.
+    to where they were, also while no engine was there to see it.
     """
     heads = [
         h for h in store.query("compaction", {"session": session}) if not h.fields.get("taken_back")
@@ -235,7 +235,7 @@ def summarised(store: Store, session: str) -> list[CompactedStretch]:
 
 
 def observed(store: Store, session: str) -> set[str]:
-    """The addresses of the messages that observations of the session stand for."""
+    """The addresses of the messages that observations of the session replace."""
     heads = store.query("observation", {"session": session})
     there = [head for head in heads if head.fields.get("text_hash") is not None]
     return {str(address) for head in there for address in head.fields.get("covers") or ()}
@@ -244,7 +244,7 @@ def observed(store: Store, session: str) -> set[str]:
 def _between(keys: list[Key], entries: list[Any]) -> list[str]:
     """The addresses from the first of two entries to the last one.
 
-    The last may have come after the call that is looked at: then all from the first one on. Where
+    The last may have come after this call: then all from the first one on. Where
     the first is not among them, they are of another branch: none.
     """
     places = {entry: place for place, (entry, _) in enumerate(keys) if entry is not None}
@@ -378,7 +378,7 @@ def prune(
     session before that.
 
     Where it is interrupted the text is still there, and the same can be done again. Raises
-    `Conflict` where somebody has taken up some of it since the plan, and `StoreUnavailable`, also
+    `Conflict` where some of it has come into use since the plan, and `StoreUnavailable`, also
     where commits wait for a database: what arrived there afterwards would stay.
     """
     kind = store_kind(config.store)

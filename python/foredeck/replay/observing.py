@@ -1,6 +1,6 @@
 """An observer for replays: no model runs, and what asking one would have cost is counted.
 
-The same messages always give the same notes: a summary without a model, and the names that stand in
+The same messages always give the same notes: a summary without a model, and the names in
 them. Nothing that comes later is known when they are written, and they can be used from the next
 call on.
 """
@@ -44,7 +44,7 @@ OUTPUT_PRICE = 5.0
 """Of a token that a model writes, relative to one that it reads without a cache."""
 
 INSTRUCTION_TOKENS = 1500
-"""What an observer is told beside the messages."""
+"""An observer's instructions beside the messages."""
 
 NOTE_SHARE, LEAST_NOTE, MOST_NOTE = 0.12, 800, 6000
 """Of the characters that an observer is shown: how long its notes are; in characters."""
@@ -72,7 +72,7 @@ class AskedBill:
         """Whether one more question pays and stays within the caps; `ledger`: of the session's own
         calls.
 
-        Nobody knows how long a session goes on. So a question that is not worth many times its
+        It is not known how long a session goes on. So a question that is not worth many times its
         price must not make the session dearer than it would be with nothing folded.
         """
         recent = sum(1 for time in self.times_ms if now_ms - time < HOUR_MS)
@@ -104,7 +104,7 @@ class ReplayObserver:
     _gauge: Gauge = field(default_factory=Gauge)
     _known: list[StandIn] = field(default_factory=list)
     _standing: list[StandIn] = field(default_factory=list)
-    """Those of them for which no reflection stands."""
+    """Those of them that no reflection replaces."""
     _done: int = 0
     """How many messages are observed."""
 
@@ -191,7 +191,7 @@ class ReplayObserver:
         self._done += len(chunk.messages)
 
     def _reflect(self, session: Session, now_ms: int, window: int | None) -> None:
-        """Condense the oldest of what stands, where that has become too much."""
+        """Condense the oldest notes, where they have become too many."""
         noted = [
             _StandingNote(self._gauge.tokens(len(s.text)), s.kind, now_ms) for s in self._standing
         ]
@@ -229,7 +229,7 @@ class ReplayObserver:
 
 @dataclass(frozen=True, slots=True)
 class _StandingNote:
-    """A text that stands for chat, as `to_condense` asks for it."""
+    """A text that replaces chat, as `to_condense` asks for it."""
 
     tokens: int
     kind: StandInKind

@@ -53,7 +53,7 @@ class ReplayedSession:
             chars = int(head_tokens * CHARS_PER_TOKEN) + definition_chars(options.tools)
             self._host.system = [{"role": "system", "content": "." * chars}]
         self.observer: ReplayObserver | None = None
-        """What observes the session; None where nobody does."""
+        """What observes the session; None where nothing does."""
         if options.config(home).observations != "off":
             self.observer = ReplayObserver(load_prices(options.prices), options.observes)
 

@@ -77,7 +77,7 @@ class Method:
     """One method that the other side may call.
 
     handler       takes the params object and returns the result, or raises ForedeckError
-    kind          "request" is not served where nobody waits for the answer
+    kind          "request" is not served where its answer is not awaited
     ordered       served in order of arrival among all ordered ones; the others at once
     blocks_calls  while one is open, no request of ours is sent
     """

@@ -16,7 +16,7 @@ from foredeck.hosts.asking import (
 from foredeck.rpc.host_model import HostModel
 
 _ANSWER_S = 100.0
-"""Less than the host waits, so that it is told."""
+"""Less than the host waits, so that it gets an answer."""
 _ANSWER_TOKENS = 1024
 """A model may think before its one word."""
 

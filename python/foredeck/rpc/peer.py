@@ -122,7 +122,7 @@ class Peer:
         self.stop("end of input")
 
     def output_lost(self) -> None:
-        """Nobody reads the answers any more."""
+        """The other side no longer reads the answers."""
         self.stop("the host has stopped reading")
 
     # Requests

@@ -21,7 +21,7 @@ from foredeck.store.protocol import Head, Store
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """What a chat begins with. `gone`: the session whose turns would stand before `turns` and are
+    """What a chat begins with. `gone`: the session whose turns would come before `turns` and are
     not in the store, None where nothing is missing; `forgotten`: whether the user erased it."""
 
     turns: tuple[Head, ...] = ()

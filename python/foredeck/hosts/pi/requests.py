@@ -64,7 +64,7 @@ def to_request(
 def to_history(
     params: SessionHistoryParams, blobs: dict[str, bytes], known: KnownMessages | None = None
 ) -> Request:
-    """The messages behind `session/history`, as of a call that nobody makes. `blobs` and `known`:
+    """The messages behind `session/history`, as of a call that is never made. `blobs` and `known`:
     as in `to_request`."""
     return Request(
         keep=0,
