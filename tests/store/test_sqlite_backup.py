@@ -235,9 +235,9 @@ def test_what_is_no_backup_changes_nothing(home: Path, tmp_path: Path) -> None:
 def test_only_an_earlier_backup_is_replaced_by_one(home: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis").write_text("all of it")
     for target, reason in [
-        (tmp_path / "thesis", "no backup"),
+        (tmp_path / "thesis", "not a backup"),
         (home / "foredeck.db", "in use"),
-        (tmp_path / "nowhere" / "b.db", "no folder"),
+        (tmp_path / "nowhere" / "b.db", "no such folder"),
     ]:
         with pytest.raises(StoreUnavailable, match=reason):
             back_up(home / "foredeck.db", target, ignore)

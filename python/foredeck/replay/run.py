@@ -18,6 +18,7 @@ from typing import Any
 
 from foredeck.accounting.calibration import calibrate
 from foredeck.accounting.figure import CostFigure
+from foredeck.accounting.prices import load_cost
 from foredeck.config import Config
 from foredeck.context.messages.items import blocks_chars
 from foredeck.errors import ForedeckError
@@ -118,8 +119,8 @@ def replay(
     Returns `{"sessions": [...], "total": {...}, "costs": [...]}`: of the costs one figure in money,
     one in tokens for models without a price, as far as there are such calls. `keep` is a folder to
     leave the stores in, one folder for each session file. `advance` is called before each file, and
-    after each of its calls. Raises `ReplayError` or `ConfigError`, before it starts, where the
-    options cannot be followed.
+    after each of its calls. Raises `ReplayError`, `PriceError` or `ConfigError`,
+    before it starts, where the options cannot be followed.
     """
     _check(paths, options, keep)
     sessions: list[SessionResult] = []
@@ -143,6 +144,7 @@ def replay(
 
 def _check(paths: list[Path], options: ReplayOptions, keep: Path | None) -> None:
     options.config(Path(tempfile.gettempdir()))
+    load_cost(options.prices)
     if options.restart_every is not None and options.restart_every < 1:
         raise ReplayError("The engine can be restarted every 1 call or more.")
     if keep is not None and not store_kind(options.store).is_one_file:
