@@ -7,6 +7,8 @@ import { within } from "./engine/wait.ts";
 import { GoneError, type RequestOptions } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
+import { helpOf, VERBS } from "./verbs.ts";
+import { asView, showView, type View } from "./view.ts";
 import { visible } from "./visible.ts";
 
 const DEADLINE_MS = 10_000;
@@ -14,109 +16,55 @@ const DEADLINE_MS = 10_000;
 const SETUP_MS = 12 * 60_000;
 /** A model may think for a while before its one word. */
 const MODEL_MS = 120_000;
+/** Nobody waits longer for a list to choose from. */
+const COMPLETION_MS = 2000;
 
-const VERBS: Record<string, string> = {
-  list: "the objects of this session and their state",
-  context: "what fills the window: by kind, the largest objects, what stands before the chat",
-  tasks: "the project's tasks; /foredeck tasks help",
-  memory: "what foredeck remembers; /foredeck memory help",
-  search: "QUERY: what was said, done and read in this project's sessions",
-  name: "@N NAME: give an object a nickname",
-  describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
-  why: "[@N]: why an object is in view or not; alone: the last rebase",
-  cost: "what this session has cost so far, and would have without foredeck",
-  observe: "[status | reflect | mode NAME]: note down now what was said and done; how that stands",
-  compact: "[--preview | --calls A-B]: what the newest compaction left out; puts calls away",
-  uncompact: "take the newest compaction of this branch back",
-  trace: "TEXT: at which calls the model could see a text, and where",
-  private: "before the first message: nothing said in this session is kept or found outside it",
-  rewind: "[N]: bring files back to what they were at call N; alone: the calls that changed files",
-  doctor: "[ask]: whether a model can be asked for foredeck, at what price; ask: asks it one word",
-  off: "send everything as Pi has it, until switched on",
-  on: "manage the context again",
-  setup: "set the Python engine up now",
-  ui: "open the inspector in the browser: all that is stored; it ends with Pi",
-  command: "put the foredeck command on your PATH",
-  help: "this list",
-};
+/** Whether a verb takes something: its text then begins with that. */
+const TAKES = /^[[@A-Z]/;
 
-const HELP = [
-  "/foredeck [list]      lists the objects of this session",
-  ...Object.entries(VERBS)
-    .filter(([verb]) => verb !== "list")
-    .map(([verb, text]) => `/foredeck ${verb.padEnd(11)} ${text}`),
-].join("\n");
-
-/** Asks the engine to run a command with arguments; the text that it answers. */
-export type AskEngine = (name: string, args: string) => Promise<string>;
+/** Asks the engine to run a command with arguments. */
+type AskEngine = (name: string, args: string) => Promise<Answered>;
 
 /** What the engine answers to a command: a text for the user, and what else the host shows. */
-export type Answered = { text: string; [part: string]: unknown };
-
-/** A slash command of ours. */
-export interface CommandSpec {
-  name: string;
-  description: string;
-  /** What the arguments could be, with a description each; those that begin as typed are offered. */
-  complete(prefix: string): [string, string][];
-  /** What the user reads. Throws what went wrong, in words for the user. */
-  run(args: string, ask: AskEngine, ctx: ExtensionCommandContext): Promise<string>;
+interface Answered {
+  text: string;
+  /** What a screen shows in place of the text, and the command that it answers. */
+  view: View | null;
+  asked: [string, string];
 }
 
-/** /context. */
-export const context: CommandSpec = {
-  name: "context",
-  description: "What fills the window: by kind, the largest objects, what stands before the chat",
-  complete: () => [],
-  run: (args, ask) => {
-    if (args !== "") throw new Error("/context takes nothing; /foredeck why @12 says more of one.");
-    return ask("context", "");
-  },
+/** What a list of commands says of each. Those but the first are verbs of it, too. */
+const DESCRIPTIONS: Record<string, string> = {
+  foredeck: "What fills the window, and the objects of this chat; off, on, cost, help",
+  context: "The same as /foredeck, the largest first",
+  tasks: "The project's tasks: a view; new, claim, close, open; on, off for the model's tools",
+  memory: "What foredeck remembers: asks about what is new; add, edit, delete",
+  search: "Find what was said, done and read in this project's sessions",
 };
-
-/** Registers /foredeck with its completions; the short commands are verbs of it, too. */
-export function registerCommand(
-  pi: ExtensionAPI,
-  shim: Shim,
-  shorts: readonly CommandSpec[],
-): void {
-  register(pi, shim, {
-    name: "foredeck",
-    description: "Objects in the model's context; on, off, setup, help",
-    complete: (prefix) => {
-      const [, verb, rest] = prefix.match(/^(\S+) (.*)$/s) ?? [];
-      const short = shorts.find(({ name }) => name === verb);
-      if (short)
-        return short.complete(rest ?? "").map(([value, text]) => [`${verb} ${value}`, text]);
-      // While a list is open, Enter picks from it instead of sending. A complete verb is sent.
-      return prefix in VERBS ? [] : Object.entries(VERBS);
-    },
-    run: (args, ask, ctx) => {
-      const [, verb, rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
-      const short = shorts.find(({ name }) => name === verb);
-      return short ? short.run(rest, ask, ctx) : runCommand(args, shim, ask, ctx);
-    },
-  });
-}
+/** Registered where no other extension has the name. */
+export const SHORTS: readonly string[] = ["context", "tasks", "search", "memory"];
 
 /** Registers a slash command: whatever it throws is shown to the user, and harms nothing. */
-export function register(pi: ExtensionAPI, shim: Shim, spec: CommandSpec): void {
-  pi.registerCommand(spec.name, {
-    description: spec.description,
-    getArgumentCompletions: (prefix) => {
-      const matching = spec.complete(prefix).filter(([value]) => value.startsWith(prefix));
-      if (matching.length === 0) return null;
-      return matching.map(([value, description]) => ({
+export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
+  pi.registerCommand(command, {
+    description: DESCRIPTIONS[command] ?? "",
+    getArgumentCompletions: async (prefix) => {
+      const found = await completions(command, prefix, shim);
+      // While a list is open, Enter picks from it instead of sending: what is complete is sent.
+      if (found.length === 0 || found.some(([value]) => value === prefix)) return null;
+      return found.map(([value, description]) => ({
         value,
-        label: visible(value),
+        label: visible(value.trim()),
         description: visible(description),
       }));
     },
     handler: async (args, ctx) => {
       try {
         shim.host.attach(ctx);
-        const ask: AskEngine = async (name, rest) => (await forward(name, rest, shim, ctx)).text;
-        shim.host.show(await spec.run(args.trim(), ask, ctx));
+        const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
+        const answer = await run(command, args.trim(), shim, ask, ctx);
+        const { text, view, asked } = typeof answer === "string" ? said(answer) : answer;
+        if (!view || !(await showView(view, asked, ask, ctx))) shim.host.show(text);
       } catch (error) {
         shim.host.notify("error", error instanceof Error ? error.message : String(error));
       }
@@ -124,13 +72,46 @@ export function register(pi: ExtensionAPI, shim: Shim, spec: CommandSpec): void 
   });
 }
 
-async function runCommand(
+/** What could stand after a command, with a description each: verbs, then what the engine knows. */
+async function completions(
+  command: string,
+  prefix: string,
+  shim: Shim,
+): Promise<[string, string][]> {
+  const [, verb, rest = ""] = prefix.match(/^(\S+) (.*)$/s) ?? [];
+  if (verb === undefined) {
+    const verbs = Object.entries(VERBS[command] ?? {});
+    return verbs
+      .filter(([name]) => name.startsWith(prefix))
+      .map(([name, text]) => [name === prefix || !TAKES.test(text) ? name : `${name} `, text]);
+  }
+  if (SHORTS.includes(verb)) {
+    const found = await completions(verb, rest, shim);
+    return found.map(([value, text]) => [`${verb} ${value}`, text]);
+  }
+  const asked = { session: shim.sessionId(), name: "complete", args: `${command} ${prefix}` };
+  const answer = await shim.engine
+    .request("command", asked, { deadlineMs: COMPLETION_MS })
+    .catch(() => null);
+  const { choices } = isRecord(answer) ? answer : {};
+  return Array.isArray(choices) ? choices : [];
+}
+
+/** Has a command done here, or by the engine. */
+async function run(
+  command: string,
   args: string,
   shim: Shim,
   ask: AskEngine,
   ctx: ExtensionCommandContext,
-): Promise<string> {
-  const [, verb = "list", rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
+): Promise<Answered | string> {
+  const [, verb = "", rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
+  const verbs = VERBS[command] ?? {};
+  if (verb === "help" && verb in verbs) return helpOf(command);
+  if (verb !== "" && Object.keys(verbs).length > 0 && !(verb in verbs))
+    throw new Error(`There is no /${command} ${verb}. /${command} help lists what there is.`);
+  if (command !== "foredeck") return ask(command, args);
+  if (SHORTS.includes(verb)) return run(verb, rest, shim, ask, ctx);
   switch (verb) {
     case "off":
       shim.switchOff();
@@ -150,12 +131,13 @@ async function runCommand(
       return ask(verb, rest);
     case "uncompact":
       return uncompact(shim, ctx);
-    case "help":
-      return HELP;
     default:
-      if (!(verb in VERBS)) throw new Error(`There is no /foredeck ${verb}.\n${HELP}`);
-      return ask(verb, rest);
+      return ask(verb || "view", rest);
   }
+}
+
+function said(text: string): Answered {
+  return { text, view: null, asked: ["", ""] };
 }
 
 async function setUp(shim: Shim): Promise<string> {
@@ -169,7 +151,7 @@ async function setUp(shim: Shim): Promise<string> {
 }
 
 /** The engine's answer to a command, with all that came beside the text. */
-export async function forward(
+async function forward(
   name: string,
   args: string,
   shim: Shim,
@@ -179,11 +161,13 @@ export async function forward(
   try {
     await within(shim.engine.whenReady(), limits);
     const result = await request(name, args, shim, limits);
-    if (!isRecord(result)) return { text: "" };
+    if (!isRecord(result)) return said("");
     shim.tasks.take(result.tasks);
     const stretch = asStretch(result.stretch);
     if (stretch) shim.putAway.keep(stretch);
-    return { ...result, text: typeof result.text === "string" ? result.text : "" };
+    const text = typeof result.text === "string" ? result.text : "";
+    const view = asView(result.view, (line) => shim.host.worded(line));
+    return { text, view, asked: [name, args] };
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;
     throw new Error(`foredeck's engine is not running: ${error.message}`);

@@ -1,8 +1,9 @@
 /** What a tool of the model's has proposed, confirmed by the user before the model goes on. */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { waitingIn } from "./memory-question.ts";
+import { isRecord } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
+import { visible } from "./visible.ts";
 
 const DEADLINE_MS = 10_000;
 
@@ -15,9 +16,10 @@ export async function confirmed(
   shim: Shim,
   ctx: ExtensionContext,
 ): Promise<string | undefined> {
-  const question = waitingIn(questions)[0];
-  if (question === undefined || !ctx.hasUI) return undefined;
-  const wanted = await ctx.ui.confirm("Keep this finding?", question.lines.join("\n"));
+  const [question] = Array.isArray(questions) ? questions.filter(isRecord) : [];
+  if (!Array.isArray(question?.lines) || !ctx.hasUI) return undefined;
+  const shown = visible(question.lines.join("\n"));
+  const wanted = await ctx.ui.confirm("Keep this finding?", shown);
   const args = `${wanted ? "accept" : "refuse"} ${question.name}`;
   try {
     const command = { session: shim.sessionId(), name: "memory", args };

@@ -92,7 +92,7 @@ export class Host {
   }
 
   /** The text with every command as it is typed here. */
-  private worded(text: string): string {
+  worded(text: string): string {
     return this.commandLine
       .typed(visible(text))
       .replace(/(?<![\w./~-])\/([a-z]+)(?![\w./-])/g, (all, name) =>

@@ -5,7 +5,7 @@
 
 import { fileURLToPath } from "node:url";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
-import { context, registerCommand } from "./command.ts";
+import { register } from "./command.ts";
 import { registerCompaction } from "./compaction.ts";
 import { registerRequests } from "./context/marker.ts";
 import { registerRefused } from "./context/refused.ts";
@@ -13,7 +13,6 @@ import { registerContextHook } from "./context/register.ts";
 import { stateDir } from "./engine/state-dir.ts";
 import { registerGates } from "./gates.ts";
 import { registerGuards } from "./guards.ts";
-import { memory } from "./memory-command.ts";
 import { registerNames } from "./names.ts";
 import { isOhMyPi, piProjection, piRunner, piSettings, piVersion } from "./pi-version.ts";
 import { registerPreparing } from "./preparing.ts";
@@ -22,7 +21,6 @@ import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
 import { firstCopy, stepAside } from "./single.ts";
 import { declaredFacilities, keepFacilities } from "./switches.ts";
-import { search, tasks } from "./task-commands.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const here = fileURLToPath(import.meta.url);
@@ -37,13 +35,12 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerRefused(pi, shim);
   registerCompaction(pi, shim);
   const facilities = await declaredFacilities(stateDir(), process.cwd());
-  const shorts = [context, tasks(shim), search, memory(shim)];
-  registerNames(pi, shim, shorts, facilities, isFork);
+  registerNames(pi, shim, facilities, isFork);
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
   registerGates(pi, shim, await piRunner());
   // Before the reports: a call that is blocked never runs, so nobody is told that it started.
   registerPreparing(pi, shim);
   registerReporting(pi, shim);
-  registerCommand(pi, shim, shorts);
+  register(pi, shim, "foredeck");
 }

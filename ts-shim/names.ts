@@ -8,7 +8,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
-import { type CommandSpec, register } from "./command.ts";
+import { register, SHORTS } from "./command.ts";
 import { makePrivate, stateDir } from "./engine/state-dir.ts";
 import { readText } from "./files.ts";
 import type { Shim } from "./shim.ts";
@@ -21,7 +21,6 @@ import { registerTools } from "./tools.ts";
 export function registerNames(
   pi: ExtensionAPI,
   shim: Shim,
-  shorts: readonly CommandSpec[],
   facilities?: readonly string[],
   atOnce = false,
 ): void {
@@ -34,8 +33,8 @@ export function registerNames(
     // Two that have the same name have a number each.
     const commands = namesIn(() => pi.getCommands().map(({ name }) => ({ name: bare(name) })));
     const away = registerTools(pi, shim, facilities, tools);
-    const theirs = shorts.map(({ name }) => name).filter((name) => commands.has(name));
-    for (const spec of shorts) if (!commands.has(spec.name)) register(pi, shim, spec);
+    const theirs = SHORTS.filter((name) => commands.has(name));
+    for (const name of SHORTS) if (!commands.has(name)) register(pi, shim, name);
     const told = describe(away, theirs);
     if (told !== "" && (await isNews(told))) shim.host.notify("warning", told);
     for (const name of theirs) shim.host.taken.add(name);

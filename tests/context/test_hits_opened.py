@@ -146,7 +146,7 @@ def test_a_file_that_was_read_and_written_is_one_hit(agent: _Talking) -> None:
 def test_what_a_person_reads_of_a_search_names_no_tool_of_the_models(agent: _Talking) -> None:
     assert agent.engine.opened is not None
     memory = agent.engine.opened.facilities.tools["memory-search"]
-    said = memory.for_user("wolverine", 5)  # type: ignore[attr-defined]
+    said = memory.for_user("wolverine", 5)[0]  # type: ignore[attr-defined]
     assert "0199aaaa" in said
     assert "::args.command" in said
     assert "activate" not in said

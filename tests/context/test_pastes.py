@@ -17,7 +17,7 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
 from context.strategies import WINDOWS, Script, Step, sound_scripts
 from context.test_properties import BOUNDED, LAYOUTS, play
-from foredeck.context.tools.listing import describe_session
+from foredeck.context.tools.listing import IN_VIEW, listed_objects
 from foredeck.context.tools.reasons import why
 from foredeck.model.canonical import hash_text
 from foredeck.model.user_objects import UserDocument, user_object_id
@@ -52,7 +52,8 @@ def test_it_is_an_object_at_once_and_goes_out_as_it_is(new_host: NewHost) -> Non
     document = host.store.get(ID, UserDocument)
     assert document is not None
     assert (document.content, document.first_line) == (LOG, "What is wrong?")
-    assert f"@{entry.ordinal}    active    you: What is wrong?" in describe_session(host.state)
+    (row,) = listed_objects(host.state)
+    assert (row.ordinal, row.state, row.what) == (entry.ordinal, IN_VIEW, "you: What is wrong?")
 
 
 @pytest.mark.parametrize("policy", FOLDING)
@@ -147,7 +148,7 @@ def test_the_current_turn_is_never_touched_and_why_says_so(new_host: NewHost) ->
     opened = host.opened
     name = f"@{host.state.index.by_object[ID]}"
     told = why(host.state, name, opened.assembler.policy, opened.assembler.uses)
-    assert told.startswith(f"{name} is active; its content stands in message 1 of ")
+    assert told.startswith(f"{name} is in view: message 1 of ")
     assert told.endswith("Policy adaptive keeps it, last used 9 calls ago.")
     finish(host)
     ask(host, "Something else.")

@@ -563,10 +563,10 @@ def test_the_users_list_shows_states_and_why(host: Host) -> None:
         return str(host.engine.command(params)["text"])
 
     head, *rest = command("list").split("\n")
-    assert head == "4 objects, 1 active, 1 pinned, 0 folded, 3 calls"
-    assert rest[-1] == "@3    pinned    bash run c1"
+    assert head == "0 in view, 1 pinned, 0 folded"
+    assert rest == ["@3    pinned      260  bash run c1"]
     assert command("why", "@3") == (
-        "@3 is pinned; its content stands in message 3 of 5.\nIt is pinned, so it never folds."
+        "@3 is pinned: message 3 of 5 shows it.\nIt is pinned, so it never folds."
     )
     with pytest.raises(ToolError, match="foredeck has no command 'what'"):
         command("what")

@@ -25,7 +25,7 @@ from foredeck_bench.scripted.pi_process import (
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.scripted.request import Api
 from foredeck_bench.scripted.steps import Script
-from terminal import TerminalPi
+from terminal import SIZE, TerminalPi
 
 _ONE = VERSIONS if os.environ.get("FOREDECK_TEST_VERSIONS") == "all" else VERSIONS[:1]
 
@@ -161,6 +161,7 @@ class Pi:
         extensions: Sequence[Path] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        size: tuple[int, int] = SIZE,
     ) -> TerminalPi:
         """Start an interactive `pi` on a terminal; it is ended with the test if not before."""
         client = TerminalPi(
@@ -169,6 +170,7 @@ class Pi:
             extensions=self._loaded(foredeck, extensions),
             arguments=arguments,
             environment={**PATIENT, **self._store, **(environment or {})},
+            size=size,
         )
         self._stack.callback(client.close)
         return client

@@ -21,7 +21,8 @@ from foredeck_bench.scripted.pi_process import PiInstall, PiWorkspace, pi_argume
 
 ENTER, ESCAPE, UP, DOWN, CTRL_C, CTRL_D = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x03", "\x04"
 
-ROWS, COLUMNS = 60, 160
+SIZE = (160, 60)
+"""Columns and rows."""
 _PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b[_P^].*?\x1b\\", re.DOTALL)
 """Sequences that the emulator does not know and would print."""
 _TORN = re.compile(rb"\x1b(\[[0-?]*[ -/]*|[_P^][^\x1b]*\x1b?)?$")
@@ -46,15 +47,17 @@ class TerminalPi:
         extensions: Sequence[Path] = (),
         arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
+        size: tuple[int, int] = SIZE,
         timeout_s: float = 240.0,
     ) -> None:
         self._timeout_s = timeout_s
-        self._drawn = pyte.Screen(COLUMNS, ROWS)
+        columns, rows = size
+        self._drawn = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._drawn)
         self._changed = threading.Condition()
         self._written = bytearray()
         self._terminal, inner = pty.openpty()
-        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self._process = subprocess.Popen(
             [*install.command, *pi_arguments(extensions, arguments)],
             cwd=workspace.repo,

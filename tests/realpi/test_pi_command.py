@@ -40,13 +40,13 @@ def test_the_list_shows_objects_and_their_states(pi: Pi) -> None:
     rpc.prompt("go")
     rpc.command("/foredeck list")
     rpc.command("/foredeck")
-    listed, again = notified(rpc)
-    assert listed == again
+    listed, short = notified(rpc)
     head, *lines = listed.split("\n")
-    assert re.fullmatch(r"\d+ objects, 2 active, 0 pinned, 0 folded, 2 calls", head)
+    assert head == "2 in view, 0 pinned, 0 folded"
+    assert short.endswith(f"\n{head}.")
     at = handle(pi, "/a.txt")
-    assert any(re.fullmatch(rf"{at} +active +{pi.repo}/a\.txt", line) for line in lines)
-    assert any(re.fullmatch(r"@\d+ +active +bash echo hi", line) for line in lines)
+    assert any(re.fullmatch(rf"{at} +in view +\d+  a\.txt", line) for line in lines)
+    assert any(re.fullmatch(r"@\d+ +in view +\d*  bash echo hi", line) for line in lines)
 
 
 @one_version
@@ -60,18 +60,14 @@ def test_what_fills_the_window(pi: Pi) -> None:
     rpc.command("/context")
     rpc.command("/context all")
     before, shown, refused = notified(rpc)
-    assert before == "No call has gone out with foredeck on this branch yet."
-    first, *lines = shown.split("\n")
+    assert before.startswith("No call has gone out with foredeck on this branch yet.")
+    verdict, kinds, objects = shown.split("\n")
     assert re.fullmatch(
-        r"Call 2: about [\d.]+k? tokens, \d+% of the window; "
-        r"the host alone would send [\d.]+k?\.",
-        first,
+        r"The window is about \d+% full: [\d.]+k? of 200k tokens\. Plain Pi: [\d.]+k?\.", verdict
     )
-    kinds = [re.sub(r"\s+[\d.]+k?\s+\d+%$", "", line) for line in lines[:3]]
-    assert kinds == ["  system prompt and tools", "  chat", "  results in full"]
-    largest = lines.index("Largest in view, and what a call would save without:")
-    at = handle(pi, "/a.txt")
-    assert re.fullmatch(rf"  {at} +\d+  active    {pi.repo}/a\.txt", lines[largest + 1])
+    named = [re.sub(r" [\d.]+k?$", "", kind) for kind in kinds.removesuffix(".").split(", ")]
+    assert named == ["system and tools", "chat", "in view"]
+    assert objects == "2 in view, 0 pinned, 0 folded."
     assert "/foredeck why @12" in refused
 
 
@@ -175,7 +171,7 @@ def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
     assert usage.startswith("Usage: /foredeck name ")
     assert described.startswith(f"{a} file ")
     assert described.endswith(' name="spec" summary="Letters, a to z"')
-    assert why.startswith(f"{a} is active; its content stands in message 3 of ")
+    assert why.startswith(f"{a} is in view: message 3 of ")
     assert rpc.shutdown() == 0
     assert pi.print("show", foredeck=True, arguments=["--continue"]).code == 0
     assert model.violations == []

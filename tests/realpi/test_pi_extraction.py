@@ -70,16 +70,19 @@ def test_what_waits_is_answered_by_a_key(pi: Pi) -> None:
         terminal.wait_for("Worth remembering?")
         terminal.submit("/memory")
         for line in (
-            "(1 of 2)",
+            "Memory: 0 kept, 2 wait for your word.",
             "Parser tables stay in tables.py.",
             "from: Fix the parser and its tables.",
             "decision, in this project; the model's wording",
         ):
             terminal.wait_for(line)
         terminal.press("a")
-        terminal.wait_for("(2 of 2)")
+        terminal.wait_for("Memory: 1 kept, 1 waits for your word.")
         terminal.press("r")
         terminal.wait_for("Not kept. It is not asked about again.")
+        assert "Memory: 1 kept." in terminal.wait_for("Memory: 1 kept.")
+        terminal.press("q")
+        terminal.wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
         assert terminal.quit() == 0
     assert sorted(state for _, state, _ in entries(pi)) == ["kept", "refused"]
     with stored(pi) as store:
@@ -89,14 +92,16 @@ def test_what_waits_is_answered_by_a_key(pi: Pi) -> None:
 
 
 @one_version
-def test_without_a_terminal_what_waits_is_chosen_from_a_list(pi: Pi) -> None:
+def test_without_a_terminal_what_waits_is_answered_by_name(pi: Pi) -> None:
     pi.serve([call("bash", command="true"), SETTLED], side=extractor(lambda _: TWO))
     rpc = pi.rpc(foredeck=True, environment=ASKED)
     rpc.prompt("Fix the parser and its tables.")
     read_out(pi)
-    answers = {"select": ["edit it", "later"], "editor": ["Tables live in tables.py"]}
-    rpc.dialogs = lambda asked: {"value": answers[asked["method"]].pop(0)}
     rpc.command("/memory")
+    assert notified(rpc)[-1].startswith("Memory: 0 kept, 2 wait for your word.\n/memory inbox ")
+    rpc.command("/memory inbox")
+    name = notified(rpc)[-1].split()[0]
+    rpc.command(f"/memory accept {name} Tables live in tables.py")
     assert notified(rpc)[-1].startswith("Kept as m-")
     assert sorted(entries(pi)) == [
         ("global", "kept", "Tables live in tables.py"),
@@ -104,7 +109,7 @@ def test_without_a_terminal_what_waits_is_chosen_from_a_list(pi: Pi) -> None:
     ]
     rpc.command("/memory list")
     listed = notified(rpc)[-1].splitlines()
-    assert listed[0] == "About you and your projects:"
-    assert "[user-stated] [decision] Tables live in tables.py (" in listed[1]
-    assert listed[2] == "1 waiting for your word: /memory inbox"
-    assert listed[3].startswith("Junk: 0% of 1 kept beyond sessions")
+    assert listed[0] == "1 waits for your word: /memory inbox"
+    assert listed[1] == "About you and your projects:"
+    assert "[user-stated] [decision] Tables live in tables.py (" in listed[2]
+    assert len(listed) == 3

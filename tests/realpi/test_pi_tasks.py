@@ -93,8 +93,9 @@ def test_the_users_commands_and_the_widget(pi: Pi) -> None:
     pi.serve(["hello"])
     rpc = pi.rpc(foredeck=True)
     rpc.prompt("hi")
-    rpc.command("/tasks new Fix the login")
+    rpc.command("/tasks new Fix the login --priority 1")
     (made,) = notified(rpc)
+    assert " P1: Fix the login" in made
     name = re.findall(r"\bt-\w+", made)[0]
     rpc.command(f"/tasks claim {name}")
     rpc.command("/tasks")
@@ -102,7 +103,12 @@ def test_the_users_commands_and_the_widget(pi: Pi) -> None:
     rpc.command(f"/tasks close {name} It works again.")
     rpc.command(f"/tasks show {name}")
     assert "summary: It works again." in notified(rpc)[-1]
-    rpc.command("/tasks close nothing")
+    rpc.command(f"/tasks open {name}")
+    assert f"{name} P1: Fix the login" in notified(rpc)[-1]
+    for wrong in ("new", "close", f"close {name}", "claim"):
+        rpc.command(f"/tasks {wrong}")
+        assert notified(rpc)[-1].startswith("Say "), "no JSON, and no name of a tool"
+    rpc.command("/tasks close nothing At all.")
     assert notified(rpc)[-1].startswith("Task not found: nothing")
     rpc.command("/search hi")
     assert "  user  [hi]\n" in notified(rpc)[-1]

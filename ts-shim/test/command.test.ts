@@ -4,7 +4,7 @@ import { registered } from "./support/pi.ts";
 
 test("/foredeck lists objects, forwards commands, switches off and on, and explains itself", async () => {
   const { command, harness } = registered("good");
-  assert.match(await command(""), /command list $/m);
+  assert.match(await command(""), /command view $/m);
   assert.match(await command("name @12 parser"), /command name @12 parser/);
   assert.match(await command("why  @12"), /command why @12/);
   assert.match(await command("off"), /is off/);
@@ -14,7 +14,11 @@ test("/foredeck lists objects, forwards commands, switches off and on, and expla
   assert.match(await command("setup"), /running/);
   assert.match(await command("doctor now"), /It is \/foredeck doctor \[ask\]/);
   assert.match(await command("help"), /\/foredeck why/);
-  assert.match(await command("nonsense"), /There is no \/foredeck nonsense/);
+  assert.match(await command("nonsense"), /There is no \/foredeck nonsense.*\/foredeck help/);
+  assert.match(await command("", "memory"), /command memory *$/m);
+  assert.match(await command("delete m-7k2p", "memory"), /command memory delete m-7k2p$/m);
+  assert.match(await command("help", "memory"), /\/memory refuse +NAME/);
+  assert.match(await command("frob", "memory"), /There is no \/memory frob/);
 });
 
 test("/foredeck without an engine says what is wrong", async () => {
@@ -23,12 +27,17 @@ test("/foredeck without an engine says what is wrong", async () => {
   assert.match(await command("setup"), /unknown key/);
 });
 
-test("/foredeck completes its verbs", () => {
-  const { commands } = registered("good");
-  const complete = (prefix: string) =>
-    commands.foredeck?.getArgumentCompletions(prefix)?.map(({ value }) => value);
-  assert.deepEqual(complete("o"), ["observe", "off", "on"]);
-  assert.equal(complete("off"), undefined);
-  assert.deepEqual(complete("wh"), ["why"]);
-  assert.equal(complete("x"), undefined);
+test("verbs are completed here, and what follows them by the engine", async () => {
+  const { commands, command } = registered("good");
+  await command("list");
+  const complete = async (prefix: string, name = "foredeck") =>
+    (await commands[name]?.getArgumentCompletions(prefix))?.map(({ value }) => value);
+  assert.deepEqual(await complete("o"), ["open ", "observe ", "off", "on"]);
+  assert.equal(await complete("off"), undefined, "Enter sends it");
+  assert.deepEqual(await complete("wh"), ["why "]);
+  assert.equal(await complete("x"), undefined);
+  assert.deepEqual(await complete("why 1"), ["foredeck why 1 x"]);
+  assert.deepEqual(await complete("cl", "tasks"), ["claim ", "close "]);
+  assert.deepEqual(await complete("tasks claim t-"), ["tasks tasks claim t- x"]);
+  assert.deepEqual(await complete("re", "memory"), ["replace ", "refuse "]);
 });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { registerNames } from "../names.ts";
-import { search, tasks } from "../task-commands.ts";
 import { TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
 import { recorder, registered } from "./support/pi.ts";
 
@@ -23,10 +22,10 @@ test("where names are free, commands are short and behind /foredeck, too", async
   assert.match(await command("search a  b"), /command search a {2}b$/m);
   assert.match(await command("context"), /command context $/m);
   assert.match(await command("memory help"), /\/memory accept/);
-  const complete = (prefix: string) =>
-    commands.foredeck?.getArgumentCompletions(prefix)?.map(({ value }) => value);
-  assert.deepEqual(complete("tasks cl"), ["tasks claim", "tasks close"]);
-  assert.deepEqual(complete("mem"), ["memory"]);
+  const complete = async (prefix: string) =>
+    (await commands.foredeck?.getArgumentCompletions(prefix))?.map(({ value }) => value);
+  assert.deepEqual(await complete("tasks cl"), ["tasks claim ", "tasks close "]);
+  assert.deepEqual(await complete("mem"), ["memory"]);
   assert.deepEqual(
     harness.notices.filter((text) => text.includes("another extension")),
     [],
@@ -52,7 +51,7 @@ test("what another extension has stays its own, and that is said once", async ()
     getAllTools: () => [{ name: "pin" }],
     getCommands: () => [{ name: "tasks" }, { name: "search" }],
   });
-  registerNames(pi, harness.shim, [tasks(harness.shim), search]);
+  registerNames(pi, harness.shim);
   await again.fire("session_start");
   assert.equal(harness.notices.filter((text) => text.includes("another extension")).length, 1);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { waitingIn } from "../memory-question.ts";
+import { asView } from "../view.ts";
 import { visible } from "../visible.ts";
 import { Harness } from "./support/harness.ts";
 
@@ -25,8 +25,9 @@ test("nothing goes to the screen that is not", async () => {
     assert.deepEqual(harness.notices, [SHOWN, SHOWN]);
     assert.deepEqual(harness.widgets.slice(-2), [[SHOWN], [SHOWN]]);
     assert.ok(harness.statuses.includes(SHOWN));
-    const question = { name: "m-1", fact: "x", lines: [HOSTILE] };
-    assert.deepEqual(waitingIn([question])[0]?.lines, [SHOWN]);
+    const view = { rows: [{ name: "m-1", cells: [`${HOSTILE}\nb`] }], keys: [] };
+    const shown = asView(view, (text) => host.worded(text));
+    assert.deepEqual(shown?.rows[0]?.cells, [`${SHOWN} b`]);
   } finally {
     await harness.close();
   }

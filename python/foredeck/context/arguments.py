@@ -35,11 +35,11 @@ def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:
         value = args.get(name)
         if isinstance(value, str) and value:
             extra = [
-                f"{key}={_relative(str(args[key]), cwd)}"
+                f"{key}={relative_path(str(args[key]), cwd)}"
                 for key in ("path", "glob", "offset", "limit")
                 if key != name and isinstance(args.get(key), str | int)
             ]
-            shown = _command(value, cwd) if name == "command" else _relative(value, cwd)
+            shown = _command(value, cwd) if name == "command" else relative_path(value, cwd)
             return " ".join([shown, *extra])
     return None
 
@@ -47,7 +47,7 @@ def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:
 def _command(command: str, cwd: str) -> str:
     """A command on one line, as it could be given in `cwd`: with `cd` only to what is below."""
     folder, rest = split_cd(command.strip())
-    here, folder = cwd.rstrip("/"), _relative((folder or ".").rstrip("/") or "/", cwd)
+    here, folder = cwd.rstrip("/"), relative_path((folder or ".").rstrip("/") or "/", cwd)
     if folder in (here, "."):
         if here and not _MOVES.search(rest):
             rest = re.sub(rf"(?<![\w./~-]){re.escape(here)}/(?=[\w.])", "", rest)
@@ -56,6 +56,6 @@ def _command(command: str, cwd: str) -> str:
     return _LINE_END.sub("; ", rest.strip()).replace("\\\n", " ")
 
 
-def _relative(text: str, cwd: str) -> str:
+def relative_path(text: str, cwd: str) -> str:
     folder = cwd.rstrip("/") + "/"
     return text[len(folder) :] if len(folder) > 1 and text.startswith(folder) else text

@@ -20,4 +20,4 @@ def tokens_of(stats: CallStats, chars: int) -> int:
 
 def short(count: int) -> str:
     """A count of tokens in few characters: 950, 12.3k."""
-    return str(count) if count < 1000 else f"{count / 1000:.1f}k"
+    return str(count) if count < 1000 else f"{count / 1000:.1f}".removesuffix(".0") + "k"

@@ -16,8 +16,13 @@ from foredeck.config import Config
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.state.session import Session
-from foredeck.context.tools.filling import describe_window
-from foredeck.context.tools.listing import describe_entry, describe_session, name_object
+from foredeck.context.tools.filling import before_the_chat
+from foredeck.context.tools.listing import (
+    change_state,
+    content_for_user,
+    describe_entry,
+    name_object,
+)
 from foredeck.context.tools.reasons import why
 from foredeck.context.window.compactions import by_summary, names_of
 from foredeck.context.window.losses import losses_of
@@ -25,11 +30,19 @@ from foredeck.context.window.preview import last_compaction, preview, report_of
 from foredeck.context.window.stretch import compact_calls
 from foredeck.context.window.transcript import split_turns
 from foredeck.context.wording import handle
+from foredeck.engine.memory_commands import memory_commands
 from foredeck.engine.observing.command import observe_command
 from foredeck.engine.opening import OpenedSession
 from foredeck.engine.privacy import go_private
 from foredeck.engine.settings import compaction_settings
-from foredeck.engine.task_commands import search_command, tasks_command
+from foredeck.engine.task_commands import tasks_command, tasks_of
+from foredeck.engine.views import (
+    memory_view,
+    objects_text,
+    search_command,
+    tasks_view,
+    window_command,
+)
 from foredeck.errors import ToolError
 from foredeck.hosts.pi.messages import name_of, to_item
 from foredeck.hosts.pi.transcripts import Transcript, TranscriptError, load_transcript
@@ -38,18 +51,47 @@ from foredeck.timeline.rewind_command import rewind_command
 
 log = logging.getLogger(__name__)
 
-COMMANDS = "list, context, name, describe, why, cost, observe, compact, private, rewind, trace"
+COMMANDS = (
+    "list, context, open, pin, unpin, fold, name, describe, why, cost, observe, compact, private, "
+    "rewind, trace"
+)
 """Those of `/foredeck`."""
 
 
-def run_command(opened: OpenedSession, config: Config, name: str, arguments: str) -> str:
+def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> CommandResult:
     """The answer, for the user to read. Raises `ToolError` with what to type instead."""
+    session = opened.session
+    if name in ("view", "context") and not args:
+        saved = figure_lines(session.store, session.id, session.newest_record)[0]
+        return window_command(session, saved, largest=name == "context")
+    if name == "compact" and args.startswith(FLAG):
+        return compact_stretch(session, config, args)
+    if name == "search":
+        return search_command(opened, args)
+    if name == "tasks" and not args:
+        return tasks_view(tasks_of(opened))
+    if name == "memory" and not args:
+        return memory_view(memory_commands(config, session, opened.switches))
+    if name == "complete":
+        from foredeck.engine.completing import choices
+
+        return {"text": "", "choices": choices(opened, config, args)}
+    return {"text": _text(opened, config, name, args)}
+
+
+def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> str:
     session = opened.session
     match name:
         case "list":
-            return describe_session(session)
+            return objects_text(session)
         case "context":
-            return describe_window(session)
+            if arguments != "head":
+                raise ToolError("/context takes no words; /foredeck why @12 is about one object.")
+            return before_the_chat(session) or "Nothing stands before the chat."
+        case "open":
+            return content_for_user(session, arguments)
+        case "pin" | "unpin" | "fold":
+            return change_state(session, name, arguments)
         case "name":
             return name_object(session, arguments)
         case "describe":
@@ -68,11 +110,7 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
             return go_private(session)
         case "tasks":
             return tasks_command(opened, arguments)
-        case "search":
-            return search_command(opened, arguments)
         case "memory":
-            from foredeck.engine.memory_commands import memory_commands
-
             return memory_commands(config, session, opened.switches).run(arguments)
         case "trace":
             return _trace(session, arguments)

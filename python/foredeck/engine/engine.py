@@ -366,16 +366,10 @@ class Engine:
             if opened.keeper is not None:
                 opened.keeper.settle()
             # Not at the top: an engine starts without what people ask of it now and then.
-            from foredeck.engine.commands import FLAG, compact_stretch, run_command
-            from foredeck.engine.memory_commands import memory_questions
+            from foredeck.engine.commands import run_command
 
-            if params.name == "compact" and params.args.strip().startswith(FLAG):
-                return compact_stretch(opened.session, self._config, params.args.strip())
-            text = run_command(opened, self._config, params.name, params.args.strip())
+            answer = run_command(opened, self._config, params.name, params.args.strip())
             self._later(lambda: self._background.happened("command"))
-            answer: CommandResult = {"text": text}
-            if params.name == "memory" and not params.args.strip():
-                answer["questions"] = memory_questions(self._config, opened.session)
             return with_tasks(answer, opened) if params.name == "tasks" else answer
 
     def refused(self, params: RefusedParams) -> RefusedResult:

@@ -16,7 +16,6 @@ from foredeck.memory.deciding import Deciding
 from foredeck.memory.describing import Describer
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.inbox import Proposal, inbox_text, proposal_lines, proposals_of
-from foredeck.memory.junk import junk_line
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.user_acts import Wording
@@ -78,6 +77,20 @@ class MemoryCommands:
         head = self._session.workspace.head(session_object_id(self._session.id))
         return head is not None and head.fields.get("started_by") is not None
 
+    def entries(self) -> tuple[list[Proposal], list[MemoryEntry]]:
+        """What waits for the user's word; what is kept of the user and in this session."""
+        memory, session = self._memory, self._session.id
+        kept = [
+            *memory.of_user(self._project()),
+            *memory.of_session(session, "session"),
+            *memory.of_session(session, "findings"),
+        ]
+        return proposals_of(memory), kept
+
+    def name(self, entry: MemoryEntry) -> str:
+        """What an entry is called."""
+        return self._memory.name(entry.id)
+
     def questions(self, only: str | None = None) -> list[MemoryQuestion]:
         """What waits for the user, for the host to ask one by one. `only`: the id of one."""
         waiting = proposals_of(self._memory)
@@ -99,8 +112,8 @@ class MemoryCommands:
         if rest:
             return "\n".join(lines) or f"Nothing with the tag {rest} is remembered."
         if waiting := len(memory.proposals()):
-            lines.append(f"{waiting} waiting for your word: /memory inbox")
-        lines += [junk_line(memory)] * bool(lines)
+            wait = "1 waits" if waiting == 1 else f"{waiting} wait"
+            lines.insert(0, f"{wait} for your word: /memory inbox")
         return "\n".join(lines) or "Nothing is remembered yet. /memory add TEXT keeps something."
 
     def _findings(self, rest: str) -> str:
@@ -152,6 +165,11 @@ class MemoryCommands:
 
     def _replace(self, rest: str) -> str:
         entry, other = self._named(rest)
+        if not other:
+            waiting = {each.entry.id: each.against for each in proposals_of(self._memory)}
+            other = waiting.get(entry.id) or ""
+        if not other:
+            raise MemoryRefused("It contradicts no other entry: /memory accept NAME keeps it.")
         old = self._memory.find(other)
         self._memory.accept_instead(entry.id, of=old.id)
         name = self._memory.name
@@ -245,11 +263,4 @@ def _category_first(text: str) -> tuple[Category, str]:
 
 
 def _question(proposal: Proposal) -> MemoryQuestion:
-    question: MemoryQuestion = {
-        "name": proposal.name,
-        "lines": proposal_lines(proposal),
-        "fact": proposal.entry.document.fact,
-    }
-    if proposal.against is not None:
-        question["against"] = proposal.against
-    return question
+    return {"name": proposal.name, "lines": proposal_lines(proposal)}

@@ -1,11 +1,11 @@
-"""What the user types after `/tasks` and `/search`, and what they see of the tasks otherwise."""
+"""What the user types after `/tasks`, and what they see of the tasks otherwise."""
 
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.hosts.protocol import (
@@ -22,11 +22,19 @@ log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer", SessionOpenResult, ToolCallResult, CommandResult)
 
-LISTED, FOUND = 50, 5
-OPEN_NAMED = 20
-"""Open tasks that the host can complete to."""
+LISTED = 50
 _TITLE = 60
+_PRIORITY = re.compile(r"(?:^|\s)--priority[ =]?(\S*)")
 _REASONS = ("wontfix", "duplicate")
+
+_NEEDED = {
+    "new": "Say what is to be done: /tasks new TITLE.",
+    "show": "Say which task: /tasks show t-k3f9.",
+    "claim": "Say which task: /tasks claim t-k3f9.",
+    "open": "Say which task: /tasks open t-k3f9.",
+    "close": "Say which task, and what came of it: /tasks close t-k3f9 SUMMARY.",
+}
+"""By verb, what the user reads who says no more."""
 
 _ON = "From the next session on, the model has task-query and task-mutate in this project."
 _OFF = "From the next session on, the model has no task tools in this project; /tasks stays."
@@ -37,27 +45,28 @@ def tasks_command(opened: OpenedSession, arguments: str) -> str:
     verb, _, rest = arguments.partition(" ")
     if verb in ("on", "off"):
         return _choose(opened, wanted=verb == "on")
-    tasks, rest = _tasks(opened), rest.strip()
+    tasks, rest = tasks_of(opened), rest.strip()
+    if verb == "list":
+        return tasks.query.run({"action": "list", "limit": LISTED})
+    if verb not in _NEEDED:
+        raise ToolError(f"There is no /tasks {verb}. /tasks help lists what there is.")
+    if not rest:
+        raise ToolError(_NEEDED[verb])
     match verb:
-        case "list":
-            return tasks.query.run({"action": "list", "limit": LISTED})
         case "show":
             return tasks.query.run({"action": "show", "id": rest, "full": True})
         case "new":
-            return tasks.user_mutate.run({"action": "create", "title": rest})
-        case "claim":
-            return tasks.user_mutate.run({"action": "claim", "id": rest})
+            return tasks.user_mutate.run({"action": "create", **_new(rest)})
+        case "open":
+            return tasks.user_mutate.run({"action": "update", "id": rest, "status": "open"})
         case "close":
             return tasks.user_mutate.run({"action": "close", **_closing(rest)})
-    raise ToolError(f"There is no /tasks {verb}: it is list, new, claim, close, show, on or off.")
-
-
-def search_command(opened: OpenedSession, query: str) -> str:
-    """`/search`: as the model's own search, in words for people, with what the model sees."""
-    memory = opened.facilities.tools.get(MemorySearch.name)
-    if not isinstance(memory, MemorySearch):
-        raise ToolError("Search is switched off (tools.search in the configuration).")
-    return memory.for_user(query, FOUND)
+    try:
+        return tasks.user_mutate.run({"action": "claim", "id": rest})
+    except ToolError as error:
+        # The model's own words for it are those of its tool.
+        said = str(error).replace('update it with status "open" first', f"type /tasks open {rest}")
+        raise ToolError(said) from None
 
 
 def with_tasks(answer: Answer, opened: OpenedSession) -> Answer:
@@ -80,11 +89,7 @@ def _status(tasks: SessionTasks) -> TaskStatus:
 
     board, now_ms = tasks.work.board, tasks.work.now_ms()
     board.refresh()
-    waiting = [*board.in_progress(), *board.ready(OPEN_NAMED, now_ms)][:OPEN_NAMED]
-    return {
-        "line": f"{_active(tasks)}{counts_line(board, now_ms)}",
-        "open": [[board.names.name(task.id), task.called] for task in waiting],
-    }
+    return {"line": f"{_active(tasks)}{counts_line(board, now_ms)}"}
 
 
 def _active(tasks: SessionTasks) -> str:
@@ -94,15 +99,29 @@ def _active(tasks: SessionTasks) -> str:
     return "" if task is None else f"{tasks.work.name(task)} {clipped(task.title, _TITLE)} · "
 
 
-def _tasks(opened: OpenedSession) -> SessionTasks:
+def tasks_of(opened: OpenedSession) -> SessionTasks:
+    """The project's tasks. Raises `ToolError` where they are switched off."""
     if opened.session.tasks is None:
         raise ToolError("The project's tasks are switched off (tools.tasks in the configuration).")
     return opened.session.tasks
 
 
+def _new(rest: str) -> dict[str, Any]:
+    """`Fix the login --priority 1`."""
+    asked = _PRIORITY.search(rest)
+    if asked is None:
+        return {"title": rest}
+    title = f"{rest[: asked.start()]} {rest[asked.end() :]}".strip()
+    if not title:
+        raise ToolError(_NEEDED["new"])
+    return {"title": title, "priority": asked[1] or "?"}
+
+
 def _closing(rest: str) -> dict[str, Any]:
     """`t-k3f9 It works`, or with a reason before the summary."""
     name, _, said = rest.partition(" ")
+    if not said.strip():
+        raise ToolError(f"Say what came of it: /tasks close {name} SUMMARY.")
     reason, _, summary = said.strip().partition(" ")
     if reason in _REASONS:
         return {"id": name, "reason": reason, "summary": summary}
@@ -112,7 +131,7 @@ def _closing(rest: str) -> dict[str, Any]:
 def _choose(opened: OpenedSession, *, wanted: bool) -> str:
     if opened.switches is None:
         raise ToolError("This session's project is not known here.")
-    _tasks(opened)
+    tasks_of(opened)
     try:
         opened.switches.choose_tasks(wanted)
     except OSError as error:

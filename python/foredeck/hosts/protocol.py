@@ -254,11 +254,9 @@ class InitializeResult(TypedDict):
 
 
 class TaskStatus(TypedDict):
-    """What the user sees of the project's tasks: a line, empty for none, and of the open tasks
-    `[name, title]`, the first to be done first."""
+    """What the user sees of the project's tasks: a line, empty for none."""
 
     line: str
-    open: list[list[str]]
 
 
 class SessionOpenResult(TypedDict):
@@ -333,13 +331,10 @@ class SessionCompactResult(TypedDict):
 
 
 class MemoryQuestion(TypedDict):
-    """Something that waits for the user's word: its name, what they read of it, the text that they
-    may change, and the name of the entry that it could replace."""
+    """Something that waits for the user's word: its name, and what they read of it."""
 
     name: str
     lines: list[str]
-    fact: str
-    against: NotRequired[str]
 
 
 class ToolCallResult(TypedDict):
@@ -373,14 +368,55 @@ class StretchResult(TypedDict):
     time_ms: int
 
 
+class ViewRow(TypedDict):
+    """A row of a view: what keys call it, and what is shown of it."""
+
+    name: str
+    cells: list[str]
+    fill: NotRequired[str]
+    """What a line that a key asks for begins with."""
+    about: NotRequired[list[str]]
+    """What else is shown while the row is chosen."""
+
+
+class ViewKey(TypedDict):
+    """A key of a view, and the command that it runs: its name, then its arguments, in which
+    `{row}` stands for the name of the row and `{text}` for a line that the user types."""
+
+    key: str
+    label: str
+    run: str
+    asks: NotRequired[str]
+    """What the user is asked for, where there is a `{text}`."""
+    opens: NotRequired[bool]
+    """Whether the answer is a text to read; else it is a line, and the view is made again."""
+
+
+class CommandView(TypedDict):
+    """Something to move in, for a host with a screen; `text` beside it is for the others."""
+
+    title: str
+    notes: list[str]
+    bar: list[tuple[str, int, str]]
+    """Of each part: what it is, how large, and what the legend says."""
+    heads: list[str]
+    """What stands above the columns."""
+    rows: list[ViewRow]
+    keys: list[ViewKey]
+    empty: str
+    """What is said where there are no rows."""
+
+
 class CommandResult(TypedDict):
     """What the user reads."""
 
     text: str
+    view: NotRequired[CommandView]
     tasks: NotRequired[TaskStatus]
     stretch: NotRequired[StretchResult]
     """`compact --calls`: what the host is to leave out."""
-    questions: NotRequired[list[MemoryQuestion]]
+    choices: NotRequired[list[tuple[str, str]]]
+    """`complete`: what could be typed, with a description each."""
 
 
 class DoctorResult(TypedDict):

@@ -49,15 +49,6 @@ def junk_of(memory: MemoryReader) -> Junk:
     return junk_among(memory.of_user(), _sessions_begun(memory))
 
 
-def junk_line(memory: MemoryReader) -> str:
-    """The rate in a line for the user."""
-    junk = junk_of(memory)
-    return (
-        f"Junk: {junk.rate:.0%} of {junk.kept} kept beyond sessions ({len(junk.duplicates)} say "
-        f"what others say, {len(junk.unused)} of no use in {UNUSED_SESSIONS} sessions)"
-    )
-
-
 def _sessions_begun(memory: MemoryReader) -> list[int]:
     # By its first call, which is never written again; a session without one has used nothing.
     sessions = (head.fields["session_id"] for head in memory.store.query("session"))

@@ -122,7 +122,7 @@ class CallStats(NamedTuple):
     active: int = 0
     pinned: int = 0
     folded: int = 0
-    """Messages whose content was folded."""
+    """Objects of the chat whose content was folded."""
 
     @classmethod
     def from_record(cls, stored: Stored) -> CallStats:

@@ -88,6 +88,14 @@ def _continue(session: Session, home: Path) -> str:
 
 
 def _listing(session: Session) -> str:
+    calls = calls_with_changes(session)
+    if not calls:
+        return rewinding.nothing_kept(session.store, session.id)
+    return "\n".join([*(f"call {number:>4}  {text}" for number, text in calls), "", USAGE])
+
+
+def calls_with_changes(session: Session) -> list[tuple[str, str]]:
+    """The numbers of the calls whose tools have changed files, and what changed."""
     by_call: dict[str, tuple[set[str], set[str]]] = {}
     for head in rewinding.stored_changes(session.store, [session.id]):
         changed = head.fields.get("paths") or head.fields.get("uncovered")
@@ -95,14 +103,11 @@ def _listing(session: Session) -> str:
             tools, paths = by_call.setdefault(call, (set(), set()))
             tools.add(str(head.fields["tool"]))
             paths.update(path["path"] for path in head.fields.get("paths") or ())
-    if not by_call:
-        return rewinding.nothing_kept(session.store, session.id)
-    lines = []
+    found = []
     for call, (tools, paths) in by_call.items():
-        number, count = call.rpartition(":")[2], len(paths)
-        files = "1 file" if count == 1 else f"{count} files"
-        lines.append(f"call {number:>4}  {files:<10}{', '.join(sorted(tools))}")
-    return "\n".join([*lines, "", USAGE])
+        files = "1 file" if len(paths) == 1 else f"{len(paths)} files"
+        found.append((call.rpartition(":")[2], f"{files:<10}{', '.join(sorted(tools))}"))
+    return found
 
 
 def offer(session: Session, record: CallRecord) -> str | None:

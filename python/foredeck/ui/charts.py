@@ -172,7 +172,7 @@ def _said(one: Composition) -> str:
         ),
     ]
     if stats.folded:
-        said.append(f"{counted(stats.folded, 'message')} folded")
+        said.append(f"{counted(stats.folded, 'object')} folded")
     if record.decision.is_host:
         said.append("went out without foredeck")
     if handles := folded_handles(record):

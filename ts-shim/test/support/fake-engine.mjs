@@ -127,6 +127,8 @@ function answer({ id, method, params }) {
       else send({ id, result: params.message === "nonsense" ? [] : { again: params.message === "again" } });
       return;
     case "command":
+      if (params.name === "complete")
+        return send({ id, result: { text: "", choices: [[`${params.args} x`, "an x"]] } });
       send({ id, result: { text: `command ${params.name} ${params.args}` } });
       return;
     case "shutdown":

@@ -1,13 +1,11 @@
 /** A stand-in for the side of Pi with which an extension registers, and a shim registered with it. */
 
 import { afterEach } from "node:test";
-import { context, registerCommand } from "../../command.ts";
+import { register as registerCommand } from "../../command.ts";
 import { registerCompaction } from "../../compaction.ts";
-import { memory } from "../../memory-command.ts";
 import { registerNames } from "../../names.ts";
 import { registerReporting } from "../../reporting.ts";
 import { registerSessions } from "../../sessions.ts";
-import { search, tasks } from "../../task-commands.ts";
 import { Harness } from "./harness.ts";
 
 type Handler = (...args: unknown[]) => unknown;
@@ -17,7 +15,7 @@ interface Tool {
 }
 interface Command {
   handler(args: string, ctx: unknown): Promise<void>;
-  getArgumentCompletions(prefix: string): { value: string }[] | null;
+  getArgumentCompletions(prefix: string): Promise<{ value: string }[] | null>;
 }
 
 /** Keeps what is registered. `fire` calls the first handler of an event. */
@@ -71,13 +69,12 @@ export function registered(mode: string, others: { tools?: string[]; commands?: 
   const recorded = recorder();
   for (const name of others.tools ?? []) recorded.tools[name] = {} as Tool;
   for (const name of others.commands ?? []) recorded.commands[name] = {} as Command;
-  const shorts = [context, tasks(harness.shim), search, memory(harness.shim)];
-  registerNames(recorded.pi, harness.shim, shorts);
+  registerNames(recorded.pi, harness.shim);
   const begun = recorded.fire("session_start");
   recorded.events.session_start = [];
   for (const register of [registerReporting, registerSessions, registerCompaction])
     register(recorded.pi, harness.shim);
-  registerCommand(recorded.pi, harness.shim, shorts);
+  registerCommand(recorded.pi, harness.shim, "foredeck");
   /** Types `/foredeck ARGS`, or another command, and returns what was shown. */
   const command = async (args: string, name = "foredeck") => {
     const before = harness.notices.length;

@@ -212,5 +212,5 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
         objects=len(session.index),
         active=len(sets.active),
         pinned=len(sets.pins),
-        folded=conversation.folded_count,
+        folded=len(conversation.carried.keys() - conversation.holders.keys() - sets.active),
     )

@@ -6,6 +6,7 @@ the whole list, so the work of a call does not grow with the length of the sessi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -45,8 +46,8 @@ class Conversation:
     """Ordinal of an object to the messages that show its content, in order."""
     texts: dict[str, set[int]] = field(default_factory=dict)
     """Hash of a readable text to the messages that show it."""
-    folded_count: int = 0
-    """How many messages are folded to a reference line."""
+    carried: Counter[int] = field(default_factory=Counter)
+    """By ordinal of an object, how many messages have its content, in view or folded."""
     wanted: dict[int, int] = field(default_factory=dict)
     """Messages whose content the policy still wants, with the object's ordinal."""
     expired: set[int] = field(default_factory=set)
@@ -244,7 +245,8 @@ class Conversation:
 
     def _remember(self, index: int) -> None:
         part = self.parts[index]
-        self.folded_count += part.form == "reference"
+        if part.subject is not None and part.carries:
+            self.carried[part.subject] += 1
         if part.base is not None:
             self.referred_at[part.base] = max(index, self.referred_at.get(part.base, part.base))
         if part.subject is not None:
@@ -260,7 +262,10 @@ class Conversation:
 
     def _forget(self, index: int) -> None:
         part = self.parts[index]
-        self.folded_count -= part.form == "reference"
+        if part.subject is not None and part.carries:
+            self.carried[part.subject] -= 1
+            if not self.carried[part.subject]:
+                del self.carried[part.subject]
         if part.base is not None and self.referred_at.get(part.base) == index:
             self._forget_reference(part.base, index)
         if part.subject is not None:

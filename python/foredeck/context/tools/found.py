@@ -29,6 +29,8 @@ NARROWER = (
 )
 _INDENT = " " * 6
 _LINES_OF_A_HIT = 12
+_BEFORE_MARK = 30
+"""Characters before the first word that was found, in a row."""
 _PLURALS = {"file": "Files", "task": "Tasks", "memory": "Memory"}
 """What belongs to no session."""
 
@@ -136,6 +138,37 @@ def describe_to_people(
     total = counted(len(found.hits) + max(0, found.more), "hit")
     newest = " among the newest texts: the words are too common" if found.is_part else ""
     return "\n".join([f"{more}{total}{newest}. `foredeck cat NAME` prints one in full.", *lines])
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """A hit in one row: what opens it, when it was, what it is and of which session, what it says.
+
+    `type`: as the index has it; a task and an entry of memory are opened in ways of their own.
+    """
+
+    name: str
+    type: str
+    when: str
+    kind: str
+    session: str
+    says: str
+
+
+def found_rows(
+    found: SearchResult, name_of: Callable[[SearchHit], str], when: Callable[[int], str]
+) -> Iterator[FoundRow]:
+    """The hits in their order, as rows of a list."""
+    for session, hits in found.groups():
+        title = one_line(found.titles.get(session or "") or "")
+        for hit in hits:
+            start = max(0, hit.passage.marks[0][0] - _BEFORE_MARK) if hit.passage.marks else 0
+            says = hit.entry.path or " ".join(hit.passage.text[start:].split())
+            kind = kind_of_hit(hit.entry)
+            time = when(hit.entry.time_ms)[:10]
+            is_named = hit.entry.type in ("task", "memory")
+            name = name_of(hit) if is_named else f"{hit.object}{hit.place}"
+            yield FoundRow(name, hit.entry.type, time, kind, title, one_line(says))
 
 
 def _around_the_first_mark(hit: SearchHit, lines: list[str]) -> list[str]:

@@ -2,64 +2,139 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from foredeck.context.arguments import relative_path
 from foredeck.context.rendering.render_context import described
 from foredeck.context.state.descriptions import Description, describe_object
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.index import Entry
 from foredeck.context.state.nicknames import give_nickname, nicknames
 from foredeck.context.state.session import Session
-from foredeck.context.wording import object_line
+from foredeck.context.tools.versions import content_of
+from foredeck.context.wording import handle, object_line
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields
 
-SHOWN = 60
+IN_VIEW, FOLDED, PINNED = "in view", "folded", "pinned"
+"""The states of an object as every screen names them."""
 
 
-def describe_session(session: Session) -> str:
-    """One line per object, newest first, with totals above."""
-    entries = [e for n, e in sorted(session.index.entries.items(), reverse=True) if _listed(e)]
-    sets = session.branch.sets
-    waiting = f" ({len(sets.waiting)} out of view)" if sets.waiting else ""
-    head = (
-        f"{len(session.index)} objects, {len(sets.active)} active, "
-        f"{len(sets.pins)} pinned{waiting}, {session.branch.conversation.folded_count} folded, "
-        f"{session.log.newest} calls"
-    )
-    if chars := session.branch.edits.head_chars:
-        head += f", {chars:,} characters before the chat"
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One object of the chat: a file with all reads of it, a tool result, a long text."""
+
+    ordinal: int
+    state: str
+    chars: int
+    """Characters that it takes in the prompt; of a folded one, those that it would take."""
+    what: str
+
+    @property
+    def name(self) -> str:
+        """Its handle."""
+        return handle(self.ordinal)
+
+
+def listed_objects(session: Session) -> list[Row]:
+    """The objects whose content the chat has, in view or folded, the newest first."""
+    conversation = session.branch.conversation
+    sizes: dict[int, int] = {}
+    for part, item in zip(conversation.parts, conversation.items, strict=True):
+        if part.subject is None or not part.carries:
+            continue
+        so_far = sizes.get(part.subject, 0)
+        if part.subject not in conversation.holders:
+            sizes[part.subject] = max(so_far, item.chars)
+        else:
+            sizes[part.subject] = so_far + (part.chars if part.shows else 0)
     names = nicknames(session.store)
-    lines = [_line(session, entry, names.get(entry.object)) for entry in entries[:SHOWN]]
-    if len(entries) > SHOWN:
-        lines.append(f"... and {len(entries) - SHOWN} more")
-    return "\n".join([head, *lines])
+    return [_row(session, n, sizes[n], names) for n in sorted(sizes, reverse=True)]
 
 
-def _listed(entry: Entry) -> bool:
-    return entry.type in ("file", "toolcall", "user", "pointer")
+def state_of(session: Session, ordinal: int) -> str:
+    """Whether the model can read an object in its prompt, and whether that has to stay so."""
+    branch = session.branch
+    if ordinal not in branch.conversation.holders and ordinal not in branch.sets.active:
+        return FOLDED
+    return PINNED if ordinal in branch.sets.pins else IN_VIEW
 
 
-def _line(session: Session, entry: Entry, name: str | None) -> str:
+def _row(session: Session, ordinal: int, chars: int, names: Mapping[str, str]) -> Row:
+    entry = session.index.entries[ordinal]
     head = session.workspace.head(entry.object)
     fields = {} if head is None else head.fields
-    what = _what(entry, fields)
-    nickname = f" ({name})" if name else ""
-    place = session.branch.sets.innermost(entry.ordinal)
-    return f"@{entry.ordinal:<4} {place:<9} {what}{nickname}{_gone(fields)}"
+    state, nickname = state_of(session, ordinal), names.get(entry.object)
+    what = _what(session, entry, fields) + (f" ({nickname})" if nickname else "") + _gone(fields)
+    if state == IN_VIEW and ordinal not in session.branch.sets.active:
+        what += ", folds next"
+    return Row(ordinal, state, chars, what)
+
+
+def counts(rows: Iterable[Row]) -> str:
+    """How many objects are in which state: `12 in view, 2 pinned, 30 folded`."""
+    found = Counter(row.state for row in rows)
+    return ", ".join(f"{found[state]} {state}" for state in (IN_VIEW, PINNED, FOLDED))
+
+
+def change_state(session: Session, verb: str, arguments: str) -> str:
+    """`pin`, `unpin` and `fold`, as the user wants it. Raises `ToolError`.
+
+    The sets follow at once and the next call's record keeps them; the prompt changes when it is
+    rewritten next.
+    """
+    if not arguments:
+        raise ToolError(f"Say which object: /foredeck {verb} @12.")
+    entry = resolve(session, arguments).entry
+    name, state, sets = handle(entry.ordinal), state_of(session, entry.ordinal), session.branch.sets
+    if entry.ordinal not in session.branch.conversation.carried:
+        raise ToolError(f"{name} is not in this chat.")
+    if verb == "unpin":
+        if entry.ordinal not in sets.pins:
+            return f"{name} is not pinned."
+        sets.unpin(entry.ordinal)
+        return f"{name} is not pinned any more."
+    if state == FOLDED:
+        hint = "" if verb == "fold" else f" Ask the model to activate {name}, then pin it."
+        return f"{name} is folded.{hint}"
+    if verb == "pin":
+        sets.pin(entry.ordinal)
+        return f"{name} is pinned: it stays in view."
+    sets.deactivate(entry.ordinal)
+    return f"{name} folds when foredeck next rewrites the prompt."
+
+
+def content_for_user(session: Session, arguments: str) -> str:
+    """`/foredeck open @12`: the content as stored. Raises `ToolError`."""
+    if not arguments:
+        raise ToolError("Say which object: /foredeck open @12.")
+    wanted = resolve(session, arguments, beyond=True)
+    content = content_of(session, wanted)
+    if not session.workspace.empty:
+        session.workspace.commit()  # what another session has met has a handle here from now on
+    if content.text is None:
+        why = "it is an image" if content.images else content.why
+        raise ToolError(f"{handle(wanted.entry.ordinal)} cannot be shown: {why}.")
+    return content.text or "(empty)"
 
 
 def object_name(session: Session, ordinal: int) -> str:
     """What a user would call an object of the session's index."""
     entry = session.index.entries[ordinal]
     head = session.workspace.head(entry.object)
-    return _what(entry, {} if head is None else head.fields)
+    return _what(session, entry, {} if head is None else head.fields)
 
 
-def _what(entry: Entry, fields: Fields) -> str:
-    if entry.type in ("file", "pointer"):
-        return entry.label
+def _what(session: Session, entry: Entry, fields: Fields) -> str:
+    if entry.type == "file":
+        return relative_path(session.name_of(entry), session.cwd)
     if entry.type == "user":
         return f"you: {fields.get('first_line')}"
-    return f"{fields.get('tool')} {fields.get('args_display')}"
+    if entry.type == "toolcall":
+        return f"{fields.get('tool')} {fields.get('args_display')}"
+    return entry.label or entry.type.replace("_", " ")
 
 
 def _gone(fields: Fields) -> str:

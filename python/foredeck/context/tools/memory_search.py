@@ -31,6 +31,7 @@ from foredeck.store.protocol import LocalStore
 # Every session has the tool, and few use it: what only an answer needs is imported with it.
 if TYPE_CHECKING:
     from foredeck.context.tools.asked_search import AskedSearch, SearchScope
+    from foredeck.context.tools.found import FoundRow
     from foredeck.derived.follower import Follower
     from foredeck.search.index import IndexedText, SearchIndex
     from foredeck.search.passages import Passage
@@ -92,9 +93,12 @@ class MemorySearch:
         del call
         return self._asked(input, self._answer)
 
-    def for_user(self, query: str, limit: int) -> str:
-        """The same for whoever types `/search`, with what the model sees among it."""
-        return self._asked({"query": query, "limit": limit}, self._answer_to_user)
+    def for_user(self, query: str, limit: int) -> tuple[str, list[FoundRow]]:
+        """The same for whoever types `/search`, with what the model sees among it: as text, and by
+        row."""
+        rows: list[FoundRow] = []
+        asked = {"query": query, "limit": limit}
+        return self._asked(asked, partial(self._answer_to_user, rows)), rows
 
     def _asked(self, input: Mapping[str, Any], answer: Answer) -> str:
         from foredeck.context.tools.asked_search import AskedSearch
@@ -129,8 +133,13 @@ class MemorySearch:
         names = [self._name(hit) for hit in found.hits]
         return describe(found, names, in_view.count, self._session.id)
 
-    def _answer_to_user(self, asked: AskedSearch, index: SearchIndex) -> str:
-        from foredeck.context.tools.found import Style, describe_to_people, nothing_for_people
+    def _answer_to_user(self, rows: list[FoundRow], asked: AskedSearch, index: SearchIndex) -> str:
+        from foredeck.context.tools.found import (
+            Style,
+            describe_to_people,
+            found_rows,
+            nothing_for_people,
+        )
         from foredeck.context.tools.hit_names import HitNames
         from foredeck.tasks.claiming import moment
 
@@ -138,6 +147,7 @@ class MemorySearch:
         if not found.hits:
             return nothing_for_people(asked.scope)
         names = HitNames(self._store, index.folders())
+        rows += found_rows(found, names.of, moment)
         return describe_to_people(found, names.of, moment, Style())
 
     def _search(

@@ -11,6 +11,7 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.session import Session
 from foredeck.context.status import short
+from foredeck.context.tools.listing import state_of
 from foredeck.context.window.compactions import by_summary
 from foredeck.context.wording import handle
 from foredeck.model.calls import CallRecord
@@ -55,10 +56,10 @@ def why(session: Session, arguments: str, policy: Policy, uses: Uses) -> str:
 def _where(session: Session, ordinal: int) -> str:
     conversation = session.branch.conversation
     holder = conversation.newest_holder(ordinal)
-    place = "its content is not in the prompt"
-    if holder is not None:
-        place = f"its content stands in message {holder + 1} of {len(conversation)}"
-    return f"@{ordinal} is {session.branch.sets.innermost(ordinal)}; {place}."
+    state = state_of(session, ordinal)
+    if holder is None:
+        return f"@{ordinal} is {state}."
+    return f"@{ordinal} is {state}: message {holder + 1} of {len(conversation)} shows it."
 
 
 def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:

@@ -1,0 +1,192 @@
+"""The views of /foredeck and its short commands in the real Pi, with keys pressed."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from foredeck_bench.scripted import call
+from harness import Pi
+from terminal import DOWN, ENTER, ESCAPE, TerminalPi
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+
+
+def row(screen: str, name: str) -> list[str]:
+    """The words of the row of an object; the chosen one begins with an arrow."""
+    return next(line.split() for line in screen.split("\n") if f" {name} " in line)
+
+
+def line_with(screen: str, text: str) -> str:
+    """The first line of a screen that has this in it."""
+    return next(line for line in screen.split("\n") if text in line)
+
+
+def handle(screen: str, what: str) -> str:
+    """The handle in the row that ends with this."""
+    return next(m[1] for m in re.finditer(r"(@\d+) .*$", screen, re.MULTILINE) if what in m[0])
+
+
+def gone(terminal: TerminalPi) -> str:
+    """What is on the screen once the view is not."""
+    return terminal.wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
+
+
+@SIZES
+def test_the_window_is_a_view_to_move_in(pi: Pi, size: tuple[int, int]) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    pi.serve([[call("read", path="a.txt"), call("bash", command="seq 400")], "done"])
+    with pi.terminal(foredeck=True, size=size) as terminal:
+        terminal.wait_for("foredeck")
+        terminal.submit("go")
+        terminal.wait_for("done")
+        terminal.submit("/foredeck")
+        screen = terminal.wait_for("q quit")
+        file, output = handle(screen, "a.txt"), handle(screen, "bash seq 400")
+        lines = screen.split("\n")
+        assert lines[0].startswith("The window is about ")
+        assert "of 200k tokens. Plain Pi: " in lines[0]
+        assert set(lines[1]) == {"█", "░"}
+        assert len(lines[1]) == size[0], "the bar is as wide as the screen"
+        assert "Objects: 2 in view, 0 pinned, 0 folded." in lines
+        assert row(screen, output)[:2] == ["→", output], "the newest comes first"
+        assert row(screen, file)[1:3] == ["in", "view"]
+
+        terminal.press(DOWN, "p")
+        screen = terminal.wait_for(f"{file} is pinned")
+        assert row(screen, file)[:3] == ["→", file, "pinned"]
+        assert "Objects: 1 in view, 1 pinned, 0 folded." in screen
+        terminal.press("u")
+        screen = terminal.wait_for(f"{file} is not pinned any more.")
+        assert row(screen, file)[2:4] == ["in", "view"]
+
+        terminal.press(ENTER)
+        assert "line 3: the quick brown fox" in terminal.wait_for("q back")
+        terminal.press("\x1b[F")
+        terminal.wait_for("line 59: the quick brown fox")
+        terminal.press(ESCAPE)
+        terminal.wait_for("q quit")
+
+        terminal.press("/", "seq")
+        screen = terminal.wait_until(lambda screen: "a.txt" not in screen, "only what is found")
+        assert row(screen, output)[:2] == ["→", output]
+        terminal.press(ENTER)
+        terminal.wait_for("q quit")
+        terminal.press("f")
+        terminal.wait_for("seq 400, folds next")
+        terminal.press("w")
+        terminal.wait_for(f"{output} is in view: message")
+        terminal.press("q")
+        terminal.wait_for("q quit")
+        terminal.press(ESCAPE)
+        assert "a.txt" in terminal.wait_for("a.txt")
+        terminal.press("s")
+        terminal.wait_for("newest first")
+        terminal.press("q")
+        assert "done" in gone(terminal), "Pi's screen is as it was"
+        terminal.submit("/context")
+        screen = terminal.wait_for("q quit")
+        assert screen.index(f" {file} ") < screen.index(f" {output} "), "the largest comes first"
+        terminal.press("q")
+        gone(terminal)
+        assert terminal.quit() == 0
+
+
+@SIZES
+def test_tasks_are_a_view_to_move_in(pi: Pi, size: tuple[int, int]) -> None:
+    pi.serve(["hello"])
+    with pi.terminal(foredeck=True, size=size) as terminal:
+        terminal.wait_for("foredeck")
+        terminal.submit("hi")
+        terminal.wait_for("hello")
+        terminal.submit("/tasks")
+        terminal.wait_for("This project has no tasks yet.")
+        for title in ("Fix the login", "Write the notes --priority 0"):
+            terminal.press("n")
+            terminal.wait_for("What is to be done?")
+            terminal.press(title)
+            terminal.wait_for(title)
+            terminal.press(ENTER)
+            terminal.wait_for("Created t-")
+        screen = terminal.wait_for("Tasks: 2 ready, 0 blocked.")
+        first, second = re.findall(r"t-\w+ +ready +P\d +(\w+)", screen)
+        assert (first, second) == ("Write", "Fix"), "the most urgent comes first"
+        terminal.press("c")
+        terminal.wait_for("Claimed: t-")
+        terminal.press("x")
+        terminal.wait_for("What came of it?")
+        terminal.press("They are in notes.md", ENTER)
+        screen = terminal.wait_for("(completed): ")
+        assert "Tasks: 1 ready, 0 blocked." in screen
+        assert "Fix the login" in line_with(screen, "→"), "the next one to be done"
+        terminal.press(DOWN, ENTER)
+        assert "summary: They are in notes.md" in terminal.wait_for("q back")
+        terminal.press("q")
+        terminal.wait_for("q quit")
+        terminal.press("o")
+        terminal.wait_for("Tasks: 2 ready, 0 blocked.")
+        terminal.press("q")
+        gone(terminal)
+        assert terminal.quit() == 0
+
+
+@SIZES
+def test_what_is_found_opens_at_its_place(pi: Pi, size: tuple[int, int]) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    pi.serve([call("bash", command="seq 4000 4100"), "The wolverine sleeps.", "hello"])
+    assert pi.print("Where is the kingfisher?", foredeck=True).code == 0
+    with pi.terminal(foredeck=True, size=size) as terminal:
+        terminal.wait_for("foredeck")
+        terminal.submit("hi")
+        terminal.wait_for("hello")
+        terminal.submit("/search kingfisher")
+        screen = terminal.wait_for("1 found for kingfisher")
+        assert "Where is the kingfisher?" in line_with(screen, "→")
+        terminal.press(ENTER)
+        assert "Where is the kingfisher?" in terminal.wait_for("q back")
+        terminal.press("q")
+        terminal.wait_for("q quit")
+        terminal.press("q")
+        gone(terminal)
+        terminal.submit("/search 4077")
+        terminal.wait_for("1 found for 4077")
+        terminal.press(ENTER)
+        assert "4001" in terminal.wait_for("q back")
+        terminal.press("q")
+        terminal.wait_for("q quit")
+        terminal.press("q")
+        gone(terminal)
+        assert terminal.quit() == 0
+
+
+def test_objects_and_tasks_are_completed(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    pi.serve([[call("read", path="a.txt"), call("bash", command="seq 400")], "done"])
+    with pi.terminal(foredeck=True) as terminal:
+        terminal.wait_for("foredeck")
+        terminal.submit("go")
+        terminal.wait_for("done")
+        terminal.press("/foredeck wh")
+        terminal.wait_for("why an object is in view")
+        terminal.press(ENTER)
+        terminal.wait_for("/foredeck why\n")
+        terminal.press("seq")
+        terminal.wait_for("in view  bash seq 400")
+        terminal.press(ENTER)
+        terminal.wait_until(lambda screen: "/foredeck why @" in screen, "a handle")
+        terminal.press(ENTER)
+        terminal.wait_for("is in view: message")
+        terminal.submit("/foredeck tasks new Fix the login")
+        terminal.wait_for("Created t-")
+        terminal.press("/tasks claim ")
+        terminal.wait_for("Fix the login\n")
+        terminal.press(ENTER)
+        terminal.wait_until(lambda screen: "/tasks claim t-" in screen, "the task's name")
+        terminal.press(ENTER)
+        terminal.wait_for("Claimed: t-")
+        assert terminal.quit() == 0
