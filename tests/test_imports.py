@@ -26,6 +26,7 @@ CONTEXT = (
         "wording",
         "head",
         "messages",
+        "plan",
         "cache",
         "state",
         "digests",

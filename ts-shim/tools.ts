@@ -9,8 +9,8 @@
 import type { ImageContent } from "@earendil-works/pi-ai";
 import type { ExtensionAPI, ToolDefinition } from "@earendil-works/pi-coding-agent";
 import { confirmed } from "./confirming.ts";
-import { isImage } from "./context/answer.ts";
 import { isRecord } from "./context/messages.ts";
+import { isImage } from "./context/plan.ts";
 import { ErrorCode } from "./engine/protocol.ts";
 import { within } from "./engine/wait.ts";
 import { AbortedError, GoneError, RpcError } from "./engine/wire.ts";

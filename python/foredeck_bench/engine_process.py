@@ -21,7 +21,7 @@ from foredeck_bench.process_usage import used_seconds
 from foredeck_bench.work_session import Step
 
 INITIALIZE = {
-    "protocol": 1,
+    "protocol": 2,
     "shim": "bench",
     "host": {"name": "bench", "version": "0"},
     "trusted": False,

@@ -8,6 +8,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
+from foredeck.hosts.asking import AskModels
 from foredeck.hosts.protocol import (
     AssembleParams,
     SessionOpenParams,
@@ -22,11 +23,18 @@ from foredeck.sources.edits import apply_edits, edits_of
 class FileAgent:
     """One session; `settings` as in the configuration. Files are not watched."""
 
-    def __init__(self, home: Path, cwd: Path, session: str = "s", **settings: Any) -> None:
+    def __init__(
+        self,
+        home: Path,
+        cwd: Path,
+        session: str = "s",
+        models: AskModels | None = None,
+        **settings: Any,
+    ) -> None:
         self.home = home
         self.cwd = cwd
         self.session = session
-        self.engine = Engine(Config(home=home, **settings))
+        self.engine = Engine(Config(home=home, **settings), models=models)
         self.open()
         self._calls = 0
         self.notices: list[str] = []
@@ -78,7 +86,8 @@ class FileAgent:
             )
         )
         self.notices += [notice["text"] for notice in answer["notices"]]
-        texts = (b.get("text") for _, blocks in answer["edits"] for b in blocks)
+        rewrites = (value for name, value in answer["ops"] if name == "rewrite")
+        texts = (block.get("text") for blocks in rewrites for block in blocks)
         self.prompt = "\n".join(text for text in texts if isinstance(text, str))
         return answer["call"]
 

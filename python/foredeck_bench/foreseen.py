@@ -25,7 +25,7 @@ from pathlib import Path
 from foredeck.accounting.shapes import is_sent, texts_of
 from foredeck.cli.output import table
 from foredeck.context.messages.identifiers import identifiers
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import (
     ActiveContent,
@@ -228,20 +228,20 @@ class KeepingAtPauses:
 
     def text(self, ref: PieceRef) -> str:
         """A content as the host had it."""
-        item = self._session.branch.conversation.items[ref.message]
+        item = self._session.branch.plan.items[ref.message]
         if not ref.slot:
             return item.text
         return "\n".join(piece.text for piece in pieces_of(item) if piece.slot == ref.slot)
 
     def _row(self, each: ActiveContent | FoldablePiece) -> Row:
-        conversation = self._session.branch.conversation
-        item = conversation.items[each.ref.message]
+        plan = self._session.branch.plan
+        item = plan.items[each.ref.message]
         arguments = item.arguments or next((call.arguments for call in item.calls), {})
         path = path_argument(arguments) or ""
         answer = isinstance(each, FoldablePiece) and each.kind == "answer"
         return (
             *(1.0, math.log1p(each.chars / 100), math.log1p(each.age)),
-            *(math.log1p(conversation.turn - item.turn), each.idle, each.of_edited, each.at_work),
+            *(math.log1p(plan.turn - item.turn), each.idle, each.of_edited, each.at_work),
             *(not each.ref.slot, item.tool == "read", item.tool == "bash", answer),
             *(bool(path), posixpath.splitext(path)[1] in CODE),
         )

@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck_bench.crash.fuse import AFTER_COMMIT, BEFORE_COMMIT, POINTS, RANDOM
-from foredeck_bench.crash.run import CannotRun, Plan, Target, run_crash, shares
+from foredeck_bench.crash.run import CannotRun, CrashPlan, Target, run_crash, shares
 from foredeck_bench.crash.tally import Tally
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from store.xtdb_node import installed_home
@@ -43,19 +43,19 @@ def test_ten_rounds_on_sqlite(checkout: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.usefixtures("runtime")
 def test_ten_rounds_on_xtdb(checkout: Path, target: Target, rounds: int) -> None:
     needs_pi(checkout)
-    tally = run_crash(Plan(rounds, "xtdb", target, installed=installed_home()))
+    tally = run_crash(CrashPlan(rounds, "xtdb", target, installed=installed_home()))
     assert_sound(tally, rounds)
 
 
 def test_rounds_are_shared_between_targets() -> None:
-    assert shares(Plan(300)) == [("engine", 255, 15), ("pi", 0, 15), ("both", 0, 15)]
-    assert shares(Plan(100, target="engine")) == [("engine", 90, 10)]
-    assert shares(Plan(30, target="pi")) == [("pi", 0, 30)]
+    assert shares(CrashPlan(300)) == [("engine", 255, 15), ("pi", 0, 15), ("both", 0, 15)]
+    assert shares(CrashPlan(100, target="engine")) == [("engine", 90, 10)]
+    assert shares(CrashPlan(30, target="pi")) == [("pi", 0, 30)]
 
 
 def test_without_a_node_none_can_be_killed() -> None:
     with pytest.raises(CannotRun, match="--store xtdb"):
-        run_crash(Plan(10, target="node"))
+        run_crash(CrashPlan(10, target="node"))
 
 
 def test_a_tally_that_holds_a_fault_is_not_ok() -> None:

@@ -1,6 +1,6 @@
 """What makes the shim refuse an answer.
 
-The rules are those of `ts-shim/context/answer.ts`; a test host that took what the
+The rules are those of `ts-shim/context/plan.ts`; a test host that took what the
 shim refuses would prove nothing.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from foredeck.context.messages.items import Block
 from foredeck.hosts.pi.messages import Message
-from foredeck.hosts.simulated_host import EditBook
+from foredeck.hosts.simulated_host import SlotPlan
 
 SENT = {
     *("user", "assistant", "toolResult", "custom"),
@@ -20,44 +20,41 @@ SENT = {
 
 
 def refusal(
-    answer: Mapping[str, Any], messages: Sequence[Message], keep: int, book: EditBook
+    answer: Mapping[str, Any], messages: Sequence[Message], keep: int, plan: SlotPlan
 ) -> str | None:
     """Why the shim would not use an answer, None where it would."""
     start, length = answer["from"], len(messages)
     if not 0 <= start <= keep:
         return f"from is {start}, not in 0..{keep}"
-    for index, blocks in answer["edits"]:
-        if not start <= index < length:
-            return f"edit {index} is out of range"
-        fault = _edit_fault(blocks, messages[index])
+    index = start
+    for name, value in answer["ops"]:
+        if name == "say":
+            if not _is_insertable(value):
+                return f"what is said before {index} is no message that may be inserted"
+            separates = index < length and messages[index].get("role") == "toolResult"
+            if separates and not plan.slot(index).is_omitted:
+                return f"what is said before {index} separates a tool result from its call"
+            continue
+        fault = _edit_fault(value, messages[index]) if name == "rewrite" else None
         if fault:
             return f"edit {index} {fault}"
-    for index, inserted in answer["inserts"]:
-        if not start <= index <= length:
-            return f"insert {index} is out of range"
-        if not inserted or not all(map(_is_insertable, inserted)):
-            return f"insert {index} is no message that may be inserted"
-        separates = index < length and messages[index].get("role") == "toolResult"
-        if separates and index not in book.drops:
-            return f"insert {index} separates a tool result from its call"
-    named = [index for index, _ in answer["edits"]] + list(answer["drops"])
-    if len(set(named)) != len(named):
-        return "edits and drops name one message twice"
-    if any(not start <= index < length for index in answer["drops"]):
-        return "a drop is out of range"
-    added = sum(map(len, book.inserts.values())) - len(book.drops)
+        index += 1 if name == "rewrite" else value
+    if index != length:
+        return f"the operations are for {index} of {length} messages"
+    added = sum(len(slot.says) for slot in plan.slots) - len(plan.omitted())
     if messages and length + added <= 0:
         return "nothing would be left to send"
-    return _torn_pair(messages, book)
+    return _torn_pair(messages, plan)
 
 
-def _torn_pair(messages: Sequence[Message], book: EditBook) -> str | None:
+def _torn_pair(messages: Sequence[Message], plan: SlotPlan) -> str | None:
     """A call and its results stay or go together, and a result of ours answers a call."""
-    dropped = {messages[index].get("toolCallId") for index in book.drops}
+    dropped = {messages[index].get("toolCallId") for index in plan.omitted()}
     open_calls: set[str] = set()
     for index in range(len(messages) + 1):
-        group = [(message, True) for message in book.inserts.get(index, ())]
-        if index < len(messages) and _is_sent(messages[index]) and index not in book.drops:
+        slot = plan.slot(index)
+        group = [(message, True) for message in slot.says]
+        if index < len(messages) and _is_sent(messages[index]) and not slot.is_omitted:
             group.append((messages[index], False))
         for message, is_ours in group:
             if message.get("role") == "toolResult":

@@ -31,7 +31,7 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
     ZoneParams,
 )
-from foredeck.hosts.simulated_host import EditBook, SimulatedHost
+from foredeck.hosts.simulated_host import SimulatedHost, SlotPlan
 from foredeck.model.calls import CallRecord
 from foredeck.replay.replayed_session import recorded_source
 from foredeck.store.opening import open_store
@@ -168,7 +168,7 @@ class Host(SimulatedHost):
         """A call that goes out as the engine says."""
         self.now_ms += 1000
         call = self._ask()
-        return self._record(self.book, call)
+        return self._record(self.plan, call)
 
     def lose(self) -> Sent:
         """A call for which the engine's answer comes too late: the shim falls back."""
@@ -185,7 +185,7 @@ class Host(SimulatedHost):
         """A call while the user has switched foredeck off."""
         self.now_ms += 1000
         self._without("off", edited=0, call=None)
-        return self._record(EditBook(), None)
+        return self._record(SlotPlan(), None)
 
     def abort(self) -> None:
         """The user stops the call after the engine has answered, before it is sent."""
@@ -312,7 +312,7 @@ class Host(SimulatedHost):
             self.replace_engine()
             request = self.request(self.now_ms)
             answer = self.engine.assemble(request)
-        fault = refusal(answer, self.messages, request.keep, self.book.merged(answer))
+        fault = refusal(answer, self.messages, request.keep, self.plan.merged(answer))
         assert fault is None, f"the shim would refuse the answer: {fault}"
         self.accept(answer)
         self._in_force = int(answer["call"])
@@ -322,13 +322,13 @@ class Host(SimulatedHost):
         edited = self.unchanged()
         whole = edited == len(self._answered)
         if not whole and self.messages:
-            edited = min([edited, *self.book.drops])
+            edited = min([edited, *self.plan.omitted()])
         follows = self.messages[edited]["role"] if edited < len(self.messages) else None
         ending = edited == len(self._answered) and follows != "toolResult"
         self.replace_engine()
         call = self._in_force if self.names_call else None
         self._without("fallback", edited=edited, ending=ending, call=call)
-        return self._record(self.book.cut(edited, ending=ending), None)
+        return self._record(self.plan.cut(edited, ending=ending), None)
 
     def _without(self, kind: str, *, edited: int, call: int | None, ending: bool = False) -> None:
         self.outcomes.append(
@@ -343,14 +343,14 @@ class Host(SimulatedHost):
             )
         )
 
-    def _record(self, book: EditBook, call: int | None) -> Sent:
+    def _record(self, plan: SlotPlan, call: int | None) -> Sent:
         record = None
         if call is not None:
             record = self.shown(call).record if self._checked else self.state.branch_record
         sent = Sent(
             messages=list(self.messages),
-            prompt=book.apply(self.messages),
-            parts=split(self.messages, book),
+            prompt=plan.apply(self.messages),
+            parts=split(self.messages, plan),
             call=call,
             record=record or CallRecord({}),
         )

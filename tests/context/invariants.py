@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -51,17 +50,17 @@ def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.opened.assembler
     context = rendering_of(host.state, assembler.settings, Gauge())
-    conversation = host.state.branch.conversation
-    for index, chars in enumerate([0, *accumulate(part.chars for part in conversation.parts)]):
-        assert conversation.chars_before(index) == chars
-    for ordinal, old in conversation.superseded.items():
-        assert old == find_superseded(context, conversation.holders[ordinal])
-    for index, (slots, savings) in conversation.piece_savings.items():
+    plan = host.state.branch.plan
+    for index, chars in enumerate([0, *accumulate(plan.chars)]):
+        assert plan.chars_before(index) == chars
+    for ordinal, old in plan.superseded.items():
+        assert old == find_superseded(context, plan.holders[ordinal])
+    for index, (slots, savings) in plan.piece_savings.items():
         assert savings == find_piece_savings(context, index, slots)
     if assembler.policy.use_rule is not None:
         fresh = Uses(host.state.cwd, assembler.policy.use_rule)
-        fresh.follow(replace(conversation, rendered_again=set()))
-        assembler.uses.follow(conversation)
+        fresh.follow(plan)
+        assembler.uses.follow(plan)
         assert assembler.uses.foldable == fresh.foldable
 
 
@@ -203,9 +202,9 @@ def _is_whole(sent: Sent, index: int, anchored: bool) -> bool:
 
 def _pins_stay(host: Host, sent: Sent) -> None:
     """A pinned object's content is folded only where a later message shows the object."""
-    conversation, pinned = host.state.branch.conversation, host.state.branch.sets.pins
+    plan, pinned = host.state.branch.plan, host.state.branch.sets.pins
     for row in sent.record.parts:
         if row.form == "reference" and row.subject in pinned:
-            newest = conversation.newest_holder(row.subject)
+            newest = plan.newest_holder(row.subject)
             assert newest is not None
             assert newest > row.message

@@ -36,7 +36,7 @@ class Noted:
 
     def ends(self) -> list[int]:
         """Where a stretch of the branch at hand may end."""
-        items = self._host.state.branch.conversation.items
+        items = self._host.state.branch.plan.items
         return ends_of_batches(
             [
                 SourceMessage(
@@ -62,7 +62,7 @@ class Noted:
 
     def _add(self, kind: StandInKind, first: int, until: int, text: str, *work: str) -> StandIn:
         session = self._host.state
-        items = session.branch.conversation.items[first:until]
+        items = session.branch.plan.items[first:until]
         covers = [item.key.address for item in items]
         id = f"{kind}:{session.id}:{len(self._all)}"
         about: dict[str, Any] = {"id": id, "session": session.id, "content": text}

@@ -13,7 +13,7 @@ def check_restored(host: Host) -> None:
     """Taken from the call records alone, a session is the one that has lived through the calls."""
     lived = host.state
     state = lived.log.replay(lived.branch.call, lived.load_record)
-    items = lived.branch.conversation.items
+    items = lived.branch.plan.items
     restored = Branch.restore(state, items, lived.branch.call, lived.store)
     for name, value in _kept(lived.branch).items():
         assert value == _kept(restored)[name], name
@@ -30,18 +30,17 @@ def looked_up(log: CallLog) -> dict[str, Any]:
 
 def _kept(branch: Branch) -> dict[str, Any]:
     """All that decides on the bytes of later calls."""
-    conversation, sets = branch.conversation, branch.sets
-    parts = ("form", "blocks", "subject", "version", "base", "text_hash", "chars", "slots")
+    plan, sets = branch.plan, branch.sets
     return {
-        "parts": [[getattr(part, name) for name in parts] for part in conversation.parts],
-        "wanted": conversation.wanted,
-        "referred_at": conversation.referred_at,
-        "collapsible": conversation.collapsible,
-        "holders": conversation.holders,
-        "texts": conversation.texts,
+        "ops": plan.ops,
+        "chars": plan.chars,
+        "kept": branch.retention.contents,
+        "referred_at": plan.referred_at,
+        "collapsible": branch.retention.collapsible,
+        "holders": plan.holders,
+        "texts": plan.texts,
         "sets": (set(sets.pool), set(sets.active), set(sets.pins)),
-        "inserts": {index: ours for index, ours in branch.edits.inserts.items() if ours},
-        "drops": branch.edits.drops,
+        "says": {index: ours for index, ours in plan.says.items() if ours},
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger,
         "stands": (branch.depth, branch.call, branch.matched),

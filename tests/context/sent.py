@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foredeck.hosts.pi.edits import apply_edits
 from foredeck.hosts.pi.messages import Message, identifying_fields
-from foredeck.hosts.simulated_host import EditBook
+from foredeck.hosts.pi.outgoing import rewritten
+from foredeck.hosts.simulated_host import SlotPlan
 from foredeck.model.call_values import CallStats, Decision
 from foredeck.model.calls import CallRecord
 
@@ -68,12 +68,14 @@ def as_values(messages: Sequence[Message]) -> str:
     return json.dumps([identifying_fields(message) for message in messages], sort_keys=True)
 
 
-def split(messages: Sequence[Message], book: EditBook) -> list[list[Message]]:
+def split(messages: Sequence[Message], plan: SlotPlan) -> list[list[Message]]:
     """What goes out for each message (with what stands before it), and at the end."""
     parts = []
     for index, message in enumerate(messages):
-        edits = {0: book.edits[index]} if index in book.edits else {}
-        inserts = {0: book.inserts[index]} if index in book.inserts else {}
-        parts.append(apply_edits([message], edits, inserts, {0} if index in book.drops else set()))
-    parts.append(list(book.inserts.get(len(messages), ())))
+        slot = plan.slot(index)
+        own = [] if slot.is_omitted else [message]
+        if slot.blocks is not None:
+            own = [rewritten(message, slot.blocks)]
+        parts.append([*slot.says, *own])
+    parts.append([*plan.slot(len(messages)).says])
     return parts

@@ -16,8 +16,8 @@ from context.messages import assistant, calls, lines, result, user
 from context.noted import Noted
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import message_text
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
+from foredeck.context.plan.plan import Plan
 from foredeck.context.window import transcript
 from foredeck.context.window.losses import NOTHING_LOST, losses_of
 from foredeck.context.window.summary import SummaryInput, summarise
@@ -354,7 +354,7 @@ def test_the_report_of_a_stretch(snapshot: SnapshotAssertion) -> None:
         assistant(calls("c3", "read", path="lib/x.js")),
         result("c3", "read", "text"),
     ]
-    items = Conversation()
+    items = Plan()
     for message in messages:
         items.append(to_item(message, None, {}))
     names = TranscriptNames({"c1": 3, "c2": 4, "c3": 5}.get)

@@ -104,10 +104,8 @@ def test_the_high_water_mark_is_where_the_provider_counts_it(tmp_path: Path) -> 
     host = Host(tmp_path)
     work(host, 6, CHARS_PER_TOKEN / 2)
     gauge = Gauge(CHARS_PER_TOKEN / 2)
-    conversation = host.state.branch.conversation
-    assert gauge.prompt(conversation, 0) == pytest.approx(
-        2 * Gauge().prompt(conversation, 0), rel=0.01
-    )
+    plan = host.state.branch.plan
+    assert gauge.prompt(plan, 0) == pytest.approx(2 * Gauge().prompt(plan, 0), rel=0.01)
     assert stats_of(host).rate == pytest.approx(CHARS_PER_TOKEN / 2, rel=0.01)
     host.close()
 

@@ -18,7 +18,7 @@ from context.playing import fresh_host, take
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from examples import examples
-from foredeck.context.messages.conversation import Conversation
+from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
@@ -51,12 +51,12 @@ def _keep_everything() -> Iterator[None]:
         yield
 
 
-def conversation_of(script: Script) -> Conversation:
-    conversation = Conversation()
+def conversation_of(script: Script) -> Plan:
+    plan = Plan()
     for step in script:
         for message in step.messages:
-            conversation.append(to_item(message, None, {}))
-    return conversation
+            plan.append(to_item(message, None, {}))
+    return plan
 
 
 def found(uses: Uses) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_going_on_at_any_message_finds_what_reading_everything_does(
     whole = conversation_of(script)
     everything = Uses("/repo", rule)
     everything.follow(whole)
-    part, reader = Conversation(), Uses("/repo", rule)
+    part, reader = Plan(), Uses("/repo", rule)
     for count, item in enumerate(whole.items, start=1):
         part.append(item)
         reader.follow(part)
@@ -127,14 +127,14 @@ def test_an_engine_that_takes_over_what_was_kept_sends_the_same_bytes(
         assert one.decision == other.decision
 
 
-def some_uses() -> tuple[Uses, Conversation]:
-    conversation = Conversation()
+def some_uses() -> tuple[Uses, Plan]:
+    plan = Plan()
     for text in ("make_one make_two", "other"):
         message = {"role": "toolResult", "toolCallId": "c", "toolName": "bash", "content": text}
-        conversation.append(to_item({**message, "timestamp": 1}, None, {}))
+        plan.append(to_item({**message, "timestamp": 1}, None, {}))
     uses = Uses("/repo")
-    uses.follow(conversation)
-    return uses, conversation
+    uses.follow(plan)
+    return uses, plan
 
 
 @pytest.mark.parametrize(
@@ -148,16 +148,16 @@ def some_uses() -> tuple[Uses, Conversation]:
     ],
 )
 def test_what_is_of_something_else_is_ignored(other: dict[str, Any]) -> None:
-    uses, conversation = some_uses()
+    uses, plan = some_uses()
     again = Uses("/repo", UseRule(), replace(uses.keep(), **other))
-    again.follow(conversation)
+    again.follow(plan)
     assert found(again) == found(uses)
 
 
 def test_what_fits_but_is_of_other_pieces_is_ignored() -> None:
-    uses, conversation = some_uses()
+    uses, plan = some_uses()
     again = Uses("/repo", UseRule(), replace(uses.keep(), last=[0]))
-    again.follow(conversation)
+    again.follow(plan)
     assert (found(again), again.kept) == (found(uses), None)
 
 
@@ -174,7 +174,7 @@ def test_another_format_is_ignored() -> None:
 
 
 def test_names_stay_packed_until_somebody_asks() -> None:
-    uses, conversation = some_uses()
+    uses, plan = some_uses()
     first, holders, seen = uses.keep().to_streams()
     asked: list[bytes] = []
 
@@ -184,10 +184,10 @@ def test_names_stay_packed_until_somebody_asks() -> None:
 
     kept = KeptUses.from_streams([partial(unpack, part) for part in (first, holders, seen)])
     again = Uses("/repo", kept=kept)
-    again.follow(conversation)
+    again.follow(plan)
     assert asked == [first]
     assert again.holders == uses.holders
-    assert conversation.kept_names[0] == "make_one make_two"
+    assert plan.kept_names[0] == "make_one make_two"
     assert asked == [first, holders, seen]
 
 

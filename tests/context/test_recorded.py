@@ -23,7 +23,7 @@ from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import arguments, wording
 from foredeck.context.intake import notice_lines, notices, pauses, reconcile, worked
-from foredeck.context.messages import repairs
+from foredeck.context.plan import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
 from foredeck.context.rewriting import copies, refresh, run_lines, stand_in_lines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import foredeck
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.parts import Part
+from foredeck.context.plan.ops import Keep, Shown
 from foredeck.context.state.branch import Branch
 from foredeck.model.messages import MessageKey
 
@@ -19,9 +19,9 @@ def showing(*, results: int) -> Branch:
     branch = Branch()
     for index in range(results):
         blocks = [text_block(f"content {index}")]
-        branch.conversation.append(Item(MessageKey(None, str(index)), "result", blocks))
-        branch.conversation.render(index, Part("full", subject=OBJECT))
-        branch.conversation.want(index, OBJECT)
+        branch.plan.append(Item(MessageKey(None, str(index)), "result", blocks))
+        branch.plan.write(index, Keep(Shown(OBJECT), "full"))
+        branch.retention.keep(index, OBJECT)
     branch.sets.activate(OBJECT)
     return branch
 
@@ -37,7 +37,7 @@ def test_an_object_becomes_inactive_with_the_last_message_that_carries_it() -> N
 
 def test_a_message_that_is_not_rendered_yet_lets_go_of_the_object_it_would_have_shown() -> None:
     branch = showing(results=0)
-    branch.conversation.append(Item(MessageKey(None, "0"), "result", [text_block("content")]))
+    branch.plan.append(Item(MessageKey(None, "0"), "result", [text_block("content")]))
     branch.release(0, OBJECT)
     assert branch.sets.active == set()
 
@@ -46,7 +46,7 @@ def test_an_object_is_let_go_with_all_its_messages() -> None:
     branch = showing(results=2)
     branch.release_object(OBJECT)
     assert branch.sets.active == set()
-    assert branch.conversation.wanted == {}
+    assert branch.retention.contents == {}
 
 
 def test_a_pinned_object_waits_once_its_content_is_gone() -> None:

@@ -97,7 +97,7 @@ def test_lines_in_view_are_the_new_files_too(work: Work) -> None:
     finish(work.host)
     move(work, "long.py", "short.py")
     assert newest_notices(work) == ["[foredeck] @5 moved to short.py, which is @7."]
-    assert work.host.state.branch.conversation.holders.keys() & {5, 7} == {7}
+    assert work.host.state.branch.plan.holders.keys() & {5, 7} == {7}
 
 
 def test_a_pin_goes_along(work: Work) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from foredeck.context.messages.items import text_block
-from foredeck.context.messages.says import MessageSpan, Say, pack_says, packed_span, unpack_says
+from foredeck.context.plan.codec import pack_says, packed_span, unpack_says
+from foredeck.context.plan.says import MessageSpan, Say
 
 TEXT = [text_block("a text")]
 LONG = [text_block("a long text " * 1000)]

@@ -332,7 +332,7 @@ def test_stored_observations_stand_in(new_host: NewHost) -> None:
     host = new_host()
     work(host, 5)
     session = host.state
-    keys = [item.key.address for item in session.branch.conversation.items]
+    keys = [item.key.address for item in session.branch.plan.items]
     parts = [
         observation([], "* the beginning of a long answer", (keys[1], 0, 10)),
         observation(keys[1:8], "* its end", (keys[1], 10, 20)),

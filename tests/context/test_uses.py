@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.cache.rebase import is_closing
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item, ToolUse
-from foredeck.context.messages.parts import SEALED, Part, PieceRef
+from foredeck.context.plan.ops import SEALED, PieceRef, Rewrite
+from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.adaptive import Adaptive
 from foredeck.context.policies.pastes import FoldingPastes
 from foredeck.context.policies.policy import (
@@ -33,14 +33,14 @@ class Chat:
     """Builds a conversation."""
 
     def __init__(self) -> None:
-        self.conversation = Conversation()
+        self.plan = Plan()
         self.uses = Uses("/repo")
 
     def add(self, kind: Any, blocks: list[dict[str, Any]], **fields: Any) -> int:
-        key = MessageKey(None, str(len(self.conversation)))
-        self.conversation.append(Item(key, kind, blocks, **fields))
-        self.uses.follow(self.conversation)
-        return len(self.conversation) - 1
+        key = MessageKey(None, str(len(self.plan)))
+        self.plan.append(Item(key, kind, blocks, **fields))
+        self.uses.follow(self.plan)
+        return len(self.plan) - 1
 
     def user(self, text: str = "go on") -> int:
         return self.add("user", [{"type": "text", "text": text}])
@@ -49,7 +49,7 @@ class Chat:
         return self.add("assistant", [{"type": "text", "text": text}], void=void)
 
     def runs(self, tool: str, output: str, **arguments: Any) -> PieceRef:
-        id = f"c{len(self.conversation)}"
+        id = f"c{len(self.plan)}"
         block = {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
         self.add("assistant", [block], calls=[ToolUse(id, tool, arguments)])
         return PieceRef(self.add("result", [], call_id=id, tool=tool, text=output))
@@ -154,8 +154,8 @@ def test_another_conversation_is_read_anew() -> None:
     chat.runs("bash", "x" * 9, command="a")
     other = Chat()
     other.user()
-    other.uses.follow(other.conversation)
-    chat.uses.follow(other.conversation)
+    other.uses.follow(other.plan)
+    chat.uses.follow(other.plan)
     assert (chat.uses.calls, chat.uses.by_ref) == (0, {})
 
 
@@ -222,7 +222,7 @@ def test_a_turn_is_taken_to_be_like_the_one_before(kinds: list[str], closing: bo
         else:
             sealed, void = kind != "plain", kind == "void"
             chat.add("assistant", [], signed=sealed, void=void)
-    assert is_closing(chat.conversation) is closing
+    assert is_closing(chat.plan) is closing
 
 
 @pytest.mark.parametrize(("slots", "left"), [((), {1, 2}), ((SEALED,), {2}), ((1,), {2})])
@@ -234,9 +234,9 @@ def test_reasoning_that_was_left_out_is_not_there_to_fold(
     call = {"type": "toolCall", "id": "w", "name": "write", "arguments": {"content": "x" * 900}}
     index = chat.add("assistant", [thought, call], signed=True)
     if slots:
-        part = Part("folded", [{"keep": 1}], slots=slots)
-        chat.conversation.render(index, part)
-        chat.uses.follow(chat.conversation)
+        op = Rewrite("folded", [{"keep": 1}], folded=slots)
+        chat.plan.write(index, op)
+        chat.uses.follow(chat.plan)
     assert {ref.slot for ref in chat.uses.foldable} == left
 
 

@@ -300,7 +300,7 @@ async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
     models.answer = noted
     await observed.rounds_of(4)
     first = observed.observations()[0]
-    assert first.covers[0] == observed.session.branch.conversation.items[0].key.address
+    assert first.covers[0] == observed.session.branch.plan.items[0].key.address
 
 
 async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observation(
@@ -513,7 +513,7 @@ async def test_what_was_compacted_while_another_job_ran_is_observed_all_the_same
     await observed.rounds_of(3)
     assert len(models.asked) == 1
     await observed.call()
-    whole = [item.key.address for item in observed.session.branch.conversation.items]
+    whole = [item.key.address for item in observed.session.branch.plan.items]
     observed.engine.compact(
         SessionCompactParams(session="s", reason="manual", messages=[], time_ms=observed.now)
     )

@@ -193,7 +193,7 @@ def test_what_the_user_saved_a_moment_ago_is_told(
 ) -> None:
     monkeypatch.setattr("foredeck.engine.current.PATIENCE_S", WAIT_S)
     (watched.folder / "a.txt").write_text("twice")
-    assert "a.txt changed on disk" in str(watched.assemble("go on")["edits"])
+    assert "a.txt changed on disk" in str(watched.assemble("go on")["ops"])
 
 
 def test_what_the_watcher_has_reported_is_told_though_nobody_has_looked_yet(
@@ -206,7 +206,7 @@ def test_what_the_watcher_has_reported_is_told_though_nobody_has_looked_yet(
     (watched.folder / "a.txt").write_text("twice")
     while tracker.differing(tracker.tracked()):
         time.sleep(0.01)
-    assert "a.txt changed on disk" in str(watched.assemble("go on")["edits"])
+    assert "a.txt changed on disk" in str(watched.assemble("go on")["ops"])
     watched.turn()
     assert watched.sizes("a.txt") == [3, 5]
 

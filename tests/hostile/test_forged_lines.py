@@ -189,14 +189,14 @@ def ours(host: Host) -> Iterator[str]:
     """What foredeck wrote into the newest prompt; full contents under their handles are not its
     words."""
     branch = host.state.branch
-    for message in branch.edits.messages:
+    for message in branch.plan.our_messages:
         yield from (str(block.get("text") or "") for block in message.blocks)
-    for part, item in zip(branch.conversation.parts, branch.conversation.items, strict=True):
-        blocks = [str(b.get("text") or "") for b in part.blocks or () if b.get("type") == "text"]
+    for op, item in zip(branch.plan.ops, branch.plan.items, strict=True):
+        blocks = [str(b.get("text") or "") for b in op.blocks or () if b.get("type") == "text"]
         if item.kind != "result":
             # Its own beginning and end stay, around a line of ours.
             yield from (fold[0] for text in blocks if (fold := _FOLD.search(text)))
-        elif part.form in ("host", "full", "diff"):
+        elif op.form in ("host", "full", "diff"):
             yield from (text.split("\n")[0] for text in blocks[:1])
         else:
             yield from blocks

@@ -124,7 +124,7 @@ INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocol": 1, "shim": "0", "host": {"name": "pi", "version": "1"}, "trusted": True},
+    "params": {"protocol": 2, "shim": "0", "host": {"name": "pi", "version": "1"}, "trusted": True},
 }
 
 

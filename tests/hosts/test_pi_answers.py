@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from foredeck.context.messages.says import Say
-from foredeck.context.state.request import Answer
-from foredeck.hosts.pi.edits import apply_edits, to_messages, to_wire
+from foredeck.context.plan.ops import Keep, Omit, Rewrite, Shown
+from foredeck.context.plan.says import Say
+from foredeck.hosts.pi.outgoing import apply_ops, to_ops
 from foredeck.hosts.pi.requests import to_model, to_outcome, to_request
 from foredeck.hosts.protocol import AssembleParams, OutcomeParams
 from foredeck.model.messages import KnownMessages
@@ -22,59 +22,48 @@ def texts(messages: list[dict[str, Any]]) -> list[Any]:
     return [message["content"] for message in messages]
 
 
-# Edits applied
+def said(text: str) -> Say:
+    return Say("head", [{"type": "text", "text": text}])
+
+
+# Operations applied
 
 
 def test_a_string_counts_as_one_block() -> None:
-    edits = {0: [{"keep": 0}, {"type": "text", "text": "more"}]}
-    (message,) = apply_edits([user("x")], edits, {}, set())
+    ops = [["rewrite", [{"keep": 0}, {"type": "text", "text": "more"}]]]
+    (message,) = apply_ops(ops, [user("x")])
     assert texts([message]) == [[{"type": "text", "text": "x"}, {"type": "text", "text": "more"}]]
     assert message["timestamp"] == 5
 
 
-def test_inserts_go_before_and_after_and_drops_vanish() -> None:
-    messages = [user("a"), user("b")]
-    inserts = {0: [user("first")], 1: [user("between")], 2: [user("last")]}
-    sent = apply_edits(messages, {}, inserts, {1})
-    assert texts(sent) == ["first", "a", "between", "last"]
+def test_what_is_said_stands_in_its_place_and_what_is_left_out_is_gone() -> None:
+    ops = [["say", user("first")], ["keep", 1], ["omit", 1], ["say", user("last")]]
+    assert texts(apply_ops(ops, [user("a"), user("b")])) == ["first", "a", "last"]
 
 
 def test_untouched_messages_are_the_hosts_own_objects() -> None:
     messages = [user("a"), user("b")]
-    sent = apply_edits(messages, {1: [{"keep": 0}]}, {}, set())
+    sent = apply_ops([["keep", 1], ["rewrite", [{"keep": 0}]]], messages)
     assert sent[0] is messages[0]
     assert messages[1]["content"] == "b"
 
 
-def test_a_dropped_message_is_not_edited() -> None:
-    assert apply_edits([user("a")], {0: []}, {}, {0}) == []
-
-
-# Answers on the wire
-
-
-ANSWER = Answer(
-    call=8,
-    start=1,
-    edits=[(1, [{"keep": 0}])],
-    inserts={
-        0: [Say("head", [{"type": "text", "text": "head"}])],
-        2: [Say("no_result", [], call_id="c", tool="bash")],
-    },
-    drops=[3],
-)
+# Operations on the wire
 
 
 def test_an_answer_is_what_the_protocol_says() -> None:
-    wire = to_wire(ANSWER, [10, 20])
-    assert (wire["call"], wire["from"]) == (8, 1)
-    assert (wire["edits"], wire["drops"]) == ([[1, [{"keep": 0}]]], [3])
-    assert [index for index, _ in wire["inserts"]] == [0, 2]
+    blocks = [{"keep": 0}]
+    outgoing = [said("head"), Keep(), Keep(Shown(3)), Rewrite("full", blocks), Omit(), Omit()]
+    (first, *ops) = to_ops(outgoing, lambda _index: 7)
+    assert first[0] == "say"
+    assert ops == [["keep", 2], ["rewrite", blocks], ["omit", 2]]
 
 
 def test_a_message_of_ours_takes_the_time_of_the_one_before_it() -> None:
-    (head,) = to_messages(ANSWER.inserts[0], [10, 20], 0)
-    (stand_in,) = to_messages(ANSWER.inserts[2], [10, 20], 2)
+    times = [10, 20]
+    answered = Say("no_result", [], call_id="c", tool="bash")
+    ops = to_ops([said("head"), Keep(), Keep(), answered], times.__getitem__)
+    head, stand_in = (value for name, value in ops if name == "say")
     assert head == {
         "role": "user",
         "content": [{"type": "text", "text": "head"}],

@@ -127,9 +127,9 @@ def spoiled(line: bytes, fault: str) -> bytes:
     text = {"type": "text", "text": "nonsense"}
     match fault:
         case "misplace":
-            message["result"]["edits"].append([9999, [text]])
+            message["result"]["ops"].append(["rewrite", [text]])
         case "misfit":
-            message["result"]["edits"] = [[0, [{"keep": 77}]]]
+            message["result"] |= {"from": 0, "ops": [["rewrite", [{"keep": 77}]]]}
         case "empty":
             message["result"] = {}
     return json.dumps(message).encode() + b"\n"

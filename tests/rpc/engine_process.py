@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 240
 """Far beyond what anything here takes: only a test that hangs gets there."""
 
 INITIALIZE = {
-    "protocol": 1,
+    "protocol": 2,
     "shim": "0.1.0",
     "host": {"name": "pi", "version": "0.87.1"},
     "cwd": "/",

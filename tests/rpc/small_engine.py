@@ -74,7 +74,7 @@ class SmallEngine:
             raise StoreUnavailable("the store is broken")
         self.write("initialize")
         return {
-            "protocol": 1,
+            "protocol": 2,
             "engine": __version__,
             "store": self.config.store,
             "deadline_ms": self.config.deadline_ms,
@@ -104,9 +104,7 @@ class SmallEngine:
         return {
             "call": self.calls,
             "from": params.keep,
-            "edits": [],
-            "inserts": [],
-            "drops": [],
+            "ops": [["keep", len(params.messages)]] if params.messages else [],
             "marker": None,
             "status": {"text": ""},
             "notices": [],

@@ -63,7 +63,7 @@ def error_of(response: dict[str, Any]) -> tuple[Any, int]:
 def test_answers_initialize_then_the_rest(tmp_path: Path) -> None:
     with EngineProcess(tmp_path) as engine:
         answer = engine.ask(1, "initialize", INITIALIZE)["result"]
-        assert answer["protocol"] == 1
+        assert answer["protocol"] == 2
         assert answer["deadline_ms"] == 3000
 
 

@@ -9,7 +9,7 @@ import {
   RpcError,
   TooLongError,
 } from "../engine/wire.ts";
-import { BadAnswerError } from "./answer.ts";
+import { BadAnswerError } from "./plan.ts";
 
 /** `aborted`: the user stopped the call. `reason` goes into the call record (docs/protocol.md). */
 export interface Failure {

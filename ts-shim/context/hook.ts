@@ -13,13 +13,13 @@ import { ErrorCode } from "../engine/protocol.ts";
 import { within } from "../engine/wait.ts";
 import { DeadlineError, GoneError, RpcError } from "../engine/wire.ts";
 import type { Host } from "../host.ts";
-import { checkAnswer } from "./answer.ts";
 import { type Failure, failureOf, inWords, toldOf } from "./failure.ts";
 import { HISTORY_MS, History } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OtherExtensions } from "./others.ts";
 import { OutcomeLog, Unacknowledged } from "./outcomes.ts";
+import { checkAnswer } from "./plan.ts";
 import { type HostLists, RequestBuilder } from "./request.ts";
 
 /** What the hook needs of the rest of the extension. */
@@ -211,7 +211,7 @@ export class ContextHook {
     const typed = this.typed.pending();
     const request = { session: this.deps.session(), ...params, outcomes, typed };
     const value = await this.request(request, call);
-    const checked = checkAnswer(value, list, keep, this.inForce.editsBefore(keep));
+    const checked = checkAnswer(value, list, keep, this.inForce.planBefore(keep));
     const { answer } = checked;
     // From here on nothing can fail: the answer is taken as a whole or not at all.
     accepted();

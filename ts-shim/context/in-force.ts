@@ -1,16 +1,16 @@
 /**
- * The engine's last answer: the conversation it was given for, its edits, and its call record.
+ * The engine's last answer: the conversation it was given for, its plan, and its call record.
  *
  * The engine is sent only what follows that conversation. A call that has to go out without the
- * engine uses the same edits again, so that the provider's cache still finds its beginning.
+ * engine goes by the same plan again, so that the provider's cache still finds its beginning.
  */
 
 import type { Answer } from "../engine/protocol.ts";
-import { applyEdits, EditBook } from "./edits.ts";
 import type { HostMessage } from "./messages.ts";
+import { Plan } from "./plan.ts";
 import { AnsweredList } from "./sync.ts";
 
-/** How far the edits in force still fit a list that the engine has not seen. */
+/** How far the plan in force still fits a list that the engine has not seen. */
 export interface Reusable {
   /** Messages before this index go out edited, the others as the host has them. */
   edited: number;
@@ -20,12 +20,12 @@ export interface Reusable {
 
 export class AnswerInForce {
   private readonly answered = new AnsweredList();
-  private book = new EditBook();
+  private plan = new Plan();
   private record: number | null = null;
   /** The engine connection that knows the answered list; 0 where none is known to. */
   private connection = 0;
 
-  /** The call record that the edits belong to, or null before the first answer. */
+  /** The call record that the plan belongs to, or null before the first answer. */
   get call(): number | null {
     return this.record;
   }
@@ -33,7 +33,7 @@ export class AnswerInForce {
   /** Another session: nothing of the last one applies. */
   clear(): void {
     this.answered.clear();
-    this.book = new EditBook();
+    this.plan = new Plan();
     this.record = null;
     this.connection = 0;
   }
@@ -60,11 +60,9 @@ export class AnswerInForce {
     this.connection = 0;
   }
 
-  /** A copy of the edits in force before a message. */
-  editsBefore(index: number): EditBook {
-    const held = this.book.copy();
-    held.truncate(index);
-    return held;
+  /** The plan in force of the messages before an index. */
+  planBefore(index: number): Plan {
+    return this.plan.before(index);
   }
 
   /** Whether an answer leaves all that was sent before as it was. */
@@ -73,15 +71,15 @@ export class AnswerInForce {
     return length > 0 && keep === length && answer.from >= length;
   }
 
-  /** Takes a checked answer. Call it before the edits are applied: they change the messages. */
+  /** Takes a checked answer. Call it before the plan is applied: that changes the messages. */
   accept(
     list: readonly HostMessage[],
     keep: number,
-    { answer, book }: { answer: Answer; book: EditBook },
+    { answer, plan }: { answer: Answer; plan: Plan },
     connection: number,
   ): void {
     this.answered.accept(list, keep);
-    this.book = book;
+    this.plan = plan;
     this.record = answer.call;
     this.connection = connection;
   }
@@ -105,13 +103,13 @@ export class AnswerInForce {
     all: readonly HostMessage[],
     { edited, ending }: Reusable = { edited: Number.POSITIVE_INFINITY, ending: true },
   ): HostMessage[] | undefined {
-    if (edited === 0 || this.book.isEmpty()) return undefined;
-    return applyEdits(all, this.book, edited, ending);
+    if (edited === 0 || this.plan.isEmpty()) return undefined;
+    return this.plan.apply(all, edited, ending);
   }
 
-  /** `prefix`, or less where dropping a call before it would leave the call's result behind. */
+  /** `prefix`, or less where leaving out a call before it would leave the call's result behind. */
   private wholeCalls(list: readonly HostMessage[], prefix: number): number {
     if (prefix === this.answered.length || list.length === 0) return prefix;
-    return Math.min(prefix, ...this.book.dropped());
+    return Math.min(prefix, this.plan.omitted()[0] ?? prefix);
   }
 }

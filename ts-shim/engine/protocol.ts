@@ -1,8 +1,8 @@
 /** The shapes that cross the wire, as docs/protocol.md describes them. */
 
-import type { Block, HostMessage } from "../context/messages.ts";
+import type { Block } from "../context/messages.ts";
 
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** JSON-RPC and foredeck error codes. */
 export const ErrorCode = {
@@ -51,19 +51,13 @@ export interface SessionParams {
 /** A block of an edit: `{keep: k}` stands for block `k` of the message's own content. */
 export type EditBlock = { keep: number } | Block;
 
-/** The part of an answer to `context/assemble` that changes messages. */
-export interface Operations {
-  from: number;
-  edits: [number, EditBlock[]][];
-  inserts: [number, HostMessage[]][];
-  drops: number[];
-}
-
 export type NoticeLevel = "info" | "warning" | "error";
 
-/** A checked answer to `context/assemble`. */
-export interface Answer extends Operations {
+/** A checked answer to `context/assemble`, but for what it says of the messages. */
+export interface Answer {
   call: number;
+  /** What it says is of the messages from here on. */
+  from: number;
   status: string | null;
   notices: { level: NoticeLevel; text: string }[];
   /** Id of the tool call whose result gets one more cache marker. */

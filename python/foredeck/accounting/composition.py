@@ -16,12 +16,11 @@ from typing import Any
 from foredeck.accounting.shapes import chars_of, is_sent
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import block_chars, value_chars
-from foredeck.context.messages.parts import apply_recipe
-from foredeck.context.messages.says import unpack_says
-from foredeck.context.state.branch_state import SentState
+from foredeck.context.plan.codec import StoredPlan, unpack_says
+from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.state.call_log import CallLog
-from foredeck.hosts.pi.edits import to_messages
 from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.pi.outgoing import to_message
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
@@ -96,7 +95,7 @@ class _Measuring:
 
     store: Store
     log: CallLog
-    _state: SentState = field(default_factory=SentState)
+    _state: StoredPlan = field(default_factory=StoredPlan)
     _at: str | None = None
     _counted: dict[int, _Measured] = field(default_factory=dict)
     """The messages of the prompt that `_totals` is of, by index."""
@@ -165,7 +164,7 @@ class _Measuring:
         """Characters of messages of ours. Most are there unchanged at the next call."""
         known = self._inserts.get(index)
         if known is None or known[0] is not packed:
-            messages = to_messages(unpack_says(packed, self._blob), (), index)
+            messages = map(to_message, unpack_says(packed, self._blob))
             known = self._inserts[index] = packed, sum(map(chars_of, messages))
         return known[1]
 

@@ -10,12 +10,11 @@ from typing import Any
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import PromptUsage, value_chars
-from foredeck.context.messages.parts import Part
-from foredeck.context.messages.says import unpack_says
+from foredeck.context.plan.codec import unpack_op, unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import CallLog
-from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import to_usage
+from foredeck.hosts.pi.outgoing import rewritten, to_message
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.call_changes import PartRow
@@ -232,7 +231,7 @@ class _CallReader:
         known = self._inserted.get(index)
         if known is None or known[0] is not packed:
             # Without the times that they would have: no cache and no model sees these.
-            made = to_messages(unpack_says(packed, self._store.blob), (), index)
+            made = [to_message(say) for say in unpack_says(packed, self._store.blob)]
             known = self._inserted[index] = packed, made
         return known[1]
 
@@ -242,9 +241,8 @@ class _CallReader:
             return message
         known, edited = self._edited.get(key, (None, message))
         if known is not row:
-            blocks = Part.from_row(PartRow.from_row(row), self._store.blob).blocks
-            edits = {} if blocks is None else {0: blocks}
-            edited = apply_edits([message], edits, {}, set())[0]
+            blocks = unpack_op(PartRow.from_row(row), self._store.blob).blocks
+            edited = message if blocks is None else rewritten(message, blocks)
             self._edited[key] = row, edited
         return edited
 

@@ -15,8 +15,7 @@ from foredeck.accounting.shapes import blocks_of, is_sent, texts_of
 from foredeck.context.arguments import args_display
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.intake.system import message_text
-from foredeck.context.messages.parts import GONE, SHOWING, Part
-from foredeck.context.messages.says import unpack_says
+from foredeck.context.plan.codec import unpack_op, unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
@@ -212,10 +211,10 @@ class _Walk:
         """What a message shows of the text, given how it was rendered."""
         hidden = Visibility.FOLDED if held else Visibility.NEVER_SEEN
         if row is None or row.packed is None:
-            if row is not None and row.form in GONE:
+            if row is not None and row.is_gone:
                 return hidden
             return Visibility.IN_VIEW if held else hidden
-        blocks = Part.from_row(row, self._store.blob).blocks or []
+        blocks = unpack_op(row, self._store.blob).blocks or []
         own = blocks_of(message)
         kept = [own[block["keep"]] for block in blocks if "keep" in block and own]
         if self._stands_in(texts_of({"content": kept})):
@@ -223,7 +222,7 @@ class _Walk:
         ours = [block for block in blocks if "keep" not in block]
         if not self._stands_in(texts_of({"content": ours})):
             return hidden
-        shows = row.form in SHOWING or (row.form == "folded" and not held) or row.form == "note"
+        shows = row.shows or (row.form == "folded" and not held) or row.form == "note"
         return Visibility.IN_VIEW if shows else Visibility.ANNOUNCED
 
     def _places(self, record: CallRecord) -> Iterator[Occurrence]:

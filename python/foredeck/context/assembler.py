@@ -107,7 +107,7 @@ class Assembler:
             request.system = request.tools = None
         call = self._align(request)
         record_host_calls(call)
-        held = len(session.branch.conversation)
+        held = len(session.branch.plan)
         session.branch.ahead = held > 0
         return held
 
@@ -119,7 +119,7 @@ class Assembler:
     def prepare(self) -> None:
         """Read ahead what the next call will want to know of the messages that are held."""
         if self.policy.use_rule:
-            self.uses.follow(self.session.branch.conversation)
+            self.uses.follow(self.session.branch.plan)
 
     def compact(
         self, request: CompactionRequest, settings: CompactionSettings
@@ -139,9 +139,7 @@ class Assembler:
         alignment = align(session, request)
         # A layout that renders all at every call would move its blocks each time they may move.
         within = self.settings.within_sealed_turns and self._layout.keeps_bytes
-        session.branch.conversation.seals = seal_rule(
-            session, alignment, request.model, within=within
-        )
+        session.branch.plan.seals = seal_rule(session, alignment, request.model, within=within)
         store_lost_results(session, alignment.items, alignment.matched)
         reported = take_report(session, alignment, self._calibrator)
         self._gauge = Gauge()
@@ -163,6 +161,8 @@ class Assembler:
 
     def _take_in(self, call: CallInProgress) -> None:
         """Take in the new messages, once it is decided what is inserted and what is left out."""
+        for item in call.items[len(call.context.plan) :]:
+            call.context.plan.append(item)
         repair_list(self.session, call.context, call.items, call.first_changed_insert)
         pastes = self.settings.pastes
         intake = MessageIntake(self.session, call.context, call.layout, pastes=pastes)

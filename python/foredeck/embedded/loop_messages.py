@@ -9,8 +9,8 @@ from typing import Any
 
 from foredeck.context.state.session import Session
 from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_mapping
-from foredeck.hosts.protocol import AssembleParams, MessageEdits
-from foredeck.hosts.simulated_host import EditBook, SimulatedHost
+from foredeck.hosts.protocol import AssembleParams, SentPlan
+from foredeck.hosts.simulated_host import SimulatedHost, SlotPlan
 from foredeck.model.messages import load_message, text_in
 from foredeck.store.clock import now_ms
 
@@ -110,16 +110,16 @@ class LoopMessages:
         """What the provider has counted: it belongs to the answer that comes next in the list."""
         self._usages[len(self._host.messages)] = usage
 
-    def accepted(self, answer: MessageEdits) -> list[dict[str, Any]]:
+    def accepted(self, answer: SentPlan) -> list[dict[str, Any]]:
         """What goes out: the loop's own messages, but for those that foredeck has changed."""
         self._host.accept(answer)
-        book = self._host.book
         places: list[int | None] = []
         for index in range(len(self._host.messages) + 1):
-            places += [None] * len(book.inserts.get(index, ()))
-            if index < len(self._host.messages) and index not in book.drops:
+            slot = self._host.plan.slot(index)
+            places += [None] * len(slot.says)
+            if index < len(self._host.messages) and not slot.is_omitted:
                 places.append(self._places[index])
-        sent = list(zip(places, self._applied(book), strict=True))
+        sent = list(zip(places, self._applied(self._host.plan), strict=True))
         whole = Counter(self._places)
         held = {id(message) for message in self._made}
         found: list[dict[str, Any]] = [dict(message) for message in self._before]
@@ -135,8 +135,8 @@ class LoopMessages:
                 found.append(self._format.from_engine(group, self._originals[place]))
         return found
 
-    def _applied(self, book: EditBook) -> list[Message]:
-        return book.apply(self._shown)
+    def _applied(self, plan: SlotPlan) -> list[Message]:
+        return plan.apply(self._shown)
 
 
 def _stored_messages(opened: Session) -> list[Message]:

@@ -13,8 +13,8 @@ from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import trace
 from foredeck.accounting.trace_lines import text_of
 from foredeck.config import Config
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
+from foredeck.context.plan.plan import Plan
 from foredeck.context.state.session import Session
 from foredeck.context.tools.filling import before_the_chat
 from foredeck.context.tools.listing import (
@@ -170,7 +170,7 @@ def adopted_compaction(session: Session) -> str | None:
 
 
 def _summary_at_front(session: Session) -> str | None:
-    items = session.branch.conversation.items
+    items = session.branch.plan.items
     if not items or items[0].kind != "context" or not items[0].blocks:
         return None
     return str(items[0].blocks[0].get("text") or "") or None
@@ -182,7 +182,7 @@ def _covered(transcript: Transcript, summary: str) -> list[Item]:
     for compaction in transcript.compactions:
         if compaction.summary == summary:
             chosen = transcript.messages[first : compaction.kept_from]
-            chat = Conversation()
+            chat = Plan()
             for recorded in chosen:
                 chat.append(to_item(recorded.message, recorded.entry, {}))
             return chat.items

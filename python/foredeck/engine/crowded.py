@@ -22,7 +22,7 @@ PAIRS = 3
 def tell_of_rules(opened: OpenedSession) -> None:
     """Once in a project, until they fit again. For a session's first call, which it never fails."""
     sections = {section.name: section for section in opened.facilities.sections}
-    section, head = sections.get(OF_USER), opened.session.branch.edits.head
+    section, head = sections.get(OF_USER), opened.session.branch.plan.head
     memory, switches = opened.session.memory, opened.switches
     if head is None or memory is None or switches is None:
         return

@@ -32,8 +32,8 @@ from foredeck.engine.task_commands import with_tasks
 from foredeck.engine.watching import CallSoon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.hosts.asking import AskModels
-from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
+from foredeck.hosts.pi.outgoing import to_ops
 from foredeck.hosts.pi.requests import (
     ends_with_user,
     full_output,
@@ -260,8 +260,7 @@ class Engine:
             raise OutOfSync("The store was damaged: a fresh one takes its place.") from damage
 
     def _result(self, session: Session, answer: Answer) -> AssembleResult:
-        # Only messages of ours need a time; a long list is not walked for nothing.
-        items = session.branch.conversation.items if answer.inserts else []
+        items = session.branch.plan.items
         record = session.branch_record
         assert record is not None  # that of the call which was just assembled
         figure = session_figure(session.store, session.id, record)
@@ -270,7 +269,10 @@ class Engine:
         if trouble := self._store.trouble:
             status = f"{status}, {trouble}"
         return {
-            **to_wire(answer, [item.time_ms for item in items]),
+            "call": answer.call,
+            "from": answer.start,
+            "ops": to_ops(answer.outgoing, lambda index: items[index].time_ms, answer.start),
+            "marker": answer.marker or None,
             "status": {"text": status},
             "notices": _user_messages(session),
         }

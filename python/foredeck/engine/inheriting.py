@@ -44,7 +44,7 @@ class MemoryOfParent:
 
     def _taken(self) -> list[MemoryDocument]:
         session = self.session
-        messages = [item.key.address for item in session.branch.conversation.items]
+        messages = [item.key.address for item in session.branch.plan.items]
         lineage = sorted(session.family)
         path = set(addresses_back(session.store, messages, lineage, self._blob))
         now = self.reader.now_ms()

@@ -118,7 +118,7 @@ class PoolSection:
     def _in_chat(self) -> set[str]:
         """Ids of the objects that can be read in the chat, or whose listing can."""
         entries, shown = self._session.index.entries, set[str]()
-        for ordinal, holders in self._session.branch.conversation.holders.items():
+        for ordinal, holders in self._session.branch.plan.holders.items():
             if holders and (entry := entries.get(ordinal)) is not None:
                 shown.add(entry.object)
                 head = self._session.workspace.head(entry.object)

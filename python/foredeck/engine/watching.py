@@ -99,7 +99,7 @@ class SessionWatch:
         """Files that the model sees and that may have changed, also where no change has been
         reported yet."""
         entries = self._session.index.entries
-        holders = self._session.branch.conversation.holders
+        holders = self._session.branch.plan.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
         files += sorted(parts_in_view(self._session))
         if self._all_told:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 JsonObject = dict[str, Any]
 HostObject = InstanceOf[JsonObject]
@@ -289,22 +289,15 @@ class UserMessage(TypedDict):
     text: str
 
 
-MessageEdits = TypedDict(
-    "MessageEdits",
-    {
-        "call": int,
-        "from": int,
-        "edits": list[list[Any]],
-        "inserts": list[list[Any]],
-        "drops": list[int],
-        "marker": str | None,
-    },
+SentPlan = TypedDict(
+    "SentPlan",
+    {"call": int, "from": int, "ops": list[list[Any]], "marker": str | None},
 )
-"""How the host changes its list of messages: `edits` of `[index, blocks]`, `inserts` of `[index,
-messages]`; those at or after `from` replace all earlier ones there."""
+"""What goes out from message `from` on, as operations that use up the host's messages in their
+order (`hosts/pi/outgoing.py`); what earlier answers have said of those before it holds."""
 
 
-class AssembleResult(MessageEdits):
+class AssembleResult(SentPlan):
     """The answer to `context/assemble`."""
 
     status: StatusLine

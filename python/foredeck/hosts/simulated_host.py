@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from foredeck.context.messages.items import Block
-from foredeck.hosts.pi.edits import apply_edits
 from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.pi.outgoing import rewritten
 from foredeck.hosts.protocol import (
     AssembleParams,
     JsonObject,
-    MessageEdits,
     OutcomeParams,
+    SentPlan,
     SessionHistoryParams,
     SessionHistoryResult,
     SessionOpenParams,
@@ -28,8 +28,8 @@ _UNSEEN = ("details", "usage")
 class SimulatedHost:
     """One session of one Pi process, with an engine beside it that may be replaced.
 
-    It holds the conversation, asks with what the engine does not have yet, and keeps the edits of
-    the answers. It does not know where the engine runs:
+    It holds the conversation, asks with what the engine does not have yet, and keeps what the
+    answers say. It does not know where the engine runs:
 
         host.accept(engine.assemble(host.request(time_ms)))
         send(host.prompt())
@@ -53,8 +53,8 @@ class SimulatedHost:
         self.messages: list[Message] = []
         self.entries: list[str | None] = []
         """Ids of the session file's entries, one for each message."""
-        self.book = EditBook()
-        """The edits in force."""
+        self.plan = SlotPlan()
+        """What the answers have said so far."""
         self.outcomes: list[OutcomeParams] = []
         """What became of the calls since the last answer, for the next request."""
         self._answered: list[Message] = []
@@ -108,9 +108,9 @@ class SimulatedHost:
         self._answered = self.messages[: held["messages"]]
         self._engine_is_new = not self._answered
 
-    def accept(self, answer: MessageEdits) -> None:
-        """Take in the answer to the newest request: the call goes out with its edits."""
-        self.book = self.book.merged(answer)
+    def accept(self, answer: SentPlan) -> None:
+        """Take in the answer to the newest request: the call goes out as it says."""
+        self.plan = self.plan.merged(answer)
         self.outcomes = [OutcomeParams(call=answer["call"], kind="applied")]
         self._answered = list(self.messages)
         self._described = (self.system, self.tools)
@@ -118,7 +118,7 @@ class SimulatedHost:
 
     def prompt(self) -> list[Message]:
         """The messages that go to the provider."""
-        return self.book.apply(self.messages)
+        return self.plan.apply(self.messages)
 
     def replace_engine(self) -> None:
         """Another engine answers from now on: it is sent everything, outcomes included."""
@@ -143,52 +143,76 @@ def _seen(message: Message) -> Message:
 
 
 @dataclass(frozen=True, slots=True)
-class EditBook:
-    """The edits, inserts and drops in force, by message index, as the shim's EditBook holds them.
+class Slot:
+    """What goes out before a message of the host's, and what becomes of that."""
 
-    A book never changes: `cut` and `merged` give a new one.
+    says: tuple[Message, ...] = ()
+    blocks: list[Block] | None = None
+    """What it is rewritten to."""
+    is_omitted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlotPlan:
+    """What the answers have said so far, message by message; the last slot holds what goes out
+    after all of them. As `ts-shim/context/plan.ts` has it.
+
+    A plan never changes: `cut` and `merged` give a new one.
     """
 
-    edits: dict[int, list[Block]] = field(default_factory=dict)
-    inserts: dict[int, list[Message]] = field(default_factory=dict)
-    """Messages of ours, by the index of the message that they come before."""
-    drops: frozenset[int] = frozenset()
+    slots: tuple[Slot, ...] = ()
     _edited: dict[int, tuple[list[Block], Message, Message]] = field(
         default_factory=dict, repr=False, compare=False
     )
-    """What edits have made, with the edit and the message that it was made of."""
+    """What rewriting has made, with the blocks and the message that it was made of."""
 
-    def cut(self, limit: int, *, ending: bool = False) -> EditBook:
-        """The operations before `limit`; with `ending` also what is inserted there."""
-        return EditBook(
-            {i: blocks for i, blocks in self.edits.items() if i < limit},
-            {i: messages for i, messages in self.inserts.items() if i < limit + ending},
-            frozenset(i for i in self.drops if i < limit),
-            self._edited,
-        )
+    def slot(self, index: int) -> Slot:
+        """That of a message; what no answer knew goes out as it is."""
+        return self.slots[index] if index < len(self.slots) else Slot()
 
-    def merged(self, answer: MessageEdits) -> EditBook:
-        """The operations in force after an answer, which replaces all from its `from` on."""
-        kept = self.cut(answer["from"])
-        return EditBook(
-            kept.edits | dict(answer["edits"]),
-            kept.inserts | dict(answer["inserts"]),
-            kept.drops | set(answer["drops"]),
-            self._edited,
-        )
+    def omitted(self) -> list[int]:
+        """The messages that are left out."""
+        return [index for index, slot in enumerate(self.slots) if slot.is_omitted]
+
+    def cut(self, limit: int, *, ending: bool = False) -> SlotPlan:
+        """The plan of the messages before `limit`; with `ending` also what goes out after them."""
+        end = (Slot(self.slot(limit).says),) if ending else ()
+        return SlotPlan((*self._before(limit), *end), self._edited)
+
+    def merged(self, answer: SentPlan) -> SlotPlan:
+        """The plan in force after an answer, which replaces all from its `from` on."""
+        slots, says = self._before(answer["from"]), list[Message]()
+        for name, value in answer["ops"]:
+            match name:
+                case "say":
+                    says.append(value)
+                case "rewrite":
+                    slots.append(Slot(tuple(says), value))
+                    says = []
+                case _:
+                    more = [Slot(is_omitted=name == "omit") for _ in range(value)]
+                    slots += [replace(more[0], says=tuple(says)), *more[1:]]
+                    says = []
+        return SlotPlan((*slots, Slot(tuple(says))), self._edited)
 
     def apply(self, messages: Sequence[Message]) -> list[Message]:
-        """The list that goes out. An edited message is the same object in every list until the
-        edit changes, so that whoever reads list after list can tell by identity what is new."""
-        shown = [self._shown(index, message) for index, message in enumerate(messages)]
-        return apply_edits(shown, {}, self.inserts, self.drops)
+        """The list that goes out. A rewritten message is the same object in every list until it is
+        rewritten anew, so that whoever reads list after list can tell by identity what is new."""
+        sent: list[Message] = []
+        for index, message in enumerate(messages):
+            slot = self.slot(index)
+            sent += slot.says
+            if not slot.is_omitted:
+                sent.append(self._shown(index, slot.blocks, message))
+        return [*sent, *self.slot(len(messages)).says]
 
-    def _shown(self, index: int, message: Message) -> Message:
-        recipe = self.edits.get(index)
-        if recipe is None:
+    def _before(self, limit: int) -> list[Slot]:
+        return [self.slot(index) for index in range(limit)]
+
+    def _shown(self, index: int, blocks: list[Block] | None, message: Message) -> Message:
+        if blocks is None:
             return message
         known = self._edited.get(index)
-        if known is None or known[0] is not recipe or known[1] is not message:
-            made = apply_edits([message], {0: recipe}, {}, frozenset())[0]
-            known = self._edited[index] = (recipe, message, made)
+        if known is None or known[0] is not blocks or known[1] is not message:
+            known = self._edited[index] = (blocks, message, rewritten(message, blocks))
         return known[2]

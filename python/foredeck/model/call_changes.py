@@ -21,7 +21,7 @@ _WITHOUT_SLOTS = 7
 
 
 class PartRow(NamedTuple):
-    """How a message was rendered (`context.messages.parts.Part`), as a record keeps it."""
+    """What becomes of a message (`context.plan.ops`), as a record keeps it."""
 
     message: int
     """Its index."""
@@ -44,6 +44,17 @@ class PartRow(NamedTuple):
         if len(row) == _WITHOUT_SLOTS:
             return cls(*row)
         return cls(*row[:_WITHOUT_SLOTS], tuple(row[_WITHOUT_SLOTS]))  # type: ignore[call-arg]
+
+    @property
+    def shows(self) -> bool:
+        """Whether the subject's content can be read in the message, with the base for a
+        difference."""
+        return self.form in ("full", "diff", "host")
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the message does not go out."""
+        return self.form in ("dropped", "observed")
 
     def to_row(self) -> list[Any]:
         """As a record keeps it: by position, `slots` only where there are some."""

@@ -70,7 +70,7 @@ class CallDocument(Document):
     bytes before sealed reasoning may change. `spent`: what the session has cost so far."""
     due: dict[str, list[list[int]]] | None = None
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
-    and a piece of it (`context.messages.parts.PieceRef`). None in the first records, which were
+    and a piece of it (`context.plan.ops.PieceRef`). None in the first records, which were
     sealed without it."""
     stats: dict[str, Any] = Field(default_factory=dict)
     """`CallStats`."""

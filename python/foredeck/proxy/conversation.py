@@ -12,7 +12,7 @@ from foredeck.embedded.loop_messages import LoopMessages, bare
 from foredeck.embedded.manager import ContextManager
 from foredeck.histories.recordings import in_pis_tools, in_their_tools
 from foredeck.hosts.protocol import ToolObservedParams
-from foredeck.hosts.simulated_host import EditBook
+from foredeck.hosts.simulated_host import SlotPlan
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.proxy.weaving import MixedAnswer, Woven, first_call, own_calls, weave
 
@@ -50,10 +50,10 @@ class WovenMessages(LoopMessages):
         shown = [each.message for each in woven]
         return shown, [in_pis_tools(message) for message in shown], [w.place for w in woven]
 
-    def _applied(self, book: EditBook) -> list[Message]:
+    def _applied(self, plan: SlotPlan) -> list[Message]:
         held = {id(message) for message in self._shown}
         theirs: dict[str, dict[str, Any]] = {}
-        found = book.apply(self._shown)
+        found = plan.apply(self._shown)
         for place, message in enumerate(found):
             if message["role"] == "assistant" and id(message) not in held:
                 if not theirs:

@@ -127,10 +127,10 @@ class ReplayObserver:
         record = session.branch_record
         if record is None or not (self._known or self._begins(session, record.model.window)):
             return
-        conversation = session.branch.conversation
-        if self._done > len(conversation):
+        plan = session.branch.plan
+        if self._done > len(plan):
             self._done = 0  # the host has replaced its history
-        items = conversation.items[self._done :]
+        items = plan.items[self._done :]
         messages = observable(items, self._gauge.tokens, cwd=session.cwd)
         chunk = next_chunk(
             messages,
@@ -143,20 +143,20 @@ class ReplayObserver:
         self._reflect(session, record.time_ms, record.model.window)
 
     def _begins(self, session: Session, window: int | None) -> bool:
-        tokens = self._gauge.tokens(session.branch.conversation.chars_sent)
+        tokens = self._gauge.tokens(session.branch.plan.chars_sent)
         return begins(tokens, window) or (self.eager and self.is_due(tokens, 0))
 
     def _pays(self, session: Session, chunk: Chunk, now_ms: int) -> bool:
         """Whether the question costs less than what going on with these messages would."""
         price, branch = self._price(session, chunk), session.branch
-        parts = branch.conversation.parts[self._done : self._done + len(chunk.messages)]
-        leaving = self._gauge.tokens(sum(part.chars for part in parts)) - self._note_tokens(chunk)
+        chars = branch.plan.chars[self._done : self._done + len(chunk.messages)]
+        leaving = self._gauge.tokens(sum(chars)) - self._note_tokens(chunk)
         worth = leaving * self.prices.read * later_calls(branch.depth)
         return self.bill.allows(price, worth, branch.ledger, now_ms)
 
     def _price(self, session: Session, chunk: Chunk) -> float:
         """Of the cheaper way to ask: an excerpt alone, or the last prompt from the cache."""
-        prompt = session.branch.conversation.chars_sent + session.frame.chars
+        prompt = session.branch.plan.chars_sent + session.frame.chars
         alone = self._shown(chunk) + INSTRUCTION_TOKENS
         warm = self._gauge.tokens(prompt) * self.prices.read + INSTRUCTION_TOKENS
         return min(alone, warm) + self._note_tokens(chunk) * OUTPUT_PRICE
@@ -172,7 +172,7 @@ class ReplayObserver:
         return int(max(LEAST_NOTE, min(MOST_NOTE, NOTE_SHARE * shown)))
 
     def _observe(self, session: Session, chunk: Chunk, now_ms: int) -> None:
-        items = session.branch.conversation.items[self._done : self._done + len(chunk.messages)]
+        items = session.branch.plan.items[self._done : self._done + len(chunk.messages)]
         text = notes_of(session, items, self._note_chars(chunk))
         covers = [item.key.address for item in items]
         document = ObservationDocument(

@@ -95,9 +95,9 @@ class Knowledge:
 
     def is_shown(self, entry: Entry) -> bool:
         """Whether the model can read the newest version of a file in its prompt."""
-        conversation = self._session.branch.conversation
-        index = conversation.newest_holder(entry.ordinal)
-        return index is not None and conversation.parts[index].version == entry.newest.version
+        plan = self._session.branch.plan
+        index = plan.newest_holder(entry.ordinal)
+        return index is not None and plan.ops[index].version == entry.newest.version
 
     def _is_stored(self, object_id: str, state: KnownState) -> bool:
         head = self._session.store.head(object_id)

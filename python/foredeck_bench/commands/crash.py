@@ -14,9 +14,9 @@ STORES = ("sqlite", "xtdb")
 
 
 def _run(args: Namespace) -> int:
-    from foredeck_bench.crash.run import Plan, run_crash
+    from foredeck_bench.crash.run import CrashPlan, run_crash
 
-    plan = Plan(args.rounds, args.store, args.target, args.seed, args.pi)
+    plan = CrashPlan(args.rounds, args.store, args.target, args.seed, args.pi)
     with Progress("killing, round", total=args.rounds) as progress:
         tally = run_crash(plan, lambda note: progress.advance(note=note))
     found = tally.to_json()

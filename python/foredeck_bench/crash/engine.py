@@ -88,7 +88,7 @@ def _pass_answers_on(fuse: Fuse) -> threading.Thread:
             for line in lines:
                 out.write(line)
                 out.flush()
-                if b'"edits":' in line:
+                if b'"ops":' in line:
                     fuse.reach(AFTER_REPLY)
 
     thread = threading.Thread(target=copy, daemon=True)

@@ -31,7 +31,7 @@ class CannotRun(ForedeckError):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CrashPlan:
     """What to run. `seed` makes the same choice of points again; Pi's version is one of
     `VERSIONS`; `installed` is the state folder in which the XTDB node is installed, if it is not
     the user's own."""
@@ -44,7 +44,7 @@ class Plan:
     installed: Path | None = None
 
 
-def run_crash(plan: Plan, advance: Callable[[str], None] = lambda _note: None) -> Tally:
+def run_crash(plan: CrashPlan, advance: Callable[[str], None] = lambda _note: None) -> Tally:
     """Run all rounds. Raises `CannotRun` where Pi or the XTDB node is missing, `EngineFailed` or
     `RpcError` where even a run that nobody kills fails."""
     if plan.target == "node" and plan.store != "xtdb":
@@ -68,7 +68,7 @@ def run_crash(plan: Plan, advance: Callable[[str], None] = lambda _note: None) -
     return tally
 
 
-def shares(plan: Plan) -> list[tuple[Victim, int, int]]:
+def shares(plan: CrashPlan) -> list[tuple[Victim, int, int]]:
     """Victim, rounds with an engine alone, and rounds through Pi, for each victim."""
     rounds = plan.rounds
     if plan.target in ("pi", "both"):
@@ -82,7 +82,7 @@ def shares(plan: Plan) -> list[tuple[Victim, int, int]]:
 
 
 def _pi_rounds(
-    plan: Plan,
+    plan: CrashPlan,
     workspace: PiWorkspace,
     victim: Victim,
     tally: Tally,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import ForedeckError
-from foredeck_bench.crash.run import CHECKOUT, CannotRun, Plan, run_crash
+from foredeck_bench.crash.run import CHECKOUT, CannotRun, CrashPlan, run_crash
 from foredeck_bench.lifecycle.case import STORES, Case, depends_on_store
 from foredeck_bench.lifecycle.cases import CASES, TITLES
 from foredeck_bench.lifecycle.testing import (
@@ -139,7 +139,9 @@ def _crash_cells(rounds: int, advance: Advance) -> Iterator[Cell]:
         for version in VERSIONS:
             place = ("4", f"{KILLED}, {rounds} rounds", store, version)
             try:
-                tally = run_crash(Plan(rounds, store, pi=version, installed=_installed()), advance)
+                tally = run_crash(
+                    CrashPlan(rounds, store, pi=version, installed=_installed()), advance
+                )
             except CannotRun as error:
                 yield Cell(*place, NOT_APPLICABLE, str(error))
                 continue

@@ -35,14 +35,13 @@ const asked = () => readFileSync(log, "utf8").split('"context/assemble"').length
 
 function assemble(params) {
   state.list = [...state.list.slice(0, params.keep), ...params.messages];
-  const edits = [];
-  for (let i = params.keep; i < state.list.length; i++) {
-    if (state.list[i].role !== "toolResult") continue;
-    edits.push([i, [{ type: "text", text: `@${i}` }, { keep: 0 }]]);
-  }
+  const ops = state.list.slice(params.keep).map(({ role }, n) => {
+    if (role !== "toolResult") return ["keep", 1];
+    return ["rewrite", [{ type: "text", text: `@${params.keep + n}` }, { keep: 0 }]];
+  });
   state.calls += 1;
   const status = { text: `fd ${state.calls}` };
-  return { call: state.calls, from: params.keep, edits, inserts: [], drops: [], status, notices: [] };
+  return { call: state.calls, from: params.keep, ops, status, notices: [] };
 }
 
 function answerAssemble(id, params) {
@@ -60,7 +59,7 @@ function answerAssemble(id, params) {
   }
   if (mode === "rubbish") process.stdout.write('Warning: {"jsonrpc": nonsense\n\n\u0000\n[1,2]\n');
   const result = assemble(params);
-  if (mode === "bad") result.edits = [[9999, [{ keep: 0 }]]];
+  if (mode === "bad") result.ops.push(["rewrite", [{ keep: 0 }]]);
   if (mode === "late" && state.assembled === 1) setTimeout(() => send({ id, result }), 2500);
   else send({ id, result });
 }
@@ -76,7 +75,7 @@ function answer({ id, method, params }) {
       send({
         id,
         result: {
-          protocol: mode === "wrong-protocol" ? 99 : 1,
+          protocol: mode === "wrong-protocol" ? 99 : 2,
           engine: "0.0.1",
           store: "none",
           deadline_ms: 2000,

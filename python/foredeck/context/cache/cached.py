@@ -13,8 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from foredeck.context.messages.conversation import Conversation
-from foredeck.context.messages.parts import GONE
+from foredeck.context.plan.plan import Plan
 from foredeck.model.calls import CallRecord
 
 CacheRule = Literal["prefix", "markers", "none"]
@@ -125,7 +124,7 @@ class CacheReach:
 
 def reach_of(
     rule: CacheRule,
-    conversation: Conversation,
+    plan: Plan,
     entries: list[int],
     *,
     start: int,
@@ -139,42 +138,42 @@ def reach_of(
     if rule != "markers" or not warm:
         return CacheReach(rule, start, warm)
     ends = tuple(end for end in entries if end <= start)
-    can = frozenset(end for end in ends if _ends_in_result(conversation, end)) if marks else ()
-    return CacheReach(rule, start, warm, ends, _nearest(conversation), frozenset(can))
+    can = frozenset(end for end in ends if _ends_in_result(plan, end)) if marks else ()
+    return CacheReach(rule, start, warm, ends, _nearest(plan), frozenset(can))
 
 
-def marker_id(conversation: Conversation, end: int) -> str:
+def marker_id(plan: Plan, end: int) -> str:
     """Id of the tool call on whose result a marker at this end stands."""
-    return conversation.items[end - 1].call_id
+    return plan.items[end - 1].call_id
 
 
-def _ends_in_result(conversation: Conversation, end: int) -> bool:
-    item, part = conversation.items[end - 1], conversation.parts[end - 1]
-    if item.kind != "result" or part.form in GONE:
+def _ends_in_result(plan: Plan, end: int) -> bool:
+    item = plan.items[end - 1]
+    if item.kind != "result" or plan.is_omitted(end - 1):
         return False
     return _WIRE_ID.fullmatch(item.call_id) is not None
 
 
-def _nearest(conversation: Conversation) -> int:
+def _nearest(plan: Plan) -> int:
     """The shortest prefix that is found from a marker on the last message."""
-    length = len(conversation)
-    if not length or conversation.items[-1].kind == "assistant":
+    length = len(plan)
+    if not length or plan.items[-1].kind == "assistant":
         return length + 1
     blocks, index = 0, length
     while index > 0:
-        blocks += sent_blocks(conversation, index - 1)
+        blocks += sent_blocks(plan, index - 1)
         if blocks >= LOOKBACK_BLOCKS:
             break
         index -= 1
     return index
 
 
-def sent_blocks(conversation: Conversation, index: int) -> int:
+def sent_blocks(plan: Plan, index: int) -> int:
     """Content blocks that a message makes in a request; a tool result is one, images and all."""
-    item, part = conversation.items[index], conversation.parts[index]
-    if item.void or item.kind == "opaque" or part.form in GONE:
+    item, op = plan.items[index], plan.ops[index]
+    if item.void or item.kind == "opaque" or plan.is_omitted(index):
         return 0
     if item.kind == "result":
         return 1
-    blocks = item.blocks if part.blocks is None else part.blocks
+    blocks = item.blocks if op.blocks is None else op.blocks
     return len([b for b in blocks if b.get("type") != "text" or str(b.get("text") or "").strip()])

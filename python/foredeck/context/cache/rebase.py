@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import SEALED
+from foredeck.context.plan.ops import SEALED
+from foredeck.context.plan.plan import Plan
 
 RebaseReason = Literal[
     "cold",
@@ -85,7 +85,7 @@ def reason_to_rebase(inputs: RebaseInputs, marks: WaterMarks) -> RebaseReason | 
     return None
 
 
-def first_free(conversation: Conversation) -> int:
+def first_free(plan: Plan) -> int:
     """The first message from which on bytes may change at this call.
 
     Signed or encrypted reasoning of the turn under way may be bound to the bytes before it
@@ -98,52 +98,52 @@ def first_free(conversation: Conversation) -> int:
     comes back, in whichever turn; those may be left out, all from some message on, once the turn
     has ended (`folding.unseal`).
     """
-    return _first_free(conversation, conversation.items)
+    return _first_free(plan, plan.items)
 
 
-def binds(conversation: Conversation, items: Sequence[Item]) -> bool:
+def binds(plan: Plan, items: Sequence[Item]) -> bool:
     """Whether sealed reasoning of the turn under way stands in a list that goes on from what the
     conversation holds, so that not everything may be rewritten."""
-    return _first_free(conversation, items) > 0
+    return _first_free(plan, items) > 0
 
 
-def _first_free(conversation: Conversation, items: Sequence[Item]) -> int:
-    parts = conversation.parts
-    if conversation.turn_ends:
+def _first_free(plan: Plan, items: Sequence[Item]) -> int:
+    ops = plan.ops
+    if plan.turn_ends:
         return 0
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if item.kind == "user":
             return 0
-        left_out = index < len(parts) and SEALED in parts[index].slots
-        if conversation.seals.binds(item) and not left_out:
+        left_out = index < len(ops) and SEALED in ops[index].folded
+        if plan.seals.binds(item) and not left_out:
             return index + 1
     return 0
 
 
-def may_change(conversation: Conversation, indexes: Iterable[int]) -> set[int]:
+def may_change(plan: Plan, indexes: Iterable[int]) -> set[int]:
     """Those of these messages whose own bytes may change at this call."""
-    free = first_free(conversation)
-    return {index for index in indexes if index >= free and not stays_whole(conversation, index)}
+    free = first_free(plan)
+    return {index for index in indexes if index >= free and not stays_whole(plan, index)}
 
 
-def stays_whole(conversation: Conversation, index: int) -> bool:
+def stays_whole(plan: Plan, index: int) -> bool:
     """Whether a message holds sealed reasoning of the turn under way: that, and the calls that it
     led to, come back as they came, even where what stands before them may change."""
-    item = conversation.items[index]
-    if conversation.turn_ends or not item.signed or item.void or item.turn != conversation.turn:
+    item = plan.items[index]
+    if plan.turn_ends or not item.signed or item.void or item.turn != plan.turn:
         return False
-    return SEALED not in conversation.parts[index].slots
+    return SEALED not in plan.ops[index].folded
 
 
-def is_closing(conversation: Conversation) -> bool:
+def is_closing(plan: Plan) -> bool:
     """Whether this call is the last for a while at which everything may change: the newest message
     is the user's, and the turn before it held bound reasoning, as the one that begins will."""
-    items = conversation.items
+    items = plan.items
     if not items or items[-1].kind != "user":
         return False
     for item in reversed(items[:-1]):
-        if conversation.seals.binds(item):
+        if plan.seals.binds(item):
             return True
         if item.kind == "user":
             return False

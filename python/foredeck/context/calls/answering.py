@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.messages.parts import GONE
 from foredeck.context.rewriting.prediction import marker_of
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
@@ -12,8 +11,9 @@ from foredeck.model.calls import CallRecord
 
 def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer to a call that was just recorded: what has changed since the answer before."""
-    # Only what has changed crosses the wire: the shim keeps the edits before `start` (EditBook),
-    # so an answer does not grow with the session. Fitting the window may change any message.
+    # Only what has changed crosses the wire: the shim keeps what it has of the messages before
+    # `start`, so an answer does not grow with the session. Fitting the window may change any of
+    # them.
     rewritten = not call.keeps_bytes or call.decision.reason == "window"
     goes_on = call.alignment.continued and not rewritten
     start = min(call.first_changed_part, call.first_changed_insert, call.first_new)
@@ -28,17 +28,10 @@ def answer_again(call: CallInProgress, record: CallRecord) -> Answer:
 
 
 def _answer(session: Session, record: CallRecord, start: int) -> Answer:
-    conversation, changes = session.branch.conversation, session.branch.edits.since(start)
-    edits = [
-        (index, part.blocks)
-        for index in range(start, len(conversation))
-        if (part := conversation.parts[index]).blocks and part.form not in GONE
-    ]
+    plan = session.branch.plan
     return Answer(
         call=record.ordinal,
         start=start,
-        edits=edits,
-        inserts=changes.inserts,
-        drops=sorted(changes.drops),
-        marker=marker_of(conversation, record.cache),
+        outgoing=list(plan.outgoing(start)),
+        marker=marker_of(plan, record.cache),
     )

@@ -16,10 +16,10 @@ def attach_continuation(call: CallInProgress) -> None:
     session, context = call.session, call.context
     if session.stand_ins is None or not _made_way(call):
         return
-    index = len(context.conversation) - 1
+    index = len(context.plan) - 1
     if not context.takes_lines(index):
         return
-    if context.conversation.parts[index].form == "note":
+    if context.plan.ops[index].form == "note":
         # An answer of our own tools: where a call goes out without us, it counts as it stands here.
         return
     newest = _newest(call)
@@ -35,7 +35,7 @@ def _made_way(call: CallInProgress) -> bool:
 
 def _newest(call: CallInProgress) -> StandIn | None:
     """What stands for the newest of the messages that something stands for."""
-    stretches = call.session.branch.edits.stretches
+    stretches = call.session.branch.plan.observed
     known = call.session.stand_ins.known() if call.session.stand_ins else ()
     standing = [each for each in known if each.id in stretches]
     return max(standing, key=lambda each: stretches[each.id][1], default=None)

@@ -47,7 +47,7 @@ def choose_layout(call: CallInProgress) -> None:
     session, configured = call.session, call.layout.name
     written_in = layout_before(session) or configured
     is_other = written_in != configured or has_leftovers(session.branch, call.layout)
-    call.layout_changed = is_other and not binds(session.branch.conversation, call.items)
+    call.layout_changed = is_other and not binds(session.branch.plan, call.items)
     if call.layout_changed:
         session.branch = session.branch.without_rendering()
         call.first_new = call.first_changed_insert = 0
@@ -85,7 +85,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         _reach(call, warm=call.first_new > 0 and not inputs.lost),
         _first_rewritten(call),
         wire.thinking,
-        session.branch.edits.head_chars,
+        session.branch.plan.head_chars,
     )
     find = refreshes.finder(call.policy.use_rule, uses, wire)
     rebase = Rebase(
@@ -102,11 +102,12 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     if call.decision.turn_ended:
         session.pending.user_messages.append(TURN_ENDED)
     if call.decision.stand_ins:
-        stretches = session.branch.edits.stretches
-        firsts = [stretches[id][0] for id in call.decision.stand_ins if id in stretches]
+        observed = session.branch.plan.observed
+        firsts = [observed[id].first for id in call.decision.stand_ins if id in observed]
         call.first_changed_insert = min([call.first_changed_insert, *firsts])
     if call.decision.runs:
-        firsts = [first for first, _ in session.branch.edits.runs if first in call.context.changed]
+        changed = call.context.changed
+        firsts = [run.first for run in session.branch.plan.runs if run.first in changed]
         call.first_changed_insert = min([call.first_changed_insert, *firsts])
     if is_new_head:
         _rewrite_after_head(call, inputs)
@@ -200,12 +201,12 @@ def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
     model, last = request.model, session.newest_record
     last_ms = max(last.time_ms, request.warmed_ms) if last else None
     last_model = last.model.name if last else ""
-    around = session.frame.chars + session.branch.edits.head_chars
+    around = session.frame.chars + session.branch.plan.head_chars
     return RebaseInputs(
         cold=is_cold(request.time_ms, last_ms, _ttl_s(call)),
         model_changed=bool(model and last_model and last_model != model.name),
         history_replaced=call.alignment.replaced,
-        tokens=call.gauge.prompt(session.branch.conversation, around),
+        tokens=call.gauge.prompt(session.branch.plan, around),
         window=call.window,
         layout_changed=call.layout_changed,
     )
@@ -221,7 +222,7 @@ def _reach(call: CallInProgress, *, warm: bool) -> CacheReach:
         rule = call.settings.cache_rule
     return reach_of(
         rule,
-        branch.conversation,
+        branch.plan,
         branch.entries.alive(request.time_ms, _ttl_s(call)),
         start=call.first_new,
         warm=warm,

@@ -18,7 +18,7 @@ from foredeck.context.head.budget import chars_of
 from foredeck.context.head.composing import compose, said_by
 from foredeck.context.head.section import WithdrawingSection
 from foredeck.context.messages.items import text_block
-from foredeck.context.messages.says import Say
+from foredeck.context.plan.says import Say
 
 WITHDRAWN_LATER = (
     "Memory that you have taken back, or whose ground has moved, still stands before the chat: the "
@@ -33,7 +33,7 @@ can: so many are common from one pause to the next."""
 def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
     """Write the head again where that costs nothing; returns whether it has changed."""
     is_free = call.first_new == 0 or inputs.lost
-    if not is_free or not call.keeps_bytes or first_free(call.context.conversation):
+    if not is_free or not call.keeps_bytes or first_free(call.context.plan):
         return False
     return _put(call, _affordable(call))
 
@@ -41,11 +41,11 @@ def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
 def must_withdraw(call: CallInProgress) -> bool:
     """Whether the head says what it may not say any longer, and can be written again now. Where it
     cannot, the user is told once."""
-    standing = call.context.branch.edits.head
+    standing = call.context.branch.plan.head
     if standing is None or not call.keeps_bytes or not _is_withdrawn(call, standing):
         call.session.withdrawal_told = False
         return False
-    bound = first_free(call.context.conversation) > 0
+    bound = first_free(call.context.plan) > 0
     if bound and not call.session.withdrawal_told:
         call.session.pending.user_messages.append(WITHDRAWN_LATER)
     call.session.withdrawal_told = bound
@@ -78,13 +78,13 @@ def replace_head(call: CallInProgress) -> None:
 
 
 def _put(call: CallInProgress, tokens: int) -> bool:
-    edits, model = call.context.branch.edits, call.request.model
+    plan, model = call.context.plan, call.request.model
     limit = chars_of(tokens, model.window if model else None)
     text = compose(call.sections, limit) if call.sections else ""
-    standing = edits.head
+    standing = plan.head
     if text == (standing.blocks[0]["text"] if standing else ""):
         return False
-    edits.put_head(Say("head", [text_block(text)], head_tokens=tokens) if text else None)
+    plan.put_head(Say("head", [text_block(text)], head_tokens=tokens) if text else None)
     return True
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.messages.conversation import Conversation
-from foredeck.context.messages.parts import form_as_host
+from foredeck.context.plan.codec import pack_op, pack_says
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
 from foredeck.context.state.spending import spent_after
@@ -34,10 +32,9 @@ class _NewCall:
     """What a record says of a call, beside what the session and its branch hold."""
 
     changed: list[int]
-    """Messages whose part is new, or shows another object now."""
+    """Messages that go out otherwise than before, or show another object now."""
     changed_from: int
-    """The first message from which on `edits` replace earlier ones."""
-    edits: ListEdits
+    """From this message on, the record has all messages of ours and all that are left out."""
     decision: Decision
     time_ms: int
     model: CalledModel
@@ -54,11 +51,9 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
     `cache`: what the provider's cache is expected to do with it.
     """
     session, request = call.session, call.request
-    changed_from = call.first_changed_insert if call.keeps_bytes else 0
     new = _NewCall(
         changed=sorted(call.context.changed | call.context.attributed),
-        changed_from=changed_from,
-        edits=session.branch.edits.since(changed_from),
+        changed_from=call.first_changed_insert if call.keeps_bytes else 0,
         decision=call.decision,
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),
@@ -75,16 +70,12 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
 
 def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> CallRecord:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
-    branch, kept = session.branch, session.branch.matched
-    _render_as_host(branch.conversation, outcome.edited)
+    plan, kept = session.branch.plan, session.branch.matched
     # With `ending`, what we put behind the last edited message has gone out, too.
-    branch.edits.cut(outcome.edited + outcome.ending, outcome.edited)
-    changed_from = min(kept, outcome.edited)
-    parts = branch.conversation.parts
+    plan.as_host(outcome.edited, outcome.edited + outcome.ending)
     new = _NewCall(
-        changed=[index for index in range(kept, len(parts)) if parts[index].subject],
-        changed_from=changed_from,
-        edits=ListEdits(branch.edits.since(changed_from).inserts),
+        changed=[index for index in range(kept, len(plan)) if plan.ops[index].subject],
+        changed_from=min(kept, outcome.edited),
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
         model=session.log.last.model if session.log.last else CalledModel(),
@@ -96,38 +87,31 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
     return _commit(session, new)
 
 
-def _render_as_host(conversation: Conversation, start: int) -> None:
-    """Show the messages from `start` on as the host has them."""
-    # `SentState._send_as_host` is the same rule for stored rows. Change both or neither: an
-    # engine that is restarted replays the record, and has to go on from the same parts.
-    for index in range(start, len(conversation)):
-        part = conversation.parts[index]
-        if part.form != "note":
-            form = form_as_host(part.form, part.subject)
-            conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
-    conversation.find_references()
-
-
 def _commit(session: Session, new: _NewCall) -> CallRecord:
     branch, workspace = session.branch, session.workspace
-    conversation, kept = branch.conversation, branch.matched
+    plan, kept = branch.plan, branch.matched
     # Packing and taking change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
-    ordinal, due = session.log.newest + 1, conversation.take_collapsible().to_record()
+    ordinal, due = session.log.newest + 1, branch.retention.take_collapsible().to_record()
     document = CallDocument(
         id=call_id(session.id, ordinal),
         session=session.id,
         ordinal=ordinal,
         parent=branch.call,
         kept=kept,
-        keys=[list(key) for key in conversation.keys(kept)],
-        tip=conversation.tip,
-        parts=[conversation.parts[i].to_row(i, workspace.blobs).to_row() for i in new.changed],
+        keys=[list(key) for key in plan.keys(kept)],
+        tip=plan.tip,
+        parts=[pack_op(plan, index, workspace.blobs).to_row() for index in new.changed],
         changed_from=new.changed_from,
-        inserts=new.edits.packed(workspace.blobs),
-        drops=sorted(new.edits.drops),
+        inserts=[
+            [index, pack_says(says, workspace.blobs)]
+            for index, says in plan.says_since(new.changed_from).items()
+        ],
+        drops=plan.omitted(new.changed_from),
         system=_system_version(session),
-        sets=branch.sets.take_changes()._replace(expired=conversation.take_expired()).to_record(),
+        sets=branch.sets.take_changes()
+        ._replace(expired=branch.retention.take_released())
+        .to_record(),
         state=_state(session, new),
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
         decision=new.decision.to_record(),
@@ -151,14 +135,13 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
 
 
 def _state(session: Session, new: _NewCall) -> dict[str, Any]:
-    branch = session.branch
-    head = branch.edits.head
+    branch, head = session.branch, session.branch.plan.head
     return {
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger.total.to_record(),
         "spent": [list(each) for each in spent_after(session, new.model, new.cache, new.acks)],
         **({} if head is None else {"head": head.head_tokens}),
-        **({"seals": "free"} if branch.conversation.seals.free else {}),
+        **({"seals": "free"} if branch.plan.seals.free else {}),
     }
 
 
@@ -198,12 +181,12 @@ def _is_hosts(session: Session, ordinal: int) -> bool:
 
 
 def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
-    conversation, sets = session.branch.conversation, session.branch.sets
-    images, image_tokens = gauge.images(conversation)
+    plan, sets = session.branch.plan, session.branch.sets
+    images, image_tokens = gauge.images(plan)
     return CallStats(
-        messages=len(conversation),
-        chars_host=conversation.chars_host + fixed_chars,
-        chars_sent=conversation.chars_sent + fixed_chars + session.branch.edits.chars,
+        messages=len(plan),
+        chars_host=plan.chars_host + fixed_chars,
+        chars_sent=plan.chars_sent + fixed_chars + plan.chars_said,
         rate=gauge.rate,
         reports=gauge.calls,
         images=images,
@@ -212,5 +195,5 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
         objects=len(session.index),
         active=len(sets.active),
         pinned=len(sets.pins),
-        folded=len(conversation.carried.keys() - conversation.holders.keys() - sets.active),
+        folded=len(plan.carried.keys() - plan.holders.keys() - sets.active),
     )

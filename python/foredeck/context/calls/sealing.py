@@ -66,13 +66,13 @@ def take_refusal(session: Session, message: str) -> bool:
 
 def _changed_before_seals(session: Session, record: CallRecord) -> bool:
     """Whether a call has changed bytes before sealed reasoning of its turn."""
-    decision, conversation = record.decision, session.branch.conversation
+    decision, plan = record.decision, session.branch.plan
     first = record.changed_from if decision.changed_from is None else decision.changed_from
-    seals = conversation.seals
+    seals = plan.seals
     return any(
         item.signed and not item.void and not seals.binds(item)
-        for item in conversation.items[first + 1 :]
-        if item.turn == conversation.turn
+        for item in plan.items[first + 1 :]
+        if item.turn == plan.turn
     )
 
 
@@ -84,7 +84,7 @@ def _remember(session: Session, model: str, *, binds: bool) -> None:
 def _go_back(session: Session, refused: CallRecord, before: CallRecord) -> None:
     """Stand at the call before, as if the refused one had never gone out."""
     state = session.log.replay(before.id, session.load_record)
-    items = session.branch.conversation.items[: min(len(state.keys), refused.kept)]
+    items = session.branch.plan.items[: min(len(state.keys), refused.kept)]
     state.cut(len(items))
     session.log.unsend(refused.id)
     session.pending.refused.append(refused.ordinal)

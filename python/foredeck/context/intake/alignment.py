@@ -45,22 +45,22 @@ def align(session: Session, request: Request) -> Alignment:
 
     Raises `OutOfSync` where the host leaves out messages that the session does not hold.
     """
-    conversation = session.branch.conversation
-    if request.keep > len(conversation):
+    plan = session.branch.plan
+    if request.keep > len(plan):
         raise OutOfSync("The engine does not hold the messages before these.")
     in_step = _holds_last_answer(session, request)
     ahead = session.branch.ahead
     if request.keep and not (in_step or ahead):
         raise OutOfSync("The host does not hold the engine's last answer.")
-    items: Sequence[Item] = JoinedItems(conversation.items, request.keep, request.items)
+    items: Sequence[Item] = JoinedItems(plan.items, request.keep, request.items)
     without_us = [o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= len(items)]
     # Messages that a call has held before may have been sent on another branch: then the
     # records have to say how.
     is_known = any(item.key.address in session.log.known for item in request.items)
-    if in_step and not without_us and not is_known and request.keep == len(conversation):
-        return Alignment(items, len(conversation), True, False, [])
-    if ahead and not (request.outcomes or is_known) and request.keep == len(conversation):
-        return Alignment(items, len(conversation), False, False, [])
+    if in_step and not without_us and not is_known and request.keep == len(plan):
+        return Alignment(items, len(plan), True, False, [])
+    if ahead and not (request.outcomes or is_known) and request.keep == len(plan):
+        return Alignment(items, len(plan), False, False, [])
     items = [*items]
     # Before anything is matched: a provider has never seen the prompts of these.
     for outcome in request.outcomes:

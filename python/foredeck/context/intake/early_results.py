@@ -146,17 +146,17 @@ def take_answer(session: Session, item: Item) -> None:
 
     Committed before this returns. Does nothing where no messages before it are known.
     """
-    conversation = session.branch.conversation
-    if item.kind != "assistant" or item.calls or not len(conversation):
+    plan = session.branch.plan
+    if item.kind != "assistant" or item.calls or not len(plan):
         session.workspace.blobs.clear()
         return
     objects = ObjectWriter(session, session.branch.call)
-    for before in conversation.items[conversation.last_assistant() + 1 :]:
+    for before in plan.items[plan.last_assistant() + 1 :]:
         if before.kind == "result":
             objects.keep_extras(before)
         elif before.kind != "assistant":
             objects.other(before)
-    item.turn = conversation.turn
+    item.turn = plan.turn
     objects.assistant(item, {}, new=True)
     objects.finish()
     session.workspace.discard_known()

@@ -20,7 +20,7 @@ from foredeck.sources import Sighting
 
 def attach_notices(session: Session, context: RenderContext) -> None:
     """Put the pending notices on the newest message, which must be new in this call."""
-    index, pending = len(context.conversation) - 1, session.pending.notices
+    index, pending = len(context.plan) - 1, session.pending.notices
     pending.forget_said()
     if not pending or not context.takes_lines(index):
         return
@@ -42,7 +42,7 @@ def _release_textless(session: Session, ordinals: Iterable[int]) -> None:
 
 def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
     """The notice about one file, None where the model sees no outdated copy of it."""
-    conversation = session.branch.conversation
+    plan = session.branch.plan
     entry = session.index.entries.get(ordinal)
     if change == "moved" and entry is not None:
         return _moved_line(session, entry)
@@ -51,9 +51,9 @@ def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
         return overwritten_on_disk(ordinal, session.name_of(entry), before)
     if entry is None:
         return None
-    shown = conversation.newest_holder(ordinal)
+    shown = plan.newest_holder(ordinal)
     if shown is not None:
-        version = conversation.parts[shown].version
+        version = plan.ops[shown].version
     else:
         version = parts_in_view(session).get(entry.object)
     if version in (None, entry.newest.version):
@@ -66,10 +66,10 @@ def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
 def parts_in_view(session: Session) -> dict[str, int | None]:
     """The files without content of which a read is in view, and the version that it has read:
     what it shows stands under its own handle."""
-    conversation, entries = session.branch.conversation, session.index.entries
+    plan, entries = session.branch.plan, session.index.entries
     found: dict[str, int | None] = {}
-    for ordinal, holders in conversation.holders.items():
-        if entries[ordinal].type != "toolcall" or conversation.items[holders[-1]].tool != "read":
+    for ordinal, holders in plan.holders.items():
+        if entries[ordinal].type != "toolcall" or plan.items[holders[-1]].tool != "read":
             continue
         head = session.workspace.head(entries[ordinal].object)
         if head is not None and (pin := head.fields.get("file_pin")) is not None:
@@ -83,7 +83,7 @@ def _moved_line(session: Session, old: Entry) -> str | None:
     new = renamed(session, old)
     if new is None:
         return None
-    holders = session.branch.conversation.newest_holder
+    holders = session.branch.plan.newest_holder
     if holders(new.ordinal) is not None:
         return moved_on_disk(old.ordinal, new.ordinal, session.name_of(new))
     if holders(old.ordinal) is None:

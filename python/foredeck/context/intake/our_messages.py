@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import GONE, Part
-from foredeck.context.messages.repairs import repair
+from foredeck.context.plan.ops import Omit, as_host
+from foredeck.context.plan.repairs import repair
+from foredeck.context.plan.says import MessageSpan
 from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.session import Session
@@ -22,35 +23,33 @@ def repair_list(
     session: Session, context: RenderContext, items: Sequence[Item], start: int
 ) -> None:
     """Decide again, from message `start` on, what is inserted and what is left out."""
-    edits, parts = context.branch.edits, context.conversation.parts
-    repairs = repair(items, start)
-    edits.repair(repairs, start)
+    plan, repairs = context.plan, repair(items, start)
+    plan.repair(repairs, start)
     name_summary(session, items, start)
-    replaced = [(0, edits.compacted[0]), *edits.replaced]
-    for first, until in replaced:
-        if until > start:  # what is left out before stays so
-            span = range(max(first, start), min(until, len(parts)))
-            edits.drop([i for i in span if parts[i].form in GONE])
+    covered = [MessageSpan(0, plan.compacted[0]), *plan.covered]
+    for index in plan.omitted(start):
+        is_covered = any(first <= index < until for first, until in covered)
+        if not is_covered and index not in repairs.drops:
+            plan.write(index, as_host(plan.ops[index]))
     for index in sorted(repairs.drops):
-        if index < len(parts):
-            leave_out(context, index, parts[index].subject)
+        leave_out(context, index, plan.ops[index].subject)
 
 
 def first_unrepaired(branch: Branch, items: Sequence[Item]) -> int:
     """The first message at which a list needs a repair that the branch does not have; the length
     of the list where none does."""
-    return min(branch.edits.lacks(repair(items)), default=len(items))
+    return min(branch.plan.lacks(repair(items)), default=len(items))
 
 
 def leave_out(context: RenderContext, index: int, subject: int | None) -> None:
     """A message that is not sent shows nothing, and keeps nothing active."""
     context.branch.release(index, subject)
-    context.render(index, Part("dropped", []))
+    context.plan.write(index, Omit())
 
 
 def has_leftovers(branch: Branch, layout: Layout) -> bool:
     """Whether another layout's text stands between the messages of one that has none."""
-    return layout.keeps_bytes and branch.edits.has_layout_text
+    return layout.keeps_bytes and branch.plan.has_layout_text
 
 
 def insert_pools(context: RenderContext, layout: Layout) -> None:
@@ -59,12 +58,12 @@ def insert_pools(context: RenderContext, layout: Layout) -> None:
     What stands before sealed reasoning of the turn under way stays, since that is bound to it,
     but for what would part a call from its result: a list had ended with the call.
     """
-    free = first_free(context.conversation)
+    free = first_free(context.plan)
     if layout.keeps_bytes:
         # What is there is another layout's, until the turn has ended and all is rendered again.
-        free = len(context.conversation) + 1
-    edits, items = context.branch.edits, context.conversation.items
-    held = edits.inserts if edits.has_layout_text else ()
+        free = len(context.plan) + 1
+    plan, items = context.plan, context.plan.items
+    held = plan.says if plan.has_layout_text else ()
     results = {index for index in held if index < len(items) and items[index].kind == "result"}
-    standing = edits.cut_layout(free, results - edits.drops)
-    edits.put_layout(layout.inserts(context, standing))
+    standing = plan.cut_layout(free, [i for i in results if not plan.is_omitted(i)])
+    plan.put_layout(layout.inserts(context, standing))

@@ -19,7 +19,7 @@ def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minut
     after the message before it, by the times that both have. 0 for never; never, too, where the
     host has told no zone: a recorded session goes out as it did.
     """
-    items = context.conversation.items
+    items = context.plan.items
     index = len(items) - 1
     if not minutes or zone is None or index < first_new or not context.takes_lines(index):
         return

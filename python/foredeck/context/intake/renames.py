@@ -30,7 +30,9 @@ def follow_renames(session: Session, context: RenderContext, *, continued: bool)
         targets.add(new.ordinal)
         session.branch.sets.move(old.ordinal, new.ordinal)
         for index in _showing(session, old, new.newest.text_hash):
-            context.attribute(index, new.ordinal, new.newest.version)
+            context.plan.attribute(index, new.ordinal, new.newest.version)
+            if index in context.retention.contents:
+                context.retention.keep(index, new.ordinal)
 
 
 def _gone_in_view(session: Session) -> list[int]:
@@ -46,15 +48,15 @@ def _gone_in_view(session: Session) -> list[int]:
 
 def _showing(session: Session, old: Entry, text_hash: str | None) -> list[int]:
     """The messages that show what was moved, in whole or in part, and nothing older."""
-    conversation = session.branch.conversation
-    holders = conversation.holders.get(old.ordinal, ())
+    plan = session.branch.plan
+    holders = plan.holders.get(old.ordinal, ())
     seen = session.store.history(member_id(session.id, old.ordinal))
     refs = [head.fields["pin"] for head in seen]
     versions = {ref["version"] for ref in refs if ref["text_hash"] == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
         versions = {old.newest.version - 1}
-    parts = conversation.parts
-    return [i for i in holders if parts[i].version in versions or parts[i].text_hash == text_hash]
+    ops = plan.ops
+    return [i for i in holders if ops[i].version in versions or ops[i].text_hash == text_hash]
 
 
 def renamed(session: Session, old: Entry) -> Entry | None:

@@ -8,8 +8,8 @@ from foredeck.context.intake.adoption import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
 from foredeck.context.intake.our_messages import leave_out
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import Part, recipe_chars
-from foredeck.context.rendering.layout import Layout, NewResult, RenderContext, reference_part
+from foredeck.context.plan.ops import Keep, Shown, recipe_chars
+from foredeck.context.rendering.layout import Layout, RenderContext, referring
 from foredeck.context.state.pastes import paste_of, user_object
 from foredeck.context.state.session import Session
 
@@ -33,11 +33,11 @@ class MessageIntake:
 
         Reads from the newest assistant message before that on, so that the turn under way is whole.
         """
-        session, conversation = self._session, self._session.branch.conversation
+        session, plan = self._session, self._session.branch.plan
         objects = ObjectWriter(session)
         # All of them before any is rendered: whether a result is in flight depends on what follows.
-        for item in items[len(conversation) :]:
-            conversation.append(item)
+        for item in items[len(plan) :]:
+            plan.append(item)
         indexes = range(_turn_start(items, first_new), len(items))
         session.workspace.look_up(call.id for index in indexes for call in items[index].calls)
         for index in with_progress(session, indexes):
@@ -57,7 +57,7 @@ class MessageIntake:
     def _place(self, index: int, result: ResultObject) -> None:
         """Render a new result, unless it is left out, refers to another, or was folded before."""
         context = self._context
-        if index in context.branch.edits.drops:
+        if context.plan.is_omitted(index):
             leave_out(context, index, result.subject)
             return
         if result.refers_to is not None:
@@ -67,49 +67,49 @@ class MessageIntake:
             return
         if result.known and result.subject is not None:
             context.sets.activate(result.subject)
-        self._layout.place(
-            context, NewResult(index, result.subject, result.version, result.text_hash)
-        )
-        conversation = context.conversation
-        if result.subject is not None and conversation.parts[index].form != "same":
-            conversation.want(index, result.subject)
+        plan = context.plan
+        self._layout.place(context, index, _shown(result))
+        if result.subject is not None and plan.ops[index].form != "same":
+            context.retention.keep(index, result.subject)
 
     def _show_paste(self, index: int, item: Item) -> None:
         """A long text of the user's is an object from now on, and in view; not a byte changes."""
         text, context = paste_of(item), self._context
-        if text is None or index in context.branch.edits.drops:
+        if text is None or context.plan.is_omitted(index):
             return
         entry = user_object(self._session, text)
         version, digest = entry.newest.version, entry.newest.text_hash
         context.sets.activate(entry.ordinal)
-        context.render(index, Part("host", None, entry.ordinal, version, None, digest))
-        context.conversation.want(index, entry.ordinal)
+        context.plan.write(index, Keep(Shown(entry.ordinal, version, digest)))
+        context.retention.keep(index, entry.ordinal)
 
     def _was_folded(self, subject: int | None, index: int) -> bool:
         """Whether this branch has had an object and let it go, and nobody waits for it now."""
-        sets, in_flight = self._context.sets, index > self._context.conversation.last_assistant()
+        sets, in_flight = self._context.sets, index > self._context.plan.last_assistant()
         return subject in sets.pool and subject not in sets.active and not in_flight
 
     def _fold(self, index: int, result: ResultObject) -> bool:
         """Render a reference line in place of the content, where that is shorter."""
         context = self._context
-        part = context.conversation.parts[index]
-        part.subject, part.version = result.subject, result.version
-        part.text_hash = result.text_hash
-        reference = reference_part(context, index)
-        chars = recipe_chars(reference.blocks, context.conversation.items[index])
-        if chars >= part.chars:
+        plan, reference = context.plan, referring(context, index, shown=_shown(result))
+        if recipe_chars(reference.blocks, plan.items[index]) >= plan.chars[index]:
             return False
-        context.render(index, reference)
+        plan.write(index, reference)
         return True
 
     def _refer(self, index: int, ordinal: int) -> None:
         """A context tool says that an object is in view: that is a use of the newest copy."""
-        conversation = self._context.conversation
-        base = conversation.newest_holder(ordinal)
-        self._context.render(index, Part("note", base=base))
+        plan = self._context.plan
+        base = plan.newest_holder(ordinal)
+        plan.write(index, Keep(form="note", base=base))
         if base is not None:
-            conversation.refer(base, index)
+            self._context.retention.use(base)
+
+
+def _shown(result: ResultObject) -> Shown | None:
+    if result.subject is None:
+        return None
+    return Shown(result.subject, result.version, result.text_hash)
 
 
 def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:

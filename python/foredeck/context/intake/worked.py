@@ -26,11 +26,11 @@ def attach_worked_lines(session: Session, context: RenderContext, first_new: int
     Only results of the newest round get one: a list that is taken in as a whole has been sent
     before, without it. A form is named once in a session.
     """
-    lessons, conversation = session.lessons, context.conversation
+    lessons, plan = session.lessons, context.plan
     if lessons is None:
         return
-    items = conversation.items
-    first = max(first_new, conversation.last_assistant() + 1)
+    items = plan.items
+    first = max(first_new, plan.last_assistant() + 1)
     for index in range(first, len(items)):
         run = _run_of(session, items[index])
         # Following walks the whole list; what did not complain has no answer, and waits for it.
@@ -62,7 +62,7 @@ def _attach(session: Session, context: RenderContext, index: int, lesson: Lesson
     typed = as_typed(lesson)
     if not _first_time(session, typed):
         return
-    is_own, now = lesson.session == session.id, context.conversation.items[index].time_ms
+    is_own, now = lesson.session == session.id, context.plan.items[index].time_ms
     when = "before" if is_own else f"on {day(lesson.time_ms, now)}"
     context.attach(index, worked_line(typed, when))
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from foredeck.context.messages.conversation import Conversation
+from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy import UseRule
 from foredeck.model.code import hash_of_modules
 
 DECIDED_BY = (
-    *("context/messages/conversation.py", "context/messages/identifiers.py"),
-    *("context/messages/items.py", "context/messages/parts.py", "context/policies/kept.py"),
+    *("context/messages/identifiers.py", "context/messages/items.py", "context/plan/ops.py"),
+    *("context/plan/plan.py", "context/policies/kept.py"),
     *("context/policies/pieces.py", "context/policies/uses.py", "context/rendering/view.py"),
     *("sources/edits.py", "sources/toolpaths.py"),
 )
@@ -108,11 +108,11 @@ class KeptUses:
     holders: KeptHolders = field(compare=False)
     seen: KeptNames = field(compare=False)
 
-    def fits(self, conversation: Conversation, cwd: str, rule: UseRule) -> bool:
+    def fits(self, plan: Plan, cwd: str, rule: UseRule) -> bool:
         """Whether a list begins with these very messages, and would be read in the same way."""
-        if (self.cwd, self.rule) != (cwd, rule) or not 0 < self.count <= len(conversation):
+        if (self.cwd, self.rule) != (cwd, rule) or not 0 < self.count <= len(plan):
             return False
-        return conversation.tips[self.count - 1] == self.tip
+        return plan.tips[self.count - 1] == self.tip
 
     def to_streams(self) -> list[bytes]:
         """As a file holds it: what is needed at once, then the names."""

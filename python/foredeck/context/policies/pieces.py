@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, SEALED
 from foredeck.context.messages.seals import RESPONSES_APIS
+from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, SEALED
 from foredeck.context.wording import folded_argument
 from foredeck.model.user_objects import PASTE_CHARS
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.pieces import PieceKind
 
 

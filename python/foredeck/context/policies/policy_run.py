@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from foredeck.context.cache.rebase import is_closing
-from foredeck.context.messages.parts import PieceRef
 from foredeck.context.messages.wires import Wire
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.session import Session
@@ -46,20 +46,20 @@ def run_policy(
 
     Pinned objects and what answers the newest assistant message are never offered to it.
     """
-    conversation = session.branch.conversation
+    plan = session.branch.plan
     if policy.use_rule:
-        uses.follow(conversation)
-    flight = conversation.last_assistant()
+        uses.follow(plan)
+    flight = plan.last_assistant()
     contents = list(_active_contents(session, uses, flight, cold=cold))
     pieces = list(_pieces(session, uses, wire, flight)) if policy.use_rule else []
     state = session.branch.policy_state
     history = History(
         contents,
-        conversation.turn,
+        plan.turn,
         time_ms,
         cold,
         state,
-        closing=is_closing(conversation),
+        closing=is_closing(plan),
         pieces=pieces,
     )
     decision = policy.decide(history)
@@ -74,11 +74,11 @@ def _active_contents(
     session: Session, uses: Uses, flight: int, *, cold: bool
 ) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
-    conversation, pinned = session.branch.conversation, session.branch.sets.pins
-    items, parts, counted = conversation.items, conversation.parts, conversation.results_in_turn
-    turn, last_use = conversation.turn, conversation.referred_at.get
+    plan, pinned = session.branch.plan, session.branch.sets.pins
+    items, counted = plan.items, plan.results_in_turn
+    turn, last_use = plan.turn, plan.referred_at.get
     at_work = uses.at_work(turn)
-    for index, ordinal in sorted(conversation.wanted.items()):
+    for index, ordinal in sorted(session.branch.retention.contents.items()):
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
         use = last_use(index, index)
@@ -88,27 +88,27 @@ def _active_contents(
             age, idle = min(age, again), idle and unused
         item = items[use]
         since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
-        chars, works = parts[index].chars, uses.path_of(index) in at_work
+        chars, works = plan.chars[index], uses.path_of(index) in at_work
         yield ActiveContent(ref, ordinal, since, rank, chars, age, idle, of_edited, works)
 
 
 def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
     """Pieces that at least one call has seen and that the wire lets go."""
-    conversation, pinned = session.branch.conversation, session.branch.sets.pins
-    if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
+    plan, pinned = session.branch.plan, session.branch.sets.pins
+    if wire.between_turns and (not plan.items or plan.items[-1].kind != "user"):
         return
-    at_work = uses.at_work(conversation.turn)
+    at_work = uses.at_work(plan.turn)
     for ref, piece in uses.foldable.items():
-        item = conversation.items[ref.message]
-        earlier = item.turn < conversation.turn
+        item = plan.items[ref.message]
+        earlier = item.turn < plan.turn
         if piece.kind == "thinking":
             allowed = wire.thinking
         else:
             allowed = wire.arguments or item.kind == "user"
         if piece.kind in ("message", "answer") and not earlier:
             continue
-        part, use = conversation.parts[ref.message], conversation.last_use(ref.message)
-        if use > flight or part.subject in pinned:
+        op, use = plan.ops[ref.message], plan.last_use(ref.message)
+        if use > flight or op.subject in pinned:
             continue
         if allowed and ref.message < flight:
             _, age, idle, of_edited = uses.state(*ref)

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers, inner_identifiers
 from foredeck.context.messages.items import Item, ToolUse
-from foredeck.context.messages.parts import SEALED, PieceRef
+from foredeck.context.plan.ops import SEALED, PieceRef
+from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.kept import KeptHolders, KeptNames, KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
@@ -79,8 +79,10 @@ class Uses:
     """The newest turn's reads of files that it has not edited since."""
     _has_edited: bool = False
     """Whether that turn has edited any file."""
-    _conversation: Conversation | None = None
+    _plan: Plan | None = None
     _done: int = 0
+    _mark: int = 0
+    """How much was written into the plan by then."""
     _holders: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By identifier, the numbers of the first pieces that hold it: one more than may tell
     anything."""
@@ -93,17 +95,16 @@ class Uses:
     _is_kept: bool = False
     """Whether what is read now is kept: neither uses nor identifiers need be looked for."""
 
-    def follow(self, conversation: Conversation) -> None:
+    def follow(self, plan: Plan) -> None:
         """Read the messages that were added; all of them where the list is another."""
-        if self._conversation is not conversation or self._done > len(conversation):
-            self._begin(conversation)
-        for index in range(self._done, len(conversation)):
-            self._read(index, conversation.items[index])
-        for index in conversation.rendered_again:
-            if index < self._done and conversation.items[index].kind in ("assistant", "user"):
-                self._note_foldable(index, pieces_of(conversation.items[index]))
-        conversation.rendered_again.clear()
-        self._done = len(conversation)
+        if self._plan is not plan or self._done > len(plan):
+            self._begin(plan)
+        for index in range(self._done, len(plan)):
+            self._read(index, plan.items[index])
+        for index in set(plan.written[self._mark :]):
+            if index < self._done and plan.items[index].kind in ("assistant", "user"):
+                self._note_foldable(index, pieces_of(plan.items[index]))
+        self._mark, self._done = len(plan.written), len(plan)
 
     @property
     def holders(self) -> dict[str, tuple[int, ...]]:
@@ -123,11 +124,11 @@ class Uses:
 
     def keep(self) -> KeptUses:
         """What another process needs to go on after the messages read so far."""
-        conversation = self._conversation or Conversation()
-        names_of = {**conversation.kept_names, **conversation.names}
+        plan = self._plan or Plan()
+        names_of = {**plan.kept_names, **plan.names}
         indexes = sorted(index for index in names_of if index < self._done)
         return KeptUses(
-            tip=conversation.tips[self._done - 1] if self._done else "",
+            tip=plan.tips[self._done - 1] if self._done else "",
             count=self._done,
             cwd=self.cwd,
             rule=self.rule,
@@ -136,19 +137,19 @@ class Uses:
             seen=KeptNames.of({index: _joined(names_of[index]) for index in indexes}),
         )
 
-    def _begin(self, conversation: Conversation) -> None:
+    def _begin(self, plan: Plan) -> None:
         """Start over with a list, after those of its messages that are kept."""
         kept = self.kept
-        self._reset(conversation)
-        if kept is None or not kept.fits(conversation, self.cwd, self.rule):
+        self._reset(plan)
+        if kept is None or not kept.fits(plan, self.cwd, self.rule):
             return
-        conversation.kept_names = kept.seen
+        plan.kept_names = kept.seen
         self._is_kept = True
         for index in range(kept.count):
-            self._read(index, conversation.items[index])
+            self._read(index, plan.items[index])
         self._is_kept = False
         if len(kept.last) != len(self._in_order):
-            self._reset(conversation)
+            self._reset(plan)
             self.kept = None
             return
         for use, last in zip(self._in_order, kept.last, strict=True):
@@ -156,11 +157,11 @@ class Uses:
         self._packed = kept.holders
         self._done = kept.count
 
-    def _reset(self, conversation: Conversation) -> None:
+    def _reset(self, plan: Plan) -> None:
         fresh = Uses(self.cwd, self.rule, self.kept)
         for name in fresh.__slots__:
             setattr(self, name, getattr(fresh, name))
-        self._conversation = conversation
+        self._plan = plan
 
     def state(
         self, message: int, slot: int = 0, *, cold: bool = True
@@ -212,10 +213,10 @@ class Uses:
                 self._note_uses(item)
             self._add_pieces(index, item)
         elif item.kind == "result":
-            conversation = self._conversation
-            assert conversation is not None
+            plan = self._plan
+            assert plan is not None
             path = self._path(item.arguments)
-            self._hold(PieceRef(index), item.text, path, partial(own_names, conversation, index))
+            self._hold(PieceRef(index), item.text, path, partial(own_names, plan, index))
             if item.tool == "read" and path and not item.failed:
                 self._prepared.append(self.by_ref[PieceRef(index)])
 
@@ -272,16 +273,16 @@ class Uses:
 
     def _note_foldable(self, index: int, pieces: list[Piece]) -> None:
         """Know which of a message's pieces can fold, as it is rendered now."""
-        assert self._conversation is not None
-        part = self._conversation.parts[index]
-        whole = part.form in ("host", "folded")
-        if self._conversation.items[index].kind == "user":
+        assert self._plan is not None
+        op = self._plan.ops[index]
+        whole = op.form in ("host", "folded")
+        if self._plan.items[index].kind == "user":
             # What was added to it, or taken from it to fit, stands as it is.
-            whole = whole and (part.blocks is None or bool(part.slots))
-        unsealed = SEALED in part.slots
+            whole = whole and (op.blocks is None or bool(op.folded))
+        unsealed = SEALED in op.folded
         for piece in pieces:
             ref = PieceRef(index, piece.slot)
-            is_gone = piece.slot in part.slots or (unsealed and piece.kind == "thinking")
+            is_gone = piece.slot in op.folded or (unsealed and piece.kind == "thinking")
             if whole and not piece.sealed and not is_gone:
                 self.foldable[ref] = piece
             else:

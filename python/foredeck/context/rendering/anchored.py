@@ -13,13 +13,12 @@ from typing import Any
 from foredeck.context.digests import digest
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.messages.parts import Part
+from foredeck.context.plan.ops import Op, Rewrite, Shown
 from foredeck.context.rendering.layout import (
     HANDLE_FROM_CHARS,
-    NewResult,
     RenderContext,
-    folded_part,
-    full_part,
+    folded,
+    full,
     is_only_receipt,
     shown_name,
     shown_text,
@@ -46,36 +45,36 @@ class Anchored:
     name = "anchored"
     keeps_bytes = True
 
-    def place(self, context: RenderContext, placed: NewResult) -> None:
+    def place(self, context: RenderContext, index: int, shown: Shown | None) -> None:
         """Content under its handle, or less where a visible copy says it already."""
-        item = context.conversation.items[placed.index]
-        part = self._saving(context, placed, item) or full_part(
-            item, placed, self._head(context, placed)
+        plan = context.plan
+        op: Op = self._saving(context, index, shown) or full(
+            plan.items[index], shown, self._head(context, shown)
         )
-        context.render(placed.index, part)
-        if part.base is not None:
-            context.conversation.refer(part.base, placed.index)
-        if part.subject is not None and part.subject != placed.subject:
+        plan.write(index, op)
+        if op.base is not None:
+            context.retention.use(op.base)
+        if shown is not None and op.subject is not None and op.subject != shown.object:
             # What can be read is the other object: it is in use, and this one is not shown.
-            context.sets.activate(part.subject)
-            context.branch.release_object(placed.subject or 0)
+            context.sets.activate(op.subject)
+            context.branch.release_object(shown.object)
 
     def fold(self, context: RenderContext, indexes: set[int]) -> None:
         """Put reference lines in place of contents. What referred to one of them is rendered so
         that it needs nothing above it: a difference in full, the rest as a reference line."""
-        conversation = context.conversation
-        held = names_in_view(conversation, indexes) if indexes and context.digests.chars else set()
+        plan = context.plan
+        held = names_in_view(plan, indexes) if indexes and context.digests.chars else set()
         for index in sorted(indexes):
-            item = conversation.items[index]
+            item = plan.items[index]
             digest_text = ""
-            if not is_only_receipt(conversation, index):
-                text = shown_text(conversation, index)
+            if not is_only_receipt(plan, index):
+                text = shown_text(plan, index)
                 digest_text = digest(
                     item.tool, item.arguments, text, held=held, size=context.digests
                 )
             # What one digest leaves in view, the next need not name.
             held |= identifiers(digest_text)
-            context.render(index, folded_part(context, index, digest_text))
+            plan.write(index, folded(context, index, digest_text))
         stand_alone(context, indexes)
 
     def inserts(
@@ -85,94 +84,84 @@ class Anchored:
         del context, standing
         return {}
 
-    def _head(self, context: RenderContext, placed: NewResult) -> str | None:
+    def _head(self, context: RenderContext, placed: Shown | None) -> str | None:
         """A head that names the version, where it is old or another one stays visible."""
-        if placed.subject is None or placed.version is None:
+        if placed is None or placed.version is None:
             return None
-        other = context.conversation.newest_holder(placed.subject)
-        shown = None if other is None else context.conversation.parts[other].version
-        if shown is not None and shown > placed.version:
-            return older_copy(placed.subject, placed.version)
-        if placed.version < context.newest(placed.subject):
-            return old_version(placed.subject, placed.version)
-        if shown is None or shown == placed.version:
+        other = context.plan.newest_holder(placed.object)
+        visible = None if other is None else context.plan.ops[other].version
+        if visible is not None and visible > placed.version:
+            return older_copy(placed.object, placed.version)
+        if placed.version < context.newest(placed.object):
+            return old_version(placed.object, placed.version)
+        if visible is None or visible == placed.version:
             return None
-        return newer_copy(placed.subject, placed.version)
+        return newer_copy(placed.object, placed.version)
 
-    def _saving(self, context: RenderContext, placed: NewResult, item: Item) -> Part | None:
-        if placed.subject is None or item.has_image or item.chars < HANDLE_FROM_CHARS:
+    def _saving(self, context: RenderContext, index: int, placed: Shown | None) -> Rewrite | None:
+        item = context.plan.items[index]
+        if placed is None or item.has_image or item.chars < HANDLE_FROM_CHARS:
             # A shorter text would be said again in as many words, and shows no handle.
             return None
         return (
-            self._same(context, placed)
-            or self._contained(context, placed, item)
-            or self._difference(context, placed, item)
+            self._same(context, item, placed)
+            or self._contained(context, item, placed)
+            or self._difference(context, item, placed)
         )
 
-    def _same(self, context: RenderContext, placed: NewResult) -> Part | None:
+    def _same(self, context: RenderContext, item: Item, placed: Shown) -> Rewrite | None:
         """The very text is visible already."""
-        conversation = context.conversation
-        base = conversation.newest_with(placed.text_hash)
-        if base is None or conversation.items[base].failed != _failed(context, placed):
+        plan = context.plan
+        base = plan.newest_with(placed.text_hash)
+        if base is None or plan.items[base].failed != item.failed:
             return None
-        subject, version = conversation.parts[base].subject, conversation.parts[base].version
-        if subject is None:
+        visible = plan.ops[base].shown
+        if visible is None:
             return None
-        if subject != placed.subject:
-            placed = replace(placed, version=version)
-        text = unchanged(shown_name(conversation, base, subject, context.cwd))
-        return _referring_part("same", text, subject, placed, base)
+        shown = replace(placed, object=visible.object)
+        if visible.object != placed.object:
+            shown = replace(shown, version=visible.version)
+        text = unchanged(shown_name(plan, base, visible.object, context.cwd))
+        return Rewrite("same", [text_block(text)], shown, base)
 
-    def _contained(self, context: RenderContext, placed: NewResult, item: Item) -> Part | None:
+    def _contained(self, context: RenderContext, item: Item, placed: Shown) -> Rewrite | None:
         """A read of lines that a visible read of the same file holds."""
-        base = _visible_read(context, placed, item)
-        if base is None or placed.subject is None:
+        base = _visible_read(context, item, placed)
+        if base is None:
             return None
-        visible = context.conversation.items[base]
-        shown = shown_text(context.conversation, base)
-        if not contains_lines(shown_lines(visible, shown), shown_lines(item, item.text)):
+        visible = context.plan.items[base]
+        text = shown_text(context.plan, base)
+        if not contains_lines(shown_lines(visible, text), shown_lines(item, item.text)):
             return None
-        text = contained(shown_name(context.conversation, base, placed.subject, context.cwd))
-        return _referring_part("same", text, placed.subject, placed, base)
+        text = contained(shown_name(context.plan, base, placed.object, context.cwd))
+        return Rewrite("same", [text_block(text)], placed, base)
 
-    def _difference(self, context: RenderContext, placed: NewResult, item: Item) -> Part | None:
+    def _difference(self, context: RenderContext, item: Item, placed: Shown) -> Rewrite | None:
         """A read that differs little from the visible one of the same lines."""
-        base = _visible_read(context, placed, item)
-        if base is None or placed.subject is None or placed.version is None:
+        base = _visible_read(context, item, placed)
+        if base is None or placed.version is None:
             return None
-        conversation = context.conversation
-        visible = conversation.items[base]
-        if placed.version < (conversation.parts[base].version or 0):
+        plan = context.plan
+        if placed.version < (plan.ops[base].version or 0):
             return None
-        if _range(visible) != _range(item):
+        if _range(plan.items[base]) != _range(item):
             return None
-        diff = short_difference(shown_text(conversation, base), item.text)
+        diff = short_difference(shown_text(plan, base), item.text)
         if diff is None:
             return None
-        text = difference(placed.subject, placed.version, diff)
-        return _referring_part("diff", text, placed.subject, placed, base)
+        text = difference(placed.object, placed.version, diff)
+        return Rewrite("diff", [text_block(text)], placed, base)
 
 
-def _failed(context: RenderContext, placed: NewResult) -> bool:
-    return context.conversation.items[placed.index].failed
-
-
-def _referring_part(form: Any, text: str, subject: int, placed: NewResult, base: int) -> Part:
-    block = text_block(text)
-    return Part(form, [block], subject, placed.version, base, placed.text_hash)
-
-
-def _visible_read(context: RenderContext, placed: NewResult, item: Item) -> int | None:
+def _visible_read(context: RenderContext, item: Item, placed: Shown) -> int | None:
     """The newest message that shows the same file by a whole copy, for what shows a file."""
     if item.tool not in SHOWING_FILES or item.failed or placed.text_hash is None:
         return None
-    if placed.subject is None:
-        return None
-    conversation = context.conversation
-    for index in reversed(conversation.holders.get(placed.subject, [])):
-        shown = conversation.items[index]
-        shows_file = shown.tool in SHOWING_FILES or shown_text(conversation, index) != shown.text
-        if shows_file and conversation.parts[index].form in ("full", "host"):
+    plan = context.plan
+    for index in reversed(plan.holders.get(placed.object, [])):
+        shown = plan.items[index]
+        shows_file = shown.tool in SHOWING_FILES or shown_text(plan, index) != shown.text
+        if shows_file and plan.ops[index].form in ("full", "host"):
             return index
     return None
 

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from foredeck.context.arguments import args_display
 from foredeck.context.digests import DigestSize
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, Part, keep_all
+from foredeck.context.plan.ops import (
+    FOLDABLE_ARGUMENT_CHARS,
+    Keep,
+    Omit,
+    Op,
+    Rewrite,
+    Shown,
+    keep_all,
+)
+from foredeck.context.plan.plan import Plan
+from foredeck.context.plan.retention import Retention
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.sets import Sets
@@ -43,16 +52,6 @@ GARBLED_SHARE = 5
 """One replacement character in this many, and nobody can read the rest either."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewResult:
-    """A new result and the object whose content it carries."""
-
-    index: int
-    subject: int | None
-    version: int | None
-    text_hash: str | None
-
-
 @dataclass(slots=True)
 class RenderContext:
     """What a layout works on."""
@@ -72,34 +71,45 @@ class RenderContext:
     """How long the digest of a folded result may be."""
     gauge: Gauge = field(default_factory=Gauge)
     """Characters to tokens, for the model that will be called."""
-    changed: set[int] = field(default_factory=set)
-    """Messages whose part was set in this call."""
-    attributed: set[int] = field(default_factory=set)
-    """Messages that belong to another object since this call, with the bytes that they had."""
     fold_text: Callable[[Item, str], str] | None = None
     """What takes the place of a long text of a message; makes the object that has all of it."""
     file_at: Callable[[str], int | None] = lambda _path: None
     """The handle of a file, by its absolute path."""
+    _began: tuple[int, int] = field(init=False)
+    """How much was written into the plan and attributed before."""
+
+    def __post_init__(self) -> None:
+        self._began = len(self.plan.written), len(self.plan.attributed)
 
     @property
-    def conversation(self) -> Conversation:
-        """The branch's messages with their parts."""
-        return self.branch.conversation
+    def plan(self) -> Plan:
+        """What goes out of the branch's messages."""
+        return self.branch.plan
+
+    @property
+    def retention(self) -> Retention:
+        """Which contents of the plan are kept."""
+        return self.branch.retention
 
     @property
     def sets(self) -> Sets:
         """The branch's pool, active and pinned set."""
         return self.branch.sets
 
-    def render(self, index: int, part: Part) -> None:
-        """Set a message's part and note that it is new."""
-        self.conversation.render(index, part)
-        self.changed.add(index)
+    @property
+    def changed(self) -> set[int]:
+        """The messages whose operation was decided anew in this call."""
+        return set(self.plan.written[self._began[0] :])
+
+    @property
+    def attributed(self) -> set[int]:
+        """The messages that show another object since this call, with the bytes that they had."""
+        return set(self.plan.attributed[self._began[1] :])
 
     def takes_lines(self, index: int) -> bool:
         """Whether `attach` may be called for a message: what the user said, or a result."""
-        kind = self.conversation.items[index].kind
-        return kind in ("user", "result") and index not in self.branch.edits.drops
+        kind = self.plan.items[index].kind
+        return kind in ("user", "result") and not self.plan.is_omitted(index)
 
     def attach(self, index: int, line: str) -> None:
         """Put a line of ours on a message, as a block of its own.
@@ -108,16 +118,12 @@ class RenderContext:
         stands first: what follows a line of ours may be anybody's text and pretend, what comes
         first cannot. The user's text stays first.
         """
-        item, part = self.conversation.items[index], self.conversation.parts[index]
-        own = part.blocks if part.blocks is not None else keep_all(item)
+        item, op = self.plan.items[index], self.plan.ops[index]
+        assert not isinstance(op, Omit)  # or nobody would read the line
+        own = op.blocks if op.blocks is not None else keep_all(item)
         block = text_block(line)
         blocks = [*own, block] if item.kind == "user" else [block, *own]
-        self.render(index, replace(part, blocks=blocks))
-
-    def attribute(self, index: int, subject: int, version: int) -> None:
-        """Note that a message shows another object from now on; its bytes stay."""
-        self.conversation.attribute(index, subject, version)
-        self.attributed.add(index)
+        self.plan.write(index, Rewrite(op.form, blocks, op.shown, op.base, op.folded))
 
 
 class Layout(Protocol):
@@ -127,8 +133,9 @@ class Layout(Protocol):
     keeps_bytes: bool
     """Whether sent bytes stay until a rebase; a stateless layout renders everything each time."""
 
-    def place(self, context: RenderContext, placed: NewResult) -> None:
-        """Render a result that is seen for the first time."""
+    def place(self, context: RenderContext, index: int, shown: Shown | None) -> None:
+        """Decide how a result goes out that is seen for the first time. `shown`: the object whose
+        content it carries."""
 
     def fold(self, context: RenderContext, indexes: set[int]) -> None:
         """Rewrite the prompt without the content of these messages."""
@@ -140,28 +147,28 @@ class Layout(Protocol):
         earlier calls that stay where they are, since sealed reasoning is bound to them."""
 
 
-def full_part(item: Item, placed: NewResult, head: str | None = None) -> Part:
+def full(item: Item, shown: Shown | None, head: str | None = None) -> Op:
     """The content itself, under its handle where it is long enough to be folded later."""
     own = keep_all(item)
-    if placed.subject is None:
-        return Part("note" if item.tool in CONTEXT_TOOLS else "host")
-    label = head or handle(placed.subject)
+    if shown is None:
+        return Keep(form="note" if item.tool in CONTEXT_TOOLS else "host")
+    label = head or handle(shown.object)
     if is_garbled(item):
-        line = text_block(not_text(label, len(item.text)))
-        return Part("full", [line], placed.subject, placed.version, None, placed.text_hash)
+        return Rewrite("full", [text_block(not_text(label, len(item.text)))], shown)
     long = item.chars >= HANDLE_FROM_CHARS
     needs_handle = head is not None or not own or long or looks_like_ours(item.text)
-    blocks = [text_block(label), *own] if needs_handle else None
-    return Part("full", blocks, placed.subject, placed.version, None, placed.text_hash)
+    return (
+        Rewrite("full", [text_block(label), *own], shown) if needs_handle else Keep(shown, "full")
+    )
 
 
-def shown_text(conversation: Conversation, index: int) -> str:
+def shown_text(plan: Plan, index: int) -> str:
     """The text of a result as it can be read: a copy that was brought up to date has its own."""
-    part = conversation.parts[index]
-    last = part.blocks[-1] if part.form == "full" and part.blocks else {}
-    if len(part.blocks or ()) > 1 and "keep" not in last:
+    op = plan.ops[index]
+    last = op.blocks[-1] if op.form == "full" and op.blocks else {}
+    if len(op.blocks or ()) > 1 and "keep" not in last:
         return str(last.get("text") or "")
-    return conversation.items[index].text
+    return plan.items[index].text
 
 
 def is_garbled(item: Item) -> bool:
@@ -171,23 +178,22 @@ def is_garbled(item: Item) -> bool:
     return "\0" in item.text or item.text.count("\ufffd") * GARBLED_SHARE > len(item.text)
 
 
-def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -> str:
+def shown_name(plan: Plan, index: int, ordinal: int, cwd: str) -> str:
     """What to call the content that a message shows, so that it can be found there."""
-    if conversation.parts[index].blocks is not None:
+    if plan.ops[index].blocks is not None:
         return handle(ordinal)
-    item = conversation.items[index]
+    item = plan.items[index]
     if item.kind == "user":
         return pasted(ordinal)
     return unlabelled(ordinal, item.tool, args_display(item.arguments, cwd))
 
 
-def folded_part(context: RenderContext, index: int, digest_text: str = "") -> Part:
-    """What is left of a result when it folds: `reference_part`, and less of a receipt."""
-    part = context.conversation.parts[index]
-    if part.subject is None or not is_only_receipt(context.conversation, index):
-        return reference_part(context, index, digest_text)
-    line = text_block(done(part.subject))
-    return Part("reference", [line], part.subject, part.version, None, part.text_hash)
+def folded(context: RenderContext, index: int, digest_text: str = "") -> Op:
+    """What is left of a result when it folds: `referring`, and less of a receipt."""
+    shown = context.plan.ops[index].shown
+    if shown is None or not is_only_receipt(context.plan, index):
+        return referring(context, index, digest_text)
+    return Rewrite("reference", [text_block(done(shown.object))], shown)
 
 
 def is_receipt(item: Item) -> bool:
@@ -197,17 +203,21 @@ def is_receipt(item: Item) -> bool:
     return len(item.text) <= RECEIPT_CHARS
 
 
-def is_only_receipt(conversation: Conversation, index: int) -> bool:
+def is_only_receipt(plan: Plan, index: int) -> bool:
     """Whether a message still shows no more than such a result, and not a copy of the file."""
-    item = conversation.items[index]
-    return is_receipt(item) and shown_text(conversation, index) is item.text
+    item = plan.items[index]
+    return is_receipt(item) and shown_text(plan, index) is item.text
 
 
-def reference_part(context: RenderContext, index: int, digest_text: str = "") -> Part:
-    """The line that is left of a result when its content goes; `digest_text`: its digest."""
-    item, part = context.conversation.items[index], context.conversation.parts[index]
-    if part.subject is None:
-        return part
+def referring(
+    context: RenderContext, index: int, digest_text: str = "", shown: Shown | None = None
+) -> Op:
+    """The line that is left of a result when its content goes; `digest_text`: its digest. `shown`:
+    the object, where the plan does not name it yet."""
+    item, op = context.plan.items[index], context.plan.ops[index]
+    shown = shown or op.shown
+    if shown is None:
+        return op
     fields = {
         "tool": item.tool,
         "status": "fail" if item.failed else "ok",
@@ -216,29 +226,28 @@ def reference_part(context: RenderContext, index: int, digest_text: str = "") ->
         else args_display(_distinctive_arguments(item), context.cwd),
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
-    text = shown_text(context.conversation, index)
+    text = shown_text(context.plan, index)
     lines = _lines(item, text)
-    line = reference(part.subject, fields, chars=len(text), lines=lines, images=images)
+    line = reference(shown.object, fields, chars=len(text), lines=lines, images=images)
     block = text_block(f"{line}\n{digest_text}" if digest_text else line)
-    return Part("reference", [block], part.subject, part.version, None, part.text_hash)
+    return Rewrite("reference", [block], shown)
 
 
-def stand_alone(context: RenderContext, folded: Collection[int]) -> None:
+def stand_alone(context: RenderContext, gone: Collection[int]) -> None:
     """Render what refers to content of these messages, which is gone, so that it needs none: a
     difference in full, the rest as a line."""
-    conversation = context.conversation
-    for index, part in enumerate(conversation.parts):
-        if part.base is None or part.base not in folded or index in folded:
+    plan = context.plan
+    for index, op in enumerate(plan.ops):
+        if op.base is None or op.base not in gone or index in gone:
             continue
-        if part.form == "diff":
-            placed = NewResult(index, part.subject, part.version, part.text_hash)
-            context.render(index, full_part(conversation.items[index], placed))
-        elif part.form == "same":
-            context.render(index, reference_part(context, index))
-        elif part.form == "note":
-            subject = conversation.parts[part.base].subject
+        if op.form == "diff":
+            plan.write(index, full(plan.items[index], op.shown))
+        elif op.form == "same":
+            plan.write(index, referring(context, index))
+        elif op.form == "note":
+            subject = plan.ops[op.base].subject
             if subject is not None:
-                context.render(index, Part("note", [text_block(no_longer_above(subject))]))
+                plan.write(index, Rewrite("note", [text_block(no_longer_above(subject))]))
 
 
 def stays_in_call(item: Item) -> bool:

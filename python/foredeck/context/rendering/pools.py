@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.items import Block, Item, text_block
+from foredeck.context.plan.ops import Shown
 from foredeck.context.rendering.layout import (
-    NewResult,
     RenderContext,
-    full_part,
+    full,
     is_garbled,
-    reference_part,
+    referring,
 )
 from foredeck.context.wording import (
     active_heading,
@@ -41,39 +41,31 @@ class Pools:
     name = "pools"
     keeps_bytes = False
 
-    def place(self, context: RenderContext, placed: NewResult) -> None:
+    def place(self, context: RenderContext, index: int, shown: Shown | None) -> None:
         """A reference line; the content stands at the end while the object is active.
 
         An old version stands where it was asked for: what is active is the newest.
         """
-        item, subject, version = (
-            context.conversation.items[placed.index],
-            placed.subject,
-            placed.version,
-        )
-        if subject is None:
-            context.render(placed.index, full_part(item, placed))
-            return
-        if version is not None and version < context.newest(subject):
-            context.render(placed.index, full_part(item, placed, old_version(subject, version)))
-            return
-        context.conversation.parts[placed.index].subject = subject
-        part = reference_part(context, placed.index)
-        part.version, part.text_hash = version, placed.text_hash
-        context.render(placed.index, part)
+        plan, item = context.plan, context.plan.items[index]
+        if shown is None:
+            plan.write(index, full(item, None))
+        elif shown.version is not None and shown.version < context.newest(shown.object):
+            plan.write(index, full(item, shown, old_version(shown.object, shown.version)))
+        else:
+            plan.write(index, referring(context, index, shown=shown))
 
     def fold(self, context: RenderContext, indexes: set[int]) -> None:
         """Results are references already; what is no longer active is simply not listed."""
         for index in sorted(indexes):
-            part = context.conversation.parts[index]
-            if part.form in ("host", "full") and part.subject is not None:
-                context.render(index, reference_part(context, index))
+            op = context.plan.ops[index]
+            if op.form in ("host", "full") and op.subject is not None:
+                context.plan.write(index, referring(context, index))
 
     def inserts(
         self, context: RenderContext, standing: Sequence[Block] = ()
     ) -> dict[int, list[Block]]:
         """The metadata pool before the chat, the active content after it."""
-        end, free = len(context.conversation), first_free(context.conversation)
+        end, free = len(context.plan), first_free(context.plan)
         self.fold(context, {i for i in _as_the_host_sent_them(context) if i >= free})
         listed = _pool_lines(standing)
         lines = [self._line(context, ordinal) for ordinal in sorted(context.sets.pool)]
@@ -129,18 +121,18 @@ def _first_word(text: str) -> str:
 
 def _as_the_host_sent_them(context: RenderContext) -> set[int]:
     """Results that went out without us: they take the form of the others."""
-    items, parts = context.conversation.items, context.conversation.parts
-    hosts = [i for i, part in enumerate(parts) if part.form == "host" and part.subject is not None]
+    items, ops = context.plan.items, context.plan.ops
+    hosts = [i for i, op in enumerate(ops) if op.form == "host" and op.subject is not None]
     return {index for index in hosts if items[index].kind == "result"}
 
 
 def _shown(context: RenderContext, ordinal: int) -> list[Item]:
     """The results that carry an object's content and are still wanted, else the newest one."""
-    conversation = context.conversation
-    parts, items = enumerate(conversation.parts), conversation.items
-    every = [i for i, part in parts if part.subject == ordinal and items[i].kind == "result"]
-    live = [index for index in every if index in conversation.wanted]
-    return [conversation.items[index] for index in live or every[-1:]]
+    plan = context.plan
+    ops, items = enumerate(plan.ops), plan.items
+    every = [i for i, op in ops if op.subject == ordinal and items[i].kind == "result"]
+    live = [index for index in every if index in context.retention.contents]
+    return [plan.items[index] for index in live or every[-1:]]
 
 
 def _blocks(item: Item, ordinal: int) -> list[Block]:

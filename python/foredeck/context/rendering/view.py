@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Block
-from foredeck.context.messages.parts import Part
+from foredeck.context.plan.plan import Plan
 from foredeck.model.messages import strings_in
 
 
-def names_in_view(conversation: Conversation, without: Collection[int]) -> set[str]:
+def names_in_view(plan: Plan, without: Collection[int]) -> set[str]:
     """The identifiers in everything that goes out, except in the messages `without`."""
     held: set[str] = set()
-    for index, part in enumerate(conversation.parts):
+    for index in range(len(plan)):
         if index in without:
             continue
-        blocks = part.blocks
+        blocks = plan.recipe(index)
         if blocks is None or any("keep" in block for block in blocks):
-            held |= own_names(conversation, index)
+            held |= own_names(plan, index)
         if blocks:
-            held |= _part_names(part, blocks)
+            held |= _written_names(plan, index, blocks)
     return held
 
 
-def own_names(conversation: Conversation, index: int) -> frozenset[str]:
+def own_names(plan: Plan, index: int) -> frozenset[str]:
     """Names in a message as the host has it; found once."""
-    names = conversation.names.get(index)
+    names = plan.names.get(index)
     if names is None:
-        kept = conversation.kept_names.get(index)
-        item = conversation.items[index]
+        kept = plan.kept_names.get(index)
+        item = plan.items[index]
         if kept is not None:
             names = frozenset(kept.split())
         else:
             names = identifiers(item.text) if item.kind == "result" else _names(item.blocks)
-        conversation.names[index] = names
+        plan.names[index] = names
     return names
 
 
-def _part_names(part: Part, blocks: Iterable[Block]) -> frozenset[str]:
-    """Names in a part's own blocks; found once, since a part stays as it is."""
-    if part.names is None:
-        own = [block for block in blocks if "keep" not in block]
-        part.names = _names(own) if own else frozenset()
-    return part.names
+def _written_names(plan: Plan, index: int, blocks: list[Block]) -> frozenset[str]:
+    """Names in blocks that are not the host's own; found once, since they never change."""
+    known, names = plan.written_names.get(index, (None, frozenset()))
+    if known is not blocks:
+        names = _names(block for block in blocks if "keep" not in block)
+        plan.written_names[index] = blocks, names
+    return names
 
 
 def _names(blocks: Iterable[Block]) -> frozenset[str]:

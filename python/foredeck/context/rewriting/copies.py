@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_free
 from foredeck.context.messages.items import text_block
-from foredeck.context.messages.parts import Part, PieceRef
 from foredeck.context.messages.wires import Wire
+from foredeck.context.plan.ops import PieceRef, Rewrite, Shown
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import RenderContext, shown_text
@@ -63,7 +63,7 @@ def place_copies(
     gone = {ref for copy in copies for ref in copy.gone}
     results = {ref.message for ref in gone if not ref.slot}
     for copy in copies:
-        if shown_text(context.conversation, copy.index) != copy.text:
+        if shown_text(context.plan, copy.index) != copy.text:
             _show(context, copy)
     # A read that goes is not brought up to date before.
     kept = {ref for ref in refs if ref.slot > 0 or ref.message not in shown | results}
@@ -85,17 +85,19 @@ def _show(context: RenderContext, copy: CurrentCopy) -> None:
     context.branch.release(copy.index)
     blocks = [text_block(brought_up_to_date(copy.subject, copy.version)), text_block(copy.text)]
     digest = hash_text(copy.text)
-    context.render(copy.index, Part("full", blocks, copy.subject, copy.version, None, digest))
-    context.conversation.want(copy.index, copy.subject)
+    context.plan.write(
+        copy.index, Rewrite("full", blocks, Shown(copy.subject, copy.version, digest))
+    )
+    context.retention.keep(copy.index, copy.subject)
     context.sets.activate(copy.subject)
 
 
 def _copies(context: RenderContext, uses: Uses, rule: UseRule) -> Iterator[CurrentCopy]:
-    conversation = context.conversation
-    if first_free(conversation):
+    plan = context.plan
+    if first_free(plan):
         # A copy stands further down than what it replaces: all of it must be free to change.
         return
-    for path in uses.at_work(conversation.turn):
+    for path in uses.at_work(plan.turn):
         subject = context.file_at(path)
         if subject is None or subject in context.sets.pins:
             continue
@@ -113,22 +115,22 @@ def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
     read = newest_read(context, uses.refs_of(path))
     if read is not None:
         return read
-    conversation = context.conversation
-    flight = conversation.last_assistant()
+    plan = context.plan
+    flight = plan.last_assistant()
     for ref in sorted(uses.refs_of(path), reverse=True):
-        item = conversation.items[ref.message]
+        item = plan.items[ref.message]
         if ref.slot or ref.message > flight or item.failed or item.has_image:
             continue
-        if conversation.parts[ref.message].form in LEFT_OUT:
+        if plan.is_omitted(ref.message):
             continue
-        return None if ref.message in conversation.referred_at else ref.message
+        return None if ref.message in plan.referred_at else ref.message
     return None
 
 
 def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> bool:
     """Whether what the newest call has shown of a file, or written to it, stands in that text:
     else the text is older."""
-    items = context.conversation.items
+    items = context.plan.items
     results = (items[ref.message] for ref in reversed(uses.refs_of(path)) if not ref.slot)
     item = next((item for item in results if not item.failed), None)
     if item is None or item.tool == "read":
@@ -139,12 +141,12 @@ def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> boo
 
 def _copy(context: RenderContext, uses: Uses, path: str, found: CurrentCopy) -> CurrentCopy:
     """With what the copy stands in place of."""
-    conversation = context.conversation
-    flight = conversation.last_assistant()
+    plan = context.plan
+    flight = plan.last_assistant()
     gone: list[PieceRef] = []
-    replaced = conversation.parts[found.index].chars
+    replaced = plan.chars[found.index]
     for ref in uses.refs_of(path):
-        part = conversation.parts[ref.message]
+        op = plan.ops[ref.message]
         if ref.message == found.index:
             continue
         if ref.slot:
@@ -152,10 +154,8 @@ def _copy(context: RenderContext, uses: Uses, path: str, found: CurrentCopy) -> 
             if piece is not None:
                 gone.append(ref)
                 replaced += len(piece.text)
-        elif (
-            part.shows and part.subject == found.subject and may_fold(context, ref.message, flight)
-        ):
+        elif op.shows and op.subject == found.subject and may_fold(context, ref.message, flight):
             gone.append(ref)
-            replaced += part.chars
+            replaced += plan.chars[ref.message]
     version = context.newest(found.subject)
     return CurrentCopy(found.index, found.subject, version, found.text, tuple(gone), replaced)

@@ -16,7 +16,7 @@ from foredeck.context.cache.economics import (
     best_rebase,
 )
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, RebaseInputs, is_closing, may_change
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.state.branch import Branch
 
 
@@ -67,7 +67,7 @@ def paying_rebase(
     """The rebase that pays at this call, by the rent that what may go has cost so far."""
     if not messages:
         return None
-    if is_closing(branch.conversation):
+    if is_closing(branch.plan):
         thresholds = replace(thresholds, factor=thresholds.factor * thresholds.closing)
     so_far = costs.ledger_after(branch, costs.first_new)
     return best_rebase(messages, costs.prices, thresholds, so_far)
@@ -77,15 +77,15 @@ def priced(
     branch: Branch, costs: CallCosts, collapsible: Mapping[PieceRef, int]
 ) -> list[CollapsibleMessage]:
     """What may go, message by message in their order, as far back as bytes may change."""
-    conversation = branch.conversation
+    plan = branch.plan
     savings: dict[int, int] = {}
     rents: dict[int, float] = {}
     for ref, chars in collapsible.items():
-        calls = branch.depth + 1 - conversation.collapsible[ref]
+        calls = branch.depth + 1 - branch.retention.collapsible[ref]
         saving = chars / CHARS_PER_TOKEN
         savings[ref.message] = savings.get(ref.message, 0) + chars
         rents[ref.message] = rents.get(ref.message, 0.0) + costs.prices.read * saving * calls
-    before, allowed = conversation.chars_before, may_change(conversation, savings)
+    before, allowed = plan.chars_before, may_change(plan, savings)
     found = max(costs.reach.hit(costs.first_new), HEAD)
     messages: list[CollapsibleMessage] = []
     for index in sorted(allowed):
@@ -97,23 +97,23 @@ def priced(
 
 def _plain_bill(branch: Branch, costs: CallCosts) -> PromptBill:
     """With every message as the host has it, and without our tools and our cache marker."""
-    conversation, reach = branch.conversation, costs.reach
-    new = conversation.items[costs.first_new if costs.first_new >= reach.nearest else HEAD :]
-    total = max(0, conversation.chars_host + costs.fixed_chars - costs.own_chars)
+    plan, reach = branch.plan, costs.reach
+    new = plan.items[costs.first_new if costs.first_new >= reach.nearest else HEAD :]
+    total = max(0, plan.chars_host + costs.fixed_chars - costs.own_chars)
     warm = costs.warm and reach.rule != "none"
     return _bill(total, max(0, total - sum(item.chars for item in new)) if warm else 0)
 
 
 def _own_bill(branch: Branch, costs: CallCosts, changed_from: int) -> PromptBill:
     """As it goes out, changed from a message on."""
-    conversation = branch.conversation
-    total = conversation.chars_sent + costs.around_chars
+    plan = branch.plan
+    total = plan.chars_sent + costs.around_chars
     hit = costs.reach.hit(min(changed_from, costs.first_new))
     if hit == NOTHING:
         return _bill(total, 0)
     # The shortest prefix that a provider finds ends before our block.
     around = costs.fixed_chars if hit == HEAD else costs.around_chars
-    return _bill(total, conversation.chars_before(hit) + around)
+    return _bill(total, plan.chars_before(hit) + around)
 
 
 def _bill(total: int, cached: int) -> PromptBill:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from foredeck.context import wording
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_free
 from foredeck.context.messages.items import text_block
-from foredeck.context.messages.parts import PieceRef
-from foredeck.context.messages.says import Say
+from foredeck.context.plan.ops import PieceRef
+from foredeck.context.plan.says import Say
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.costs import CallCosts
 from foredeck.model.call_values import Decision
@@ -33,28 +33,28 @@ def ends_turn(
 ) -> bool:
     """Whether to end the turn under way at this call: after a pause, where at least this share of
     the prompt could go but for reasoning of the turn. `savings`: characters, by what may go."""
-    conversation = context.conversation
-    items = conversation.items
+    plan = context.plan
+    items = plan.items
     if share >= 1 or not costs.inputs.cold or not items or items[-1].kind != "result":
         return False
-    free = first_free(conversation)
+    free = first_free(plan)
     gained = sum(chars for ref, chars in savings.items() if ref.message < free)
-    least = max(share * conversation.chars_sent, LEAST_TOKENS * CHARS_PER_TOKEN)
+    least = max(share * plan.chars_sent, LEAST_TOKENS * CHARS_PER_TOKEN)
     return gained >= least
 
 
 def end_turn(context: RenderContext, decide: Callable[[], Decision]) -> Decision:
     """Decide, with leave to rewrite what stands before sealed reasoning of the turn under way. The
     word that ends the turn follows the newest results, unless nothing there was rewritten."""
-    conversation = context.conversation
-    bound = first_free(conversation)
-    conversation.turn_ends = True
+    plan = context.plan
+    bound = first_free(plan)
+    plan.turn_ends = True
     try:
         decision = decide()
     finally:
-        conversation.turn_ends = False
+        plan.turn_ends = False
     if min(context.changed, default=bound) >= bound:
         return decision
     ended = Say("turn_end", [text_block(wording.turn_ended())])
-    context.branch.edits.insert(len(conversation), ended)
+    context.branch.plan.say(len(plan), ended)
     return decision._replace(turn_ended=True)

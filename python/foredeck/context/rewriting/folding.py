@@ -10,7 +10,7 @@ from itertools import groupby
 
 from foredeck.context.cache.rebase import WaterMarks, first_free, may_change
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import SEALED, Part, PieceRef
+from foredeck.context.plan.ops import SEALED, Op, PieceRef, Rewrite
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
 from foredeck.context.rendering.layout import Layout, RenderContext, stand_alone
 from foredeck.context.rewriting.collapsible import foldable_results, least_used, saving
@@ -30,14 +30,14 @@ def fold(
     allowed = [ref for ref in refs if ref.message in permitted]
     allowed += refresh(context, [refreshes[ref] for ref in allowed if ref in refreshes])
     of_messages = _fold_pieces(context, allowed)
-    stand_alone(context, {i for i in of_messages if context.conversation.items[i].kind == "user"})
+    stand_alone(context, {i for i in of_messages if context.plan.items[i].kind == "user"})
     return folded | of_messages
 
 
 def fold_pastes(context: RenderContext, refs: Collection[PieceRef]) -> None:
     """For a layout that renders all at every call: fold these pieces of the user's messages."""
     allowed = _permitted(context, {ref.message for ref in refs})
-    items = context.conversation.items
+    items = context.plan.items
     pastes = [ref for ref in refs if ref.message in allowed and items[ref.message].kind == "user"]
     for index in _fold_pieces(context, pastes):
         context.branch.release(index)
@@ -49,11 +49,11 @@ def fold_down(context: RenderContext, layout: Layout, tokens: int, fixed_chars: 
     `fixed_chars`: what stands around the messages (system prompt, tools). Returns the messages
     that were folded.
     """
-    conversation = context.conversation
+    plan = context.plan
     folded: set[int] = set()
-    free = first_free(conversation)
+    free = first_free(plan)
     for index in least_used(context):
-        if context.gauge.prompt(conversation, fixed_chars) <= tokens:
+        if context.gauge.prompt(plan, fixed_chars) <= tokens:
             break
         if index < free:
             # What is older must stay, so what is newer, and more likely needed, stays too.
@@ -71,25 +71,24 @@ def unseal(context: RenderContext, first: int) -> None:
     after a block that was left out: so all of it goes, and what comes before stays. The turn under
     way has none there (`first_free`), or its results are followed by a word that ends it.
     """
-    conversation = context.conversation
-    for index in range(first, len(conversation)):
-        item, part = conversation.items[index], conversation.parts[index]
-        if not conversation.seals.binds(item) or part.form not in ("host", "folded"):
+    plan = context.plan
+    for index in range(first, len(plan)):
+        item, op = plan.items[index], plan.ops[index]
+        if not plan.seals.binds(item) or op.form not in ("host", "folded"):
             continue
-        if SEALED in part.slots or (index == first and not _lost_thinking(item, part)):
+        if SEALED in op.folded or (index == first and not _lost_thinking(item, op)):
             continue
-        fold_slots(context, index, {SEALED, *part.slots})
+        fold_slots(context, index, {SEALED, *op.folded})
 
 
 def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
     """Render a message without these pieces, if a message can go without them."""
-    item = context.conversation.items[index]
+    item = context.plan.items[index]
     blocks = folded_blocks(item, slots, context.label, context.fold_text)
     if blocks is None:
         return False
-    part = context.conversation.parts[index]
-    about = part.subject, part.version, None, part.text_hash
-    context.render(index, Part("folded", blocks, *about, slots=tuple(sorted(slots))))
+    shown = context.plan.ops[index].shown
+    context.plan.write(index, Rewrite("folded", blocks, shown, folded=tuple(sorted(slots))))
     return True
 
 
@@ -101,15 +100,16 @@ def objects_to_shed(
     The least recently used objects go first. Returns their handles; nothing is released or
     rendered here.
     """
-    conversation, sets = context.conversation, context.sets
+    plan, sets = context.plan, context.sets
     sizes = {ordinal: len(context.content(ordinal) or "") for ordinal in sets.active}
-    chars = conversation.chars_sent + fixed_chars + sum(sizes.values())
+    chars = plan.chars_sent + fixed_chars + sum(sizes.values())
     if not window or context.gauge.tokens(chars) <= marks.high * window:
         return set()
     gone: set[int] = set()
-    flight = conversation.last_assistant()
-    for index in sorted(conversation.wanted, key=lambda i: (conversation.last_use(i), i)):
-        ordinal = conversation.wanted[index]
+    flight = plan.last_assistant()
+    kept = context.retention.contents
+    for index in sorted(kept, key=lambda i: (plan.last_use(i), i)):
+        ordinal = kept[index]
         if context.gauge.tokens(chars) <= marks.low * window:
             break
         if index > flight or ordinal in sets.pins:
@@ -131,7 +131,7 @@ def foldable_chars(context: RenderContext, collapsible: Mapping[PieceRef, int]) 
     permitted = _permitted(context, {ref.message for ref in collapsible})
     savings = {ref: chars for ref, chars in collapsible.items() if ref.message in permitted}
     held = len(savings) < len(collapsible)
-    free = first_free(context.conversation)
+    free = first_free(context.plan)
     for index in least_used(context):
         if index < free:
             held = True
@@ -140,13 +140,13 @@ def foldable_chars(context: RenderContext, collapsible: Mapping[PieceRef, int]) 
     return sum(savings.values()), held
 
 
-def _lost_thinking(item: Item, part: Part) -> bool:
-    return any(p.slot in part.slots for p in pieces_of(item) if p.kind == "thinking")
+def _lost_thinking(item: Item, op: Op) -> bool:
+    return any(p.slot in op.folded for p in pieces_of(item) if p.kind == "thinking")
 
 
 def _permitted(context: RenderContext, indexes: set[int]) -> set[int]:
     """Those that no sealed reasoning keeps as they are."""
-    return may_change(context.conversation, indexes)
+    return may_change(context.plan, indexes)
 
 
 def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:
@@ -154,7 +154,7 @@ def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:
     wanted = sorted(ref for ref in refs if ref.slot > 0)
     folded: set[int] = set()
     for index, group in groupby(wanted, key=lambda ref: ref.message):
-        slots = {ref.slot for ref in group} | {*context.conversation.parts[index].slots}
+        slots = {ref.slot for ref in group} | {*context.plan.ops[index].folded}
         if fold_slots(context, index, slots):
             folded.add(index)
     return folded

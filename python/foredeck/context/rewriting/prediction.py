@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foredeck.context.cache.cached import HEAD, MINIMUM_TOKENS, NOTHING, marker_id
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.costs import CallCosts
 from foredeck.model.call_values import CachePrediction, PromptTokens
@@ -51,14 +51,14 @@ def foresee_plain(context: RenderContext, costs: CallCosts, window: int | None) 
     Where that does not fit into the window any more, the host would have compacted it: the branch's
     ledger notes how much of the chat is left out from here on.
     """
-    conversation, gauge, branch = context.conversation, context.gauge, context.branch
+    plan, gauge, branch = context.plan, context.gauge, context.branch
     fixed = costs.fixed_chars - min(costs.own_chars, costs.fixed_chars)
-    chat = conversation.chars_host - conversation.chars_own
+    chat = plan.chars_host - plan.chars_own
     left = min(branch.ledger.left, chat)
-    images, image_tokens = gauge.images(conversation)
+    images, image_tokens = gauge.images(plan)
     pictured = image_tokens - gauge.tokens(images * IMAGE_CHARS)
     total = gauge.tokens(fixed + chat - left) + pictured
-    new = conversation.items[costs.first_new if costs.first_new >= costs.reach.nearest else HEAD :]
+    new = plan.items[costs.first_new if costs.first_new >= costs.reach.nearest else HEAD :]
     after = sum(item.chars - item.own_chars for item in new)
     is_compacted = window is not None and total > host_limit(window)
     if window is not None and is_compacted:
@@ -85,19 +85,19 @@ def _tokens_of(costs: CallCosts, total: int, read: int) -> tuple[int, int, int]:
     return read, written, rest - written
 
 
-def marker_of(conversation: Conversation, cache: CachePrediction) -> str:
+def marker_of(plan: Plan, cache: CachePrediction) -> str:
     """Id of the tool call on whose result the marker of a call stands, empty for none."""
     end = cache.marked
-    return "" if end is None else marker_id(conversation, end)
+    return "" if end is None else marker_id(plan, end)
 
 
 def _own(context: RenderContext, costs: CallCosts, hit: int) -> tuple[int, int]:
     """Of the whole prompt, and of the prefix that is found."""
-    conversation, gauge = context.conversation, context.gauge
-    total = gauge.prompt(conversation, costs.around_chars)
+    plan, gauge = context.plan, context.gauge
+    total = gauge.prompt(plan, costs.around_chars)
     if hit == NOTHING:
         return total, 0
-    after = conversation.chars_sent - conversation.chars_before(hit)
+    after = plan.chars_sent - plan.chars_before(hit)
     if hit == HEAD:
         after += costs.head_chars
     read = total - gauge.tokens(after)

@@ -8,7 +8,7 @@ from functools import partial
 
 from foredeck.context.cache.economics import RebaseOffer, RebaseThresholds, calls_until
 from foredeck.context.cache.rebase import RebaseReason, WaterMarks, first_free, reason_to_rebase
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.rewriting.collapsible import find_collapsible
 from foredeck.context.rewriting.copies import (
@@ -93,7 +93,7 @@ class Rebase:
         ends = ends_turn(self.context, self.costs, collapsible, self.ending_share)
         decide = partial(self._decide, collapsible, wanted, find, copies)
         decision = end_turn(self.context, decide) if ends else decide()
-        changed_from = min(self.context.changed, default=len(self.branch.conversation))
+        changed_from = min(self.context.changed, default=len(self.branch.plan))
         self.branch.ledger = self.costs.ledger_after(self.branch, changed_from)
         return decision
 
@@ -114,7 +114,7 @@ class Rebase:
             savings = {ref: saving for ref, (_, saving) in replaced.items()}
             collapsible = dict(sorted({**collapsible, **savings}.items()))
         # Before pricing: rent runs from the call at which a piece became collapsible.
-        branch.conversation.set_collapsible(collapsible.keys(), branch.depth + 1)
+        branch.retention.set_collapsible(collapsible.keys(), branch.depth + 1)
         texts = [made for made, _ in replaced.values()]
         offered = Offered(collapsible, refreshes, texts, copies if self.costs.inputs.lost else None)
         decision = self._fold(offered) if keeps_bytes else self._shed_objects(wanted)
@@ -138,9 +138,9 @@ class Rebase:
         fold: what may go, and what does not fit, is no longer active."""
         fold_pastes(self.context, [ref for ref in wanted if ref.slot])
         results = {ref.message for ref in wanted if not ref.slot}
-        for index in results & self.branch.conversation.wanted.keys():
+        for index in results & self.branch.retention.contents.keys():
             self.branch.release(index)
-        if self.costs.unseals and not first_free(self.branch.conversation):
+        if self.costs.unseals and not first_free(self.branch.plan):
             unseal(self.context, 0)
         gone = objects_to_shed(
             self.context,
@@ -245,14 +245,14 @@ class Rebase:
         a text stands for, whether it is due or not. What is placed joins `texts`."""
         context, fixed, marks = self.context, self.costs.around_chars, self.settings.marks
         window = self.costs.inputs.window
-        tokens = context.gauge.prompt(context.conversation, fixed)
+        tokens = context.gauge.prompt(context.plan, fixed)
         if not window or not (reason == "high-water" or tokens > marks.high * window):
             return set()
         folded = fold_down(context, self.layout, int(marks.low * window), fixed)
         if self.replacer is not None:
             room = int(marks.low * window)
             placed = self.replacer.place_until(
-                lambda: context.gauge.prompt(context.conversation, fixed) <= room
+                lambda: context.gauge.prompt(context.plan, fixed) <= room
             )
             texts += placed
             folded -= {index for made in placed for index in made.gone}

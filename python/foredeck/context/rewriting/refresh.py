@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from foredeck.context.cache.rebase import stays_whole
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.parts import REFRESHED, Part, PieceRef
 from foredeck.context.messages.wires import Wire
+from foredeck.context.plan.ops import REFRESHED, PieceRef, Rewrite, Shown
 from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
@@ -79,9 +79,9 @@ class RefreshFinder:
         refs, read = uses.refs_of(path), newest_read(context, shown)
         if read is None:
             return None
-        part = context.conversation.parts[read]
-        newest = context.newest(part.subject or 0)
-        key = (len(refs), newest, part.chars)
+        op = context.plan.ops[read]
+        newest = context.newest(op.subject or 0)
+        key = (len(refs), newest, context.plan.chars[read])
         if path not in self._known or self._known[path][0] != key:
             self._known[path] = (key, _refresh(context, uses, read, newest, refs))
         return self._known[path][1]
@@ -94,11 +94,13 @@ def refresh(context: RenderContext, refreshes: Iterable[Refresh]) -> list[PieceR
         folds += each.folds
         if each.text is None:
             continue
-        subject = context.conversation.parts[each.index].subject or 0
+        subject = context.plan.ops[each.index].subject or 0
         head = text_block(brought_up_to_date(subject, each.version))
         blocks = [head, text_block(each.text)]
         digest = hash_text(each.text)
-        context.render(each.index, Part("full", blocks, subject, each.version, None, digest))
+        context.plan.write(
+            each.index, Rewrite("full", blocks, Shown(subject, each.version, digest))
+        )
     return folds
 
 
@@ -106,7 +108,7 @@ def _results_in_view(context: RenderContext, uses: Uses) -> dict[str, list[Piece
     """By path, the results that show what they are of, in their order."""
     # Asked for at every call: of a long session nearly all reads of a file have folded long ago.
     found: dict[str, list[PieceRef]] = {}
-    holders = context.conversation.holders.values()
+    holders = context.plan.holders.values()
     for index in sorted(index for indexes in holders for index in indexes):
         if path := uses.path_of(index):
             found.setdefault(path, []).append(PieceRef(index))
@@ -116,17 +118,16 @@ def _results_in_view(context: RenderContext, uses: Uses) -> dict[str, list[Piece
 def newest_read(context: RenderContext, refs: Sequence[PieceRef]) -> int | None:
     """The newest message that shows the whole of a file, and to which no difference refers. `refs`:
     what is of the file, in the order of the messages; only results that show it count."""
-    conversation = context.conversation
-    flight, parts = conversation.last_assistant(), conversation.parts
+    plan = context.plan
+    flight = plan.last_assistant()
     for ref in reversed(refs):
-        part = parts[ref.message]
-        if ref.slot or ref.message > flight or not part.shows:
+        op = plan.ops[ref.message]
+        if ref.slot or ref.message > flight or not op.shows:
             continue
-        item = conversation.items[ref.message]
-        if part.form != "diff" and _is_whole(item):
-            referred_to = part.subject is not None and any(
-                conversation.parts[index].base == ref.message
-                for index in conversation.holders.get(part.subject, ())
+        item = plan.items[ref.message]
+        if op.form != "diff" and _is_whole(item):
+            referred_to = op.subject is not None and any(
+                plan.ops[index].base == ref.message for index in plan.holders.get(op.subject, ())
             )
             # With other content here, the difference that refers to it would say something false.
             return None if referred_to else ref.message
@@ -144,11 +145,11 @@ def _refresh(
     context: RenderContext, uses: Uses, read: int, newest: int, refs: Sequence[PieceRef]
 ) -> Refresh | None:
     """What bringing a read up to date would do, None where the file has no text to show."""
-    conversation = context.conversation
-    part, shown = conversation.parts[read], shown_text(conversation, read)
+    plan = context.plan
+    op, shown = plan.ops[read], shown_text(plan, read)
     text: str | None = None
-    if part.version is not None and newest > part.version:
-        text = context.content(part.subject or 0)
+    if op.version is not None and newest > op.version:
+        text = context.content(op.subject or 0)
         if not text or len(text) > MAX_CHARS:
             return None
     folds = [
@@ -185,11 +186,11 @@ def _still_there(
 
 def foldable_piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece | None:
     """A piece that can fold now: seen by a call, not sealed, not folded."""
-    piece, conversation = uses.foldable.get(ref), context.conversation
-    if piece is None or ref.message >= conversation.last_assistant():
+    piece, plan = uses.foldable.get(ref), context.plan
+    if piece is None or ref.message >= plan.last_assistant():
         return None
-    if stays_whole(conversation, ref.message):
+    if stays_whole(plan, ref.message):
         return None
-    slots = {*conversation.parts[ref.message].slots, ref.slot}
-    item = conversation.items[ref.message]
+    slots = {*plan.ops[ref.message].folded, ref.slot}
+    item = plan.items[ref.message]
     return None if folded_blocks(item, slots, context.label) is None else piece

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.rebase import first_free
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.parts import REPLACED, Part, PieceRef
-from foredeck.context.messages.says import MessageSpan, Say
+from foredeck.context.plan.ops import REPLACED, PieceRef
+from foredeck.context.plan.plan import Plan
+from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.rendering.layout import RenderContext, stand_alone
 from foredeck.context.rewriting.stand_in_lines import stand_in_heading
 from foredeck.context.state.session import Session
@@ -47,15 +47,15 @@ class Replacement:
 class MessagePlaces:
     """Where the messages of a list are, by address; kept up to date as it grows."""
 
-    _conversation: Conversation | None = None
+    _plan: Plan | None = None
     _by_address: dict[str, int] = field(default_factory=dict)
 
-    def of(self, conversation: Conversation) -> Mapping[str, int]:
+    def of(self, plan: Plan) -> Mapping[str, int]:
         """Index by address."""
-        if self._conversation is not conversation or len(self._by_address) > len(conversation):
-            self._conversation, self._by_address = conversation, {}
-        for index in range(len(self._by_address), len(conversation)):
-            self._by_address[conversation.items[index].key.address] = index
+        if self._plan is not plan or len(self._by_address) > len(plan):
+            self._plan, self._by_address = plan, {}
+        for index in range(len(self._by_address), len(plan)):
+            self._by_address[plan.items[index].key.address] = index
         return self._by_address
 
 
@@ -82,7 +82,7 @@ class Replacer:
         if stand_ins is None:
             return []
         found: list[Replacement] = []
-        standing = self.context.branch.edits.stretches
+        standing = self.context.branch.plan.observed
         usable = [each for each in stand_ins.known() if each.id not in standing]
         # Whether they are due takes a look at the whole chat: not for a session that has none.
         if not usable or not (forced or self._is_due(stand_ins)):
@@ -105,15 +105,15 @@ class Replacer:
 
     def saving(self, made: Replacement, savings: Mapping[PieceRef, int]) -> int:
         """Characters that it saves beyond `savings`: what may fold of these messages anyway."""
-        parts, gone = self.context.conversation.parts, set(made.gone)
-        chars = sum(parts[index].chars for index in gone) - len(made.text)
+        gone = set(made.gone)
+        chars = sum(self.context.plan.chars[index] for index in gone) - len(made.text)
         return chars - sum(saved for ref, saved in savings.items() if ref.message in gone)
 
     def place(self, made: Replacement) -> None:
         """Let the text stand, and leave out what it stands for."""
         self._see(made.stand_in)
         # What was found beside it may have taken the handle that its text was made with.
-        items = self.context.conversation.items[made.first : made.until]
+        items = self.context.plan.items[made.first : made.until]
         text = self._text(made.stand_in, items, made.first)
         covered = MessageSpan(made.first, made.until)
         say = Say("observation", [text_block(text)], covered, made.stand_in.id)
@@ -121,44 +121,44 @@ class Replacer:
 
     def _is_due(self, stand_ins: StandIns) -> bool:
         """Whether the chat that nothing stands for takes this many tokens."""
-        conversation, tokens = self.context.conversation, self.context.gauge.tokens
-        standing = sum(part.chars for part in conversation.parts if part.form == "observed")
-        return stand_ins.is_due(tokens(conversation.chars_sent - standing), tokens(standing))
+        plan, tokens = self.context.plan, self.context.gauge.tokens
+        standing = plan.chars_covering
+        return stand_ins.is_due(tokens(plan.chars_sent - standing), tokens(standing))
 
     def _replacement(
         self, stand_in: StandIn, given_up: Collection[PieceRef], *, forced: bool
     ) -> Replacement | None:
-        conversation = self.context.conversation
-        stretch = stretch_of(stand_in, self.places.of(conversation), conversation.items)
+        plan = self.context.plan
+        stretch = stretch_of(stand_in, self.places.of(plan), plan.items)
         if stretch is None or not self._is_open(*stretch):
             return None
         first, until = stretch
         held = set(self._held(first, until, given_up, forced=forced))
         gone = tuple(index for index in range(first, until) if index not in held)
-        if not any(conversation.parts[index].chars for index in gone):
+        if not any(plan.chars[index] for index in gone):
             return None
-        text = self._text(stand_in, conversation.items[first:until], first)
+        text = self._text(stand_in, plan.items[first:until], first)
         return Replacement(stand_in, first, until, gone, text)
 
     def _is_open(self, first: int, until: int) -> bool:
         """Whether these messages may leave: seen by a call, bound by no sealed reasoning, and with
         nothing in place of any of them that stands for others too."""
-        conversation, edits = self.context.conversation, self.context.branch.edits
-        if until > conversation.last_assistant() or first < first_free(conversation):
+        plan = self.context.plan
+        if until > plan.last_assistant() or first < first_free(plan):
             return False
-        if first < edits.compacted[0]:
+        if first < plan.compacted[0]:
             return False
         return all(
             end <= first or until <= start or _within(start, end, first, until)
-            for start, end in edits.stretches.values()
+            for start, end in plan.observed.values()
         )
 
     def _held(
         self, first: int, until: int, given_up: Collection[PieceRef], *, forced: bool
     ) -> Iterable[int]:
         """The messages of a stretch that stay, and those that a run beyond it stands for."""
-        items = self.context.conversation.items
-        for start, end in self.context.branch.edits.runs:
+        items = self.context.plan.items
+        for start, end in self.context.branch.plan.runs:
             if start < until and first < end and not (first <= start and end <= until):
                 yield from range(start, end)
         question = max((i for i, item in enumerate(items) if item.kind == "user"), default=-1)
@@ -173,16 +173,13 @@ class Replacer:
 
     def _is_in_use(self, index: int, given_up: Collection[PieceRef], *, forced: bool) -> bool:
         """Whether the content of a result has to stay in view."""
-        conversation, sets = self.context.conversation, self.context.sets
-        part = conversation.parts[index]
-        if not part.shows:
+        plan, sets = self.context.plan, self.context.sets
+        op = plan.ops[index]
+        if not op.shows:
             return False
-        if (
-            part.subject in sets.pins
-            or conversation.last_use(index) > conversation.last_assistant()
-        ):
+        if op.subject in sets.pins or plan.last_use(index) > plan.last_assistant():
             return True
-        wanted = index in conversation.wanted and part.subject in sets.active
+        wanted = index in self.context.retention.contents and op.subject in sets.active
         return wanted and PieceRef(index) not in given_up and not forced
 
     def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:
@@ -190,7 +187,7 @@ class Replacer:
         ordinal = self.session.index.by_object.get(stand_in.id, len(self.session.index) + 1)
         turns = self.turn_of(items[0]), self.turn_of(items[-1])
         # Those that are placed after it stand behind it, or say so themselves.
-        leads = all(start >= first for start, _ in self.context.branch.edits.stretches.values())
+        leads = all(start >= first for start, _ in self.context.branch.plan.observed.values())
         heading = stand_in_heading(stand_in.kind, ordinal, *turns, leads=leads)
         return f"{heading}\n{block(stand_in.text)}"
 
@@ -205,15 +202,9 @@ class Replacer:
 def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
     """Put a text in place of the messages `gone` of the span that it covers: they leave, and it
     goes where the last of them was."""
-    branch, parts = context.branch, context.conversation.parts
     for index in gone:
-        branch.release(index)
-        part, is_last = parts[index], index == gone[-1]
-        about = part.subject, part.version, None, part.text_hash
-        blocks = say.blocks if is_last else []
-        context.render(index, Part("observed" if is_last else "dropped", blocks, *about))
-    branch.edits.drop(gone)
-    branch.edits.cover(say, gone[-1])
+        context.branch.release(index)
+    context.plan.cover(say, gone)
     stand_alone(context, gone)
 
 

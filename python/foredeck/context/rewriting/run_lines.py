@@ -11,7 +11,7 @@ from foredeck.context.arguments import args_display
 from foredeck.context.digests.names import unheld_names
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import Part, apply_recipe
+from foredeck.context.plan.ops import Op, apply_recipe
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
 from foredeck.context.wording import handle
@@ -70,7 +70,7 @@ def run_text(
     `held`: names that can be read elsewhere. `room`: characters for names that cannot.
     `whole_turn`: by which name their turn comes back, where what was said goes along.
     """
-    items = [context.conversation.items[index] for index in messages]
+    items = [context.plan.items[index] for index in messages]
     calls = sum(item.kind == "result" for item in items)
     lines = [run_heading(calls, whole_turn(items[0]) if whole_turn else None)]
     lines += _listed(context, messages)
@@ -95,11 +95,11 @@ def _listed(context: RenderContext, messages: Sequence[int]) -> Iterator[str]:
     """A line for each tool that works on a path, and for each other call with its arguments."""
     tools: dict[tuple[str, bool], dict[str, _Called]] = {}
     for index in messages:
-        item, part = context.conversation.items[index], context.conversation.parts[index]
+        item, op = context.plan.items[index], context.plan.ops[index]
         if item.kind == "result":
             path = path_argument(item.arguments)
             calls = tools.setdefault((item.tool, bool(path)), {})
-            _add(calls, {"path": path} if path else item.arguments, context, item, part)
+            _add(calls, {"path": path} if path else item.arguments, context, item, op)
     for (tool, of_paths), calls in tools.items():
         lines = [called.line(shown) for shown, called in calls.items()]
         told = [", ".join(lines)] if of_paths else lines
@@ -111,25 +111,25 @@ def _add(
     arguments: Mapping[str, Any],
     context: RenderContext,
     item: Item,
-    part: Part,
+    op: Op,
 ) -> None:
     """Count a call, given by its result, with those that were made like it."""
     shown = args_display(arguments, context.cwd)
     shown = shown if len(shown) <= SHOWN_CHARS else shown[: SHOWN_CHARS - 1] + "…"
     called = calls.setdefault(shown, _Called())
     # A read has the handle of its file, under which it stood.
-    label = part.subject if item.tool == "read" else context.label(item.call_id) or part.subject
+    label = op.subject if item.tool == "read" else context.label(item.call_id) or op.subject
     if label is not None and handle(label) not in called.handles:
         called.handles.append(handle(label))
     called.failed.append(item.failed)
-    called.fact = _fact(part)
+    called.fact = _fact(op)
 
 
-def _fact(part: Part) -> str:
+def _fact(op: Op) -> str:
     """The first line of the digest of a folded result."""
-    if part.form != "reference" or not part.blocks:
+    if op.form != "reference" or not op.blocks:
         return ""
-    lines = str(part.blocks[-1].get("text") or "").split("\n")
+    lines = str(op.blocks[-1].get("text") or "").split("\n")
     # Earlier versions did not quote it.
     fact = one_line(lines[1]).strip() if lines[1:] and not lines[1].startswith("names:") else ""
     return fact if len(fact) <= FACT_CHARS else fact[: FACT_CHARS - 1] + "…"
@@ -139,9 +139,9 @@ def _in_view(context: RenderContext, messages: Sequence[int]) -> str:
     """What these messages say as they stand, but for reference lines."""
     texts: list[str] = []
     for index in messages:
-        part, own = context.conversation.parts[index], context.conversation.items[index].blocks
-        for block in apply_recipe(part.blocks, own):
-            if part.form == "reference":
+        op, own = context.plan.ops[index], context.plan.items[index].blocks
+        for block in apply_recipe(context.plan.recipe(index), own):
+            if op.form == "reference":
                 texts.append(str(block.get("text") or "").partition("\n")[2])
             elif block.get("type") in ("text", "toolCall"):
                 texts += strings_in(block.get("arguments") or block.get("text"))

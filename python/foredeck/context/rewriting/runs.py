@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from foredeck.context.cache.rebase import first_free, stays_whole
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, SEALED, Part
-from foredeck.context.messages.says import MessageSpan, Say
 from foredeck.context.messages.wires import Wire
+from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, SEALED, Op
+from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.layout import RenderContext
@@ -96,12 +96,11 @@ def fold_runs(
     runs = list(find_runs(context, rule, start))
     if not runs:
         return []
-    parts = context.conversation.parts
     gone = {index for run in runs for index in run.messages}
-    held = names_in_view(context.conversation, gone)
+    held = names_in_view(context.plan, gone)
     folded: list[FoldedRun] = []
     for run in runs:
-        before = sum(parts[index].chars for index in run.messages)
+        before = sum(context.plan.chars[index] for index in run.messages)
         text, names = run_text(
             context, run.messages, held, int(NAMED_SHARE * before), whole_turn if run.said else None
         )
@@ -119,7 +118,7 @@ def fold_runs(
 def find_runs(context: RenderContext, rule: RunRule, start: int) -> Iterator[FoldedRun]:
     """Steps in a row of which nothing but lines is left, from message `start` on; none that one
     text stands for already."""
-    standing = {*context.branch.edits.runs}
+    standing = {*context.plan.runs}
     run: FoldedRun | None = None
     for step, is_dead in _steps(context, rule, start):
         if run is not None and is_dead and run.until == step.first:
@@ -135,14 +134,14 @@ def find_runs(context: RenderContext, rule: RunRule, start: int) -> Iterator[Fol
 def _steps(context: RenderContext, rule: RunRule, start: int) -> Iterator[tuple[FoldedRun, bool]]:
     """Messages with what answers them, and whether all of that may go; of runs that are texts
     already each as one step."""
-    conversation, edits = context.conversation, context.branch.edits
-    items, runs, newest = conversation.items, dict(edits.runs), conversation.last_assistant()
-    index = max(start, first_free(conversation), edits.compacted[0])
+    plan = context.plan
+    items, runs, newest = plan.items, dict(plan.runs), plan.last_assistant()
+    index = max(start, first_free(plan), plan.compacted[0])
     index = max([index, *(until for first, until in runs.items() if first < index)])
     last = _last_to_go(items, newest, rule.after)
     last_edit = _last_to_go(items, newest, rule.edits_after)
     turn = items[_last_to_go(items, newest, rule.turns_after)].turn if rule.turns_after else 0
-    observed = {i for first, until in edits.stretches.values() for i in range(first, until)}
+    observed = {i for first, until in plan.observed.values() for i in range(first, until)}
     while index < last:
         said = 0 < items[index].turn < turn
         if index in runs:
@@ -169,22 +168,21 @@ def _last_to_go(items: Sequence[Item], newest: int, calls: int) -> int:
 
 def _is_parted(context: RenderContext, step: FoldedRun) -> bool:
     """Whether a message of ours stands between its messages: it answers a call, or ends a turn."""
-    inserts = context.branch.edits.inserts
-    return any(index in inserts for index in step.messages if index)
+    return any(index in context.plan.says for index in step.messages if index)
 
 
 def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int], *, said: bool) -> bool:
     """Whether nothing of an answer, with its calls and their results, is left but lines and short
     texts. `said`: whatever it says may go along."""
     asked, *results = group
-    item, part = context.conversation.items[asked], context.conversation.parts[asked]
+    item, op = context.plan.items[asked], context.plan.ops[asked]
     if item.kind != "assistant" or item.void or len(results) != len(item.calls):
         return False
-    if item.signed and SEALED not in part.slots and not _may_lose_seals(context, rule, asked, said):
+    if item.signed and SEALED not in op.folded and not _may_lose_seals(context, rule, asked, said):
         return False
     if not said and (not item.calls or _said(item) > SAID_CHARS):
         return False
-    if part.subject in context.sets.pins or not _is_folded(item, part, said=said):
+    if op.subject in context.sets.pins or not _is_folded(item, op, said=said):
         return False
     return all(_is_dead_result(context, index) for index in results)
 
@@ -192,10 +190,10 @@ def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int], *, sai
 def _may_lose_seals(context: RenderContext, rule: RunRule, index: int, said: bool) -> bool:
     """Whether sealed reasoning may leave with its message: where it leaves anyway once bytes before
     it change, and in turns long past where it binds nothing."""
-    conversation = context.conversation
-    if stays_whole(conversation, index):
+    plan = context.plan
+    if stays_whole(plan, index):
         return False
-    return rule.unseals or (said and not conversation.seals.binds(conversation.items[index]))
+    return rule.unseals or (said and not plan.seals.binds(plan.items[index]))
 
 
 def _said(item: Item) -> int:
@@ -203,10 +201,10 @@ def _said(item: Item) -> int:
     return sum(map(len, texts))
 
 
-def _is_folded(item: Item, part: Part, *, said: bool) -> bool:
+def _is_folded(item: Item, op: Op, *, said: bool) -> bool:
     """Whether none of its long arguments is left, nor thinking that will not be left out at this
     rebase; `said`: its long texts do not count."""
-    left = {piece.kind for piece in pieces_of(item) if piece.slot not in part.slots}
+    left = {piece.kind for piece in pieces_of(item) if piece.slot not in op.folded}
     return not left - ({"thinking"} if item.signed else set()) - ({"answer"} if said else set())
 
 
@@ -218,8 +216,8 @@ def _has_short_edit(item: Item) -> bool:
 
 
 def _is_dead_result(context: RenderContext, index: int) -> bool:
-    item, part = context.conversation.items[index], context.conversation.parts[index]
-    if part.subject in context.sets.pins:
+    item, op = context.plan.items[index], context.plan.ops[index]
+    if op.subject in context.sets.pins:
         return False
-    is_short = part.chars <= SHORT_CHARS and item.chars <= SHORT_CHARS
-    return part.form in FOLDED or (is_short and part.form in ("host", "full", "note"))
+    is_short = context.plan.chars[index] <= SHORT_CHARS and item.chars <= SHORT_CHARS
+    return op.form in FOLDED or (is_short and op.form in ("host", "full", "note"))

@@ -8,12 +8,11 @@ from typing import Any
 
 from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.cache.economics import Ledger
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item, tips_of
-from foredeck.context.messages.parts import SHOWING, Part
-from foredeck.context.messages.says import unpack_says
+from foredeck.context.plan.codec import unpack_says
+from foredeck.context.plan.plan import Plan
+from foredeck.context.plan.retention import Retention
 from foredeck.context.state.branch_state import BranchState
-from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
@@ -29,13 +28,12 @@ class Branch:
     takes it up after a restart, by one assignment: `session.branch = Branch.restore(...)`.
     """
 
-    conversation: Conversation = field(default_factory=Conversation)
+    plan: Plan = field(default_factory=Plan)
     sets: Sets = field(default_factory=Sets)
     call: str | None = None
     """Id of the newest call record; None before the first call."""
     matched: int = 0
     """How many messages of that call's list the host still has."""
-    edits: ListEdits = field(default_factory=ListEdits)
     policy_state: Mapping[str, Any] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     """What the branch has cost so far."""
@@ -51,6 +49,11 @@ class Branch:
     """Whether the host has sent its messages ahead, and no call has been made since."""
     shown: frozenset[tuple[int, str]] | None = None
     """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
+    retention: Retention = field(init=False)
+    """Which contents of the plan are kept in view."""
+
+    def __post_init__(self) -> None:
+        self.retention = Retention(self.plan)
 
     @classmethod
     def restore(
@@ -69,20 +72,19 @@ class Branch:
         tips = tips_of(item.key for item in items) if tips is None else tips
         packed = [row.packed for row in rows.values() if row.packed]
         blob = _blobs_of([*packed, state.inserts], store)
-        return cls(
-            _restored_conversation(state, rows, items, tips, blob),
+        branch = cls(
+            _restored_plan(state, rows, items, tips, blob),
             state.sets,
             call,
             len(items),
-            ListEdits(
-                {i: unpack_says(m, blob) for i, m in state.inserts.items()}, set(state.drops)
-            ),
             state.policy_state,
             Ledger(*state.cost),
             depth=state.depth,
             entries=state.entries,
             applied=set(applied),
         )
+        branch.retention.restore(state.expired, state.collapsible)
+        return branch
 
     @classmethod
     def provisional(cls, state: BranchState) -> Branch:
@@ -90,14 +92,14 @@ class Branch:
         shown = frozenset(
             (row.subject, row.text_hash)
             for row in state.rows.values()
-            if row.form in SHOWING and row.subject and row.text_hash
+            if row.shows and row.subject and row.text_hash
         )
         return cls(sets=state.sets, shown=shown)
 
     def go_on(self, record: CallRecord) -> None:
         """Stand at the call whose record has just been committed."""
         self.entries.apply(record)
-        self.call, self.matched = record.id, len(self.conversation)
+        self.call, self.matched = record.id, len(self.plan)
         self.depth += 1
         self.ahead = False
 
@@ -108,16 +110,16 @@ class Branch:
         `subject`: the object, for a message whose part does not name it yet.
         """
         if subject is None:
-            subject = self.conversation.parts[index].subject
-        self.conversation.unwant(index)
-        if subject is not None and subject not in self.conversation.wanted.values():
+            subject = self.plan.ops[index].subject
+        self.retention.release(index)
+        if subject is not None and subject not in self.retention.contents.values():
             self.sets.expire(subject)
 
     def release_object(self, ordinal: int) -> None:
         """Let go of all messages that carry an object's content: it becomes inactive."""
-        live = self.conversation.wanted
+        live = self.retention.contents
         for index in [index for index, subject in live.items() if subject == ordinal]:
-            self.conversation.unwant(index)
+            self.retention.release(index)
         self.sets.expire(ordinal)
 
     def without_rendering(self) -> Branch:
@@ -125,34 +127,30 @@ class Branch:
 
         What is active stays so: what context tools have decided is not decided once more.
         """
-        results = {item.call_id for item in self.conversation.items if item.kind == "result"}
+        results = {item.call_id for item in self.plan.items if item.kind == "result"}
         return replace(
             self,
-            conversation=Conversation(seals=self.conversation.seals),
-            edits=ListEdits(),
+            plan=Plan(seals=self.plan.seals),
             matched=0,
             applied=self.applied | results,
         )
 
 
-def _restored_conversation(
+def _restored_plan(
     state: BranchState,
     rows: Mapping[int, PartRow],
     items: Sequence[Item],
     tips: Sequence[str],
     blob: Callable[[str], bytes],
-) -> Conversation:
-    conversation = Conversation()
+) -> Plan:
+    # First what is said: what covers messages counts as the last of them.
+    plan = Plan(says={index: unpack_says(says, blob) for index, says in state.inserts.items()})
     for index, (item, tip) in enumerate(zip(items, tips, strict=True)):
         row = rows.get(index)
-        conversation.append(item, None if row is None else Part.from_row(row, blob), tip)
-    # `Conversation.take_expired` counts on this: records name only what is not wanted.
-    for index, part in enumerate(conversation.parts):
-        if part.carries and part.subject is not None and index not in state.expired:
-            conversation.wanted[index] = part.subject
-    conversation.mark_restored(state.expired)
-    conversation.collapsible = dict(state.collapsible)
-    return conversation
+        op = None if row is None and index not in state.drops else state.op(index, row, blob)
+        plan.append(item, op, tip)
+    plan.find_references()
+    return plan
 
 
 def _blobs_of(packed: Any, store: Store) -> Callable[[str], bytes]:

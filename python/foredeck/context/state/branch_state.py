@@ -5,88 +5,22 @@ Nothing in it is computed again: a record says what has changed since its parent
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.cache.cached import CacheEntries
-from foredeck.context.messages.parts import PieceRef, form_as_host
-from foredeck.context.messages.says import packed_span
+from foredeck.context.plan.codec import StoredPlan, packed_span
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_changes import Delta, PartRow
+from foredeck.model.call_changes import Delta
 from foredeck.model.call_values import BranchCost
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey
 
 
 @dataclass(slots=True)
-class SentState:
-    """What went out with the newest of a chain of calls: which messages, and how they were shown.
-    Who asks for no more than that replays thousands of records in half the time."""
-
-    keys: list[MessageKey] = field(default_factory=list)
-    stored_rows: dict[int, Sequence[Any]] = field(default_factory=dict)
-    """Message index to the newest row of its part, as stored: most are replaced unread."""
-    inserts: dict[int, list[Any]] = field(default_factory=dict)
-    """Messages of ours by the index of the host's message that follows them, packed."""
-    drops: set[int] = field(default_factory=set)
-    """Indexes of host messages that are not sent."""
-    _edited_until: int = field(default=0, compare=False)
-    """No insert or drop stands at this index or after it: most calls cut nothing off, and are not
-    to look at thousands of them for that."""
-
-    def apply(self, record: CallRecord) -> None:
-        """Go on by one call."""
-        # In the order of the live call. The rows of the record come last: a call that went out
-        # without us has taken in results of its own, and its rows say how those are shown.
-        self.cut(record.kept)
-        self.keys.extend(record.keys)
-        if record.is_host:
-            self._send_as_host(record.decision.edited or 0)
-        self.stored_rows.update(record.stored_rows)
-        self._cut_edits(min(record.kept, record.changed_from))
-        self._add_edits(record.inserts, record.drops)
-
-    @property
-    def rows(self) -> dict[int, PartRow]:
-        """How each message was rendered last, in the order of the messages."""
-        return {index: PartRow.from_row(row) for index, row in sorted(self.stored_rows.items())}
-
-    def cut(self, length: int) -> None:
-        """Forget the messages from `length` on."""
-        if length >= len(self.keys):
-            return
-        del self.keys[length:]
-        rows = self.stored_rows
-        self.stored_rows = {index: row for index, row in rows.items() if index < length}
-        self._cut_edits(length)
-
-    def _send_as_host(self, edited: int) -> None:
-        """Messages from `edited` on went out as the host has them."""
-        # `_render_as_host` (calls/recording.py) is the same rule for live parts. Change both or
-        # neither: a resumed session must go on byte for byte.
-        for index, row in self.rows.items():
-            if index >= edited and row.form != "note":
-                form = form_as_host(row.form, row.subject)
-                sent = row._replace(form=form, packed=None, base=None, slots=())
-                self.stored_rows[index] = sent.to_row()
-        self._cut_edits(edited)
-
-    def _add_edits(self, inserts: Mapping[int, list[Any]], drops: Sequence[int]) -> None:
-        self.inserts.update(inserts)
-        self.drops.update(drops)
-        last = max(max(inserts, default=-1), max(drops, default=-1))
-        self._edited_until = max(self._edited_until, last + 1)
-
-    def _cut_edits(self, length: int) -> None:
-        if self._edited_until > length:
-            self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
-            self.drops = {index for index in self.drops if index < length}
-            self._edited_until = length
-
-
-@dataclass(slots=True)
-class BranchState(SentState):
+class BranchState(StoredPlan):
     """The state after a chain of calls."""
 
     sets: Sets = field(default_factory=Sets)
@@ -104,7 +38,7 @@ class BranchState(SentState):
     def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
         # Not by `super()`, which does not find the class that slots are added to.
-        SentState.apply(self, record)
+        StoredPlan.apply(self, record)
         changes = record.sets
         self.sets.replay(changes)
         self.expired.update(changes.expired.added)
@@ -135,7 +69,7 @@ class BranchState(SentState):
         """Forget the messages from `length` on."""
         if length >= len(self.keys):
             return
-        SentState.cut(self, length)
+        StoredPlan.cut(self, length)
         self.entries.cut(length)
         self.expired = {index for index in self.expired if index < length}
         self.collapsible = {

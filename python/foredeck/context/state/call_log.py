@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from foredeck.context.state.branch_state import BranchState, SentState
+from foredeck.context.plan.codec import StoredPlan
+from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.checkpoint import LogCheckpoint, lineage
 from foredeck.model.call_values import REWRITTEN
 from foredeck.model.calls import CallRecord, in_order
@@ -213,9 +214,9 @@ class CallLog:
             id = record.parent
         return None if id is None else later[::-1]
 
-    def sent(self, id: str | None, load: Load) -> SentState:
+    def sent(self, id: str | None, load: Load) -> StoredPlan:
         """The same without what only going on from it takes."""
-        state = SentState()
+        state = StoredPlan()
         for record in self.chain(id, load):
             state.apply(record)
         return state

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.images import image_tokens
 from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.plan.plan import Plan
 from foredeck.context.state.workspace import Workspace
 from foredeck.model.records import CalibrationDocument, calibration_id
 
@@ -55,15 +55,15 @@ class Gauge:
         """Tokens of this many characters."""
         return int(chars / self.rate)
 
-    def prompt(self, conversation: Conversation, fixed_chars: int) -> int:
+    def prompt(self, plan: Plan, fixed_chars: int) -> int:
         """Tokens of the prompt as it goes out; `fixed_chars` stand around the messages."""
-        images, tokens = self.images(conversation)
-        chars = conversation.chars_sent + fixed_chars - images * IMAGE_CHARS
+        images, tokens = self.images(plan)
+        chars = plan.chars_sent + fixed_chars - images * IMAGE_CHARS
         return self.tokens(chars) + tokens
 
-    def images(self, conversation: Conversation) -> tuple[int, int]:
+    def images(self, plan: Plan) -> tuple[int, int]:
         """How many images the prompt holds, and their tokens."""
-        found = [image_tokens(block, self.api) for block in conversation.images()]
+        found = [image_tokens(block, self.api) for block in plan.images()]
         return len(found), sum(found)
 
 

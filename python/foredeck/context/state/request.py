@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from foredeck.context.cache.cached import CacheRule
 from foredeck.context.cache.economics import Prices
-from foredeck.context.messages.items import Block, Item
-from foredeck.context.messages.says import Say
+from foredeck.context.messages.items import Item
 from foredeck.context.messages.wires import Wire, wire_of
+from foredeck.context.plan.ops import Op
+from foredeck.context.plan.says import Say
 from foredeck.model.call_values import CalledModel
 from foredeck.model.compactions import AskedBy
 
@@ -133,12 +134,12 @@ class CompactionRequest:
 
 @dataclass(slots=True)
 class Answer:
-    """How to change the host's list: everything at or after `start` replaces earlier answers."""
+    """What goes out of the host's list from message `start` on. What earlier answers have said of
+    the messages before it holds."""
 
     call: int
     start: int
-    edits: list[tuple[int, list[Block]]]
-    inserts: dict[int, list[Say]]
-    drops: list[int]
+    outgoing: list[Say | Op]
+    """Operations on the host's messages in their order, with messages of ours between them."""
     marker: str = ""
     """Id of the tool call on whose result one more cache marker is to stand; empty for none."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import blocks_chars
-from foredeck.context.messages.parts import Part
+from foredeck.context.plan.ops import Op
+from foredeck.context.plan.plan import Plan
 from foredeck.context.state.session import Session
 from foredeck.context.status import short, tokens_of
 from foredeck.context.tools.listing import FOLDED, IN_VIEW
@@ -73,29 +73,27 @@ def filling(session: Session) -> Filling:
 
 def before_the_chat(session: Session) -> str:
     """The head, as the model reads it: memories, tasks, notes."""
-    head = session.branch.edits.head
+    head = session.branch.plan.head
     blocks = [] if head is None else head.blocks
     return "\n".join(str(block.get("text") or "") for block in blocks)
 
 
 def _chars_by_kind(session: Session) -> Counter[str]:
-    branch = session.branch
+    plan = session.branch.plan
     chars: Counter[str] = Counter()
-    for index, part in _sent(session):
-        chars[_kind(branch.conversation, index, part)] += part.chars
-    chars["ours"] += sum(blocks_chars(say.blocks) for say in branch.edits.messages)
+    for index, op in _sent(session):
+        chars[_kind(plan, index, op)] += plan.chars[index]
+    chars["ours"] += sum(blocks_chars(say.blocks) for say in plan.our_messages)
     return chars
 
 
-def _sent(session: Session) -> Iterator[tuple[int, Part]]:
+def _sent(session: Session) -> Iterator[tuple[int, Op]]:
     """The host's messages that go out."""
-    branch = session.branch
-    for index, part in enumerate(branch.conversation.parts):
-        if index not in branch.edits.drops:
-            yield index, part
+    plan = session.branch.plan
+    return ((index, op) for index, op in enumerate(plan.ops) if not plan.is_omitted(index))
 
 
-def _kind(conversation: Conversation, index: int, part: Part) -> str:
-    if part.form in _LINES:
+def _kind(plan: Plan, index: int, op: Op) -> str:
+    if op.form in _LINES:
         return "folded"
-    return "results" if conversation.items[index].kind == "result" else "chat"
+    return "results" if plan.items[index].kind == "result" else "chat"

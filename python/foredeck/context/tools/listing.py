@@ -40,16 +40,16 @@ class Row:
 
 def listed_objects(session: Session) -> list[Row]:
     """The objects whose content the chat has, in view or folded, the newest first."""
-    conversation = session.branch.conversation
+    plan = session.branch.plan
     sizes: dict[int, int] = {}
-    for part, item in zip(conversation.parts, conversation.items, strict=True):
-        if part.subject is None or not part.carries:
+    for op, item, chars in zip(plan.ops, plan.items, plan.chars, strict=True):
+        if op.subject is None or not op.carries:
             continue
-        so_far = sizes.get(part.subject, 0)
-        if part.subject not in conversation.holders:
-            sizes[part.subject] = max(so_far, item.chars)
+        so_far = sizes.get(op.subject, 0)
+        if op.subject not in plan.holders:
+            sizes[op.subject] = max(so_far, item.chars)
         else:
-            sizes[part.subject] = so_far + (part.chars if part.shows else 0)
+            sizes[op.subject] = so_far + (chars if op.shows else 0)
     names = nicknames(session.store)
     return [_row(session, n, sizes[n], names) for n in sorted(sizes, reverse=True)]
 
@@ -57,7 +57,7 @@ def listed_objects(session: Session) -> list[Row]:
 def state_of(session: Session, ordinal: int) -> str:
     """Whether the model can read an object in its prompt, and whether that has to stay so."""
     branch = session.branch
-    if ordinal not in branch.conversation.holders and ordinal not in branch.sets.active:
+    if ordinal not in branch.plan.holders and ordinal not in branch.sets.active:
         return FOLDED
     return PINNED if ordinal in branch.sets.pins else IN_VIEW
 
@@ -89,7 +89,7 @@ def change_state(session: Session, verb: str, arguments: str) -> str:
         raise ToolError(f"Say which object: /foredeck {verb} @12.")
     entry = resolve(session, arguments).entry
     name, state, sets = handle(entry.ordinal), state_of(session, entry.ordinal), session.branch.sets
-    if entry.ordinal not in session.branch.conversation.carried:
+    if entry.ordinal not in session.branch.plan.carried:
         raise ToolError(f"{name} is not in this chat.")
     if verb == "unpin":
         if entry.ordinal not in sets.pins:

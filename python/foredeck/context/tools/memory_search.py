@@ -14,8 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from foredeck.config import Config
-from foredeck.context.messages.conversation import Conversation
-from foredeck.context.messages.parts import SHOWING
+from foredeck.context.plan.plan import Plan
 from foredeck.context.state.handles import meet
 from foredeck.context.state.session import Session
 from foredeck.context.tools.records import shown_memory
@@ -263,8 +262,8 @@ class _InView:
     def __init__(self, session: Session) -> None:
         self.count = 0
         self._session = session
-        self._shown = _shown(session, session.branch.conversation)
-        self._has_all_chat = not (session.compactions or session.branch.edits.stretches)
+        self._shown = _shown(session, session.branch.plan)
+        self._has_all_chat = not (session.compactions or session.branch.plan.observed)
 
     def __call__(self, entry: IndexedText) -> bool:
         of_chat = entry.type == "message" and entry.session == self._session.id
@@ -273,17 +272,17 @@ class _InView:
         return in_view
 
 
-def _shown(session: Session, conversation: Conversation) -> set[str]:
+def _shown(session: Session, plan: Plan) -> set[str]:
     """The ids of tool calls and files whose newest content can be read, and of the observations and
     reflections that stand in place of chat."""
-    index, shown = session.index, {*session.branch.edits.stretches}
-    for part, item in zip(conversation.parts, conversation.items, strict=True):
-        if part.form not in SHOWING:
+    index, shown = session.index, {*session.branch.plan.observed}
+    for op, item in zip(plan.ops, plan.items, strict=True):
+        if op.form not in ("full", "diff", "host"):
             continue
         called = index.by_label.get(item.call_id) if item.kind == "result" else None
         if called is not None:
             shown.add(index.entries[called].object)
-        entry = None if part.subject is None else index.entries.get(part.subject)
-        if entry is not None and part.version == entry.newest.version:
+        entry = None if op.subject is None else index.entries.get(op.subject)
+        if entry is not None and op.version == entry.newest.version:
             shown.add(entry.object)
     return shown

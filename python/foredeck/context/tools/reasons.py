@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.messages.parts import GONE, PieceRef
+from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.handles import resolve
@@ -54,30 +54,30 @@ def why(session: Session, arguments: str, policy: Policy, uses: Uses) -> str:
 
 
 def _where(session: Session, ordinal: int) -> str:
-    conversation = session.branch.conversation
-    holder = conversation.newest_holder(ordinal)
+    plan = session.branch.plan
+    holder = plan.newest_holder(ordinal)
     state = state_of(session, ordinal)
     if holder is None:
         return f"@{ordinal} is {state}."
-    return f"@{ordinal} is {state}: message {holder + 1} of {len(conversation)} shows it."
+    return f"@{ordinal} is {state}: message {holder + 1} of {len(plan)} shows it."
 
 
 def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
     """The rule that holds for an object now."""
-    conversation, sets = session.branch.conversation, session.branch.sets
-    holder = conversation.newest_holder(ordinal)
+    plan, sets = session.branch.plan, session.branch.sets
+    holder = plan.newest_holder(ordinal)
     if holder is None:
         return _gone(session, ordinal)
     if ordinal in sets.pins:
         return "It is pinned, so it never folds."
-    if holder > conversation.last_assistant():
+    if holder > plan.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
-    since = min(
-        (at for ref, at in conversation.collapsible.items() if ref.message == holder), default=None
-    )
+    retention = session.branch.retention
+    ages = (at for ref, at in retention.collapsible.items() if ref.message == holder)
+    since = min(ages, default=None)
     if since is None:
         return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."
-    if ordinal not in sets.active or holder not in conversation.wanted:
+    if ordinal not in sets.active or holder not in retention.contents:
         cause = f"it was deactivated, or policy {policy.name} has given it up"
     else:
         cause = f"policy {policy.name} gives it up{_used(policy, uses, holder)}"
@@ -98,7 +98,7 @@ def _gone(session: Session, ordinal: int) -> str:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
     for record in reversed(session.log.chain(session.branch.call, session.load_record)):
         for row in record.parts:
-            if row.subject == ordinal and row.form in GONE:
+            if row.subject == ordinal and row.is_gone:
                 at = f"call {record.ordinal}{_reason(record)}"
                 return (
                     f"It left with the chat around it at {at}. activate @{ordinal} brings it back."
@@ -119,7 +119,7 @@ def _gone(session: Session, ordinal: int) -> str:
 def _compactions_in_view(session: Session) -> Iterator[Fields]:
     """The compactions whose summaries stand in the chat, each with those before it, newest first.
     Where they cover messages, the call records of these are on another branch."""
-    items = session.branch.conversation.items
+    items = session.branch.plan.items
     texts = [item.blocks[0].get("text") for item in items if item.kind == "context" and item.blocks]
     ids = [by_summary(session, str(text)) for text in reversed(texts)]
     for id in ids:

@@ -20,7 +20,7 @@ from foredeck.context.intake.reconcile import PATIENCE_S, look_again, read_liste
 from foredeck.context.intake.renames import renamed
 from foredeck.context.messages.images import image_block
 from foredeck.context.messages.items import Block
-from foredeck.context.messages.parts import apply_recipe
+from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
 from foredeck.context.state.handles import Wanted, resolve
@@ -103,8 +103,8 @@ class ContextTools:
         return posixpath.join(top, str(source.get("path") or ""))
 
     def _was_read(self, entry: Entry) -> bool:
-        conversation = self._session.branch.conversation
-        holders = (conversation.items[n] for n in conversation.holders.get(entry.ordinal, ()))
+        plan = self._session.branch.plan
+        holders = (plan.items[n] for n in plan.holders.get(entry.ordinal, ()))
         return any(item.tool == "read" and not item.failed for item in holders)
 
     def _activate(self, wanted: Wanted) -> ToolAnswer:
@@ -169,9 +169,9 @@ class ContextTools:
 
     def _with_images(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
         """A result with its images, unless they can be seen already."""
-        conversation = self._session.branch.conversation
-        for index in conversation.holders.get(entry.ordinal, ()):
-            sent = apply_recipe(conversation.parts[index].blocks, conversation.items[index].blocks)
+        plan = self._session.branch.plan
+        for index in plan.holders.get(entry.ordinal, ()):
+            sent = apply_recipe(plan.ops[index].blocks, plan.items[index].blocks)
             if sum(block.get("type") == "image" for block in sent) >= len(content.images):
                 text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
                 return ToolAnswer(text, _decision(op, entry, content, form="visible"))
@@ -217,30 +217,30 @@ class ContextTools:
 
     def _shown_from_the_start(self, entry: Entry, content: Content) -> int:
         """How many characters of a file a visible read shows, from the first one on."""
-        conversation = self._session.branch.conversation
+        plan = self._session.branch.plan
         shown = 0
-        for index in conversation.holders.get(entry.ordinal, ()):
-            if conversation.parts[index].version == content.version:
-                lines = shown_lines(conversation.items[index], shown_text(conversation, index))
+        for index in plan.holders.get(entry.ordinal, ()):
+            if plan.ops[index].version == content.version:
+                lines = shown_lines(plan.items[index], shown_text(plan, index))
                 if lines and (content.text or "").startswith(lines):
                     shown = max(shown, len(lines))
         return shown
 
     def _visible(self, entry: Entry, content: Content) -> bool:
-        conversation, shown = self._session.branch.conversation, self._session.branch.shown
-        holders = conversation.holders.get(entry.ordinal, ())
-        hashes = {conversation.parts[index].text_hash for index in holders}
+        plan, shown = self._session.branch.plan, self._session.branch.shown
+        holders = plan.holders.get(entry.ordinal, ())
+        hashes = {plan.ops[index].text_hash for index in holders}
         return content.text_hash in hashes or (entry.ordinal, content.text_hash) in (shown or ())
 
     def _name(self, entry: Entry, content: Content) -> str:
         """By which name the model finds a content that is in view."""
-        conversation = self._session.branch.conversation
-        for index in reversed(conversation.holders.get(entry.ordinal, [])):
-            part = conversation.parts[index]
-            if part.text_hash == content.text_hash:
-                if part.blocks is not None and content.version < entry.newest.version:
+        plan = self._session.branch.plan
+        for index in reversed(plan.holders.get(entry.ordinal, [])):
+            op = plan.ops[index]
+            if op.text_hash == content.text_hash:
+                if op.blocks is not None and content.version < entry.newest.version:
                     return wording.handle(entry.ordinal, content.version)
-                return shown_name(conversation, index, entry.ordinal, self._session.cwd)
+                return shown_name(plan, index, entry.ordinal, self._session.cwd)
         return wording.handle(entry.ordinal)
 
     def _refuse_locked(self, entry: Entry, why: str) -> None:
@@ -278,9 +278,9 @@ def _show(tool: str, arguments: dict[str, Any]) -> str:
 
 def folded_arguments(session: Session, entry: Entry) -> dict[str, Any] | None:
     """The arguments of a tool call as they were, where some of them are folded in the prompt."""
-    conversation = session.branch.conversation
-    for part, item in zip(conversation.parts, conversation.items, strict=True):
-        for call in item.calls if part.slots else ():
+    plan = session.branch.plan
+    for op, item in zip(plan.ops, plan.items, strict=True):
+        for call in item.calls if op.folded else ():
             if session.index.by_label.get(call.id) == entry.ordinal:
                 return call.arguments
     return None

@@ -111,13 +111,13 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
 
 def _turns_behind(session: Session, entry: Entry, part: Slice) -> str:
     """Turns of the messages that an observation or a reflection stands for, word for word."""
-    if entry.object not in session.branch.edits.stretches:
+    if entry.object not in session.branch.plan.observed:
         raise ToolError(
             f"@{entry.ordinal} stands for nothing in this chat as it is now. Turns of it can be "
             f'had by "{chat_id(session.id)} turns A-B".'
         )
-    first, until = session.branch.edits.stretches[entry.object]
-    items = session.branch.conversation.items
+    first, until = session.branch.plan.observed[entry.object]
+    items = session.branch.plan.items
     turns = turn_of(session, items[first]), turn_of(session, items[until - 1])
     if part.last < turns[0] or part.first > turns[1]:
         there = f"{turns[0]} to {turns[1]}"

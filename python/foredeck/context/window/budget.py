@@ -60,8 +60,8 @@ class WindowBudget:
 
     def chars(self, branch: Branch) -> int:
         """The characters of the prompt as it stands; images count by their tokens."""
-        around = self.fixed_chars + branch.edits.chars
-        return int(self.gauge.prompt(branch.conversation, around) * self.gauge.rate)
+        around = self.fixed_chars + branch.plan.chars_said
+        return int(self.gauge.prompt(branch.plan, around) * self.gauge.rate)
 
     def excess(self, branch: Branch) -> int:
         """By how many characters the prompt is too long; negative where it fits."""

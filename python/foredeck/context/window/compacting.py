@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, Literal
 
 from foredeck.context.cache.rebase import WaterMarks
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
+from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.folding import may_go
 from foredeck.context.state.gauge import Gauge
@@ -125,7 +125,7 @@ def _has_room(
         return False
     limit = window - request.reserve
     # The engine has only been started: no request has brought the messages yet.
-    if not len(session.branch.conversation):
+    if not len(session.branch.plan):
         newest = session.log.last
         return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit
     return _expected(session, gauge, request) - gauge.tokens(may_go(context)) <= limit
@@ -133,7 +133,7 @@ def _has_room(
 
 def _expected(session: Session, gauge: Gauge, request: CompactionRequest) -> int:
     """Tokens of the next prompt, with nothing folded."""
-    expected = gauge.prompt(session.branch.conversation, _around(session))
+    expected = gauge.prompt(session.branch.plan, _around(session))
     expected += gauge.tokens(request.new_chars)
     # While nothing was measured, all that stands against the host's own count is an estimate.
     return expected if gauge.calls else max(expected, request.tokens)
@@ -144,37 +144,34 @@ def _further(
 ) -> list[Item]:
     """What the host would keep and had better give up, too, and the first message that stays: in a
     small window what it keeps fills most of it, and it would compact again soon. Empty: nothing."""
-    window, conversation = usable_window(session, request.model, gauge), session.branch.conversation
-    places = {item.key.address: index for index, item in enumerate(conversation.items)}
+    window, plan = usable_window(session, request.model, gauge), session.branch.plan
+    places = {item.key.address: index for index, item in enumerate(plan.items)}
     last = places.get(request.items[-1].key.address) if request.items else None
     if window is None or last is None:
         return []
-    chars = [part.chars for part in conversation.parts]
+    chars = plan.chars
     goal = marks_below(settings.marks, request.model, window).low * window
     left = _expected(session, gauge, request) - gauge.tokens(sum(chars[: last + 1]))
     if left <= goal:
         return []
     best = None
-    for index in range(last + 1, last_cut_point(conversation) + 1):
-        item = conversation.items[index]
+    for index in range(last + 1, last_cut_point(plan) + 1):
+        item = plan.items[index]
         if item.kind in ("user", "assistant") and not item.void and item.key.entry:
             best = index
             if left <= goal:
                 break
         left -= gauge.tokens(chars[index])
-    return [] if best is None else conversation.items[last + 1 : best + 1]
+    return [] if best is None else plan.items[last + 1 : best + 1]
 
 
 def pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
     """Handles of what is pinned and stands nowhere else in the chat than in these messages."""
-    conversation, gone = session.branch.conversation, {item.key.address for item in items}
+    plan, gone = session.branch.plan, {item.key.address for item in items}
     return sorted(
         ordinal
         for ordinal in session.branch.sets.pins
-        if all(
-            conversation.items[index].key.address in gone
-            for index in conversation.holders.get(ordinal, ())
-        )
+        if all(plan.items[index].key.address in gone for index in plan.holders.get(ordinal, ()))
     )
 
 
@@ -183,7 +180,7 @@ def _around(session: Session) -> int:
     record = session.branch_record
     if record is None:
         return 0
-    return max(0, record.stats.chars_sent - session.branch.conversation.chars_sent)
+    return max(0, record.stats.chars_sent - session.branch.plan.chars_sent)
 
 
 def _make(
@@ -230,8 +227,8 @@ def _make(
 def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
     """The items with the entry ids by which the session knows them, and with what their calls
     asked for."""
-    known = {item.key.address: item.key for item in session.branch.conversation.items}
-    list = Conversation()
+    known = {item.key.address: item.key for item in session.branch.plan.items}
+    list = Plan()
     for item in items:
         list.append(replace(item, key=known.get(item.key.address, item.key)))
     return list.items

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.context import wording
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.says import Say
+from foredeck.context.plan.says import Say
 from foredeck.context.state.session import Session
 from foredeck.context.window.losses import losses_of
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
@@ -123,7 +123,7 @@ def by_summary(session: Session, text: str) -> str | None:
 
 def host_compaction(session: Session) -> str | None:
     """Id of the compaction whose summary stands first in the host's list; None for none of ours."""
-    return _summarised_by(session, session.branch.conversation.items)
+    return _summarised_by(session, session.branch.plan.items)
 
 
 def _summarised_by(session: Session, items: Sequence[Item]) -> str | None:
@@ -140,7 +140,7 @@ def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
     fields = session.compactions[id]
     if fields["written_by"] != "foredeck":
         line = summarised(session.index.by_object[id], fields.get("pinned") or ())
-        session.branch.edits.insert(1, Say("list_start", [text_block(line)]), first=True)
+        session.branch.plan.say(1, Say("list_start", [text_block(line)]), first=True)
 
 
 def turn_number(session: Session, item: Item) -> int:
@@ -172,7 +172,7 @@ def turns_of_branch(session: Session, first: int, last: int) -> str:
 
     Raises `ToolError` where it has none of them.
     """
-    items = session.branch.conversation.items
+    items = session.branch.plan.items
     newest = host_compaction(session)
     texts = list(_compacted_turns(session, newest))
     covered = 0 if newest is None else int(session.compactions[newest]["last_turn"])

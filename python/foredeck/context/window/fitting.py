@@ -7,15 +7,16 @@ larger than the window, beginning and end stay.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from foredeck.context import wording
 from foredeck.context.cache.rebase import first_free
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
-from foredeck.context.messages.parts import GONE, Part
-from foredeck.context.messages.says import MessageSpan, Say
+from foredeck.context.plan.ops import Keep, Omit, Rewrite
+from foredeck.context.plan.plan import Plan
+from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.policies.pieces import pieces_of
-from foredeck.context.rendering.layout import NewResult, RenderContext, full_part, reference_part
+from foredeck.context.rendering.layout import RenderContext, full, referring
 from foredeck.context.rewriting.folding import fold_slots, unseal
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.branch import Branch
@@ -43,7 +44,7 @@ def fit(
     branch = context.branch
     if not budget.window or budget.excess(branch) <= 0:
         return None
-    bound = first_free(branch.conversation) > 0
+    bound = first_free(branch.plan) > 0
     if bound and budget.chars(branch) <= budget.bearable:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
@@ -62,7 +63,7 @@ def fit(
     if bound:
         # A word of ours after the newest results ends the turn: its reasoning binds no more.
         ended = Say("turn_end", [text_block(wording.go_on())])
-        branch.edits.insert(len(branch.conversation), ended)
+        branch.plan.say(len(branch.plan), ended)
     # Cutting may have changed the first messages: nothing sealed after them is valid any more.
     if budget.unseals:
         unseal(context, 0)
@@ -72,14 +73,14 @@ def fit(
 def _cut_point(branch: Branch, budget: WindowBudget, held: frozenset[int]) -> int:
     """The first message that stays: the earliest with which the goal is reached, else the last
     that may be first. 0 where nothing can go."""
-    conversation = branch.conversation
-    question = _newest_question(conversation)
-    done, _ = branch.edits.compacted
+    plan = branch.plan
+    question = _newest_question(plan)
+    done, _ = branch.plan.compacted
     excess = budget.chars(branch) + budget.summary - budget.goal
-    stretches = branch.edits.replaced
+    stretches = branch.plan.covered
     best = 0
-    for index in range(last_cut_point(conversation) + 1):
-        item = conversation.items[index]
+    for index in range(last_cut_point(plan) + 1):
+        item = plan.items[index]
         if any(first < index < until for first, until in stretches):
             pass  # What stands for a stretch stands for all of it.
         elif index > done and item.kind in ("user", "assistant", "context") and not item.void:
@@ -87,41 +88,41 @@ def _cut_point(branch: Branch, budget: WindowBudget, held: frozenset[int]) -> in
             if excess <= 0:
                 break
         if index != question and index not in held:
-            excess -= conversation.parts[index].chars
+            excess -= plan.chars[index]
     return best
 
 
-def _newest_question(conversation: Conversation) -> int:
+def _newest_question(plan: Plan) -> int:
     """The newest user message, -1 where there is none."""
-    items = conversation.items
+    items = plan.items
     return next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "user"), -1)
 
 
-def last_cut_point(conversation: Conversation) -> int:
+def last_cut_point(plan: Plan) -> int:
     """The last message that may be the first to stay: results need the call that they answer."""
-    items, flight = conversation.items, conversation.last_assistant()
+    items, flight = plan.items, plan.last_assistant()
     ends = (i for i in range(len(items) - 1, -1, -1) if items[i].kind not in ("result", "opaque"))
     last = next(ends, -1)
     answered = any(item.kind == "result" for item in items[flight + 1 :])
-    return min(last, flight) if answered and flight > _newest_question(conversation) else last
+    return min(last, flight) if answered and flight > _newest_question(plan) else last
 
 
 def _compact(
     session: Session, context: RenderContext, until: int, budget: WindowBudget, held: frozenset[int]
 ) -> str:
     """Let a summary stand for the messages before `until`; the id of its object."""
-    branch, conversation = context.branch, context.conversation
-    done, previous = branch.edits.compacted
-    question = _newest_question(conversation)
+    branch, plan = context.branch, context.plan
+    done, previous = branch.plan.compacted
+    question = _newest_question(plan)
     summed_up = host_compaction(session)
     first = max(done, 1 if summed_up else 0)
-    covered = [conversation.items[i] for i in range(first, until) if i != question]
+    covered = [plan.items[i] for i in range(first, until) if i != question]
     if all(item.kind == "opaque" for item in covered):
         # The model has seen none of it, so there is nothing to sum up.
         return previous or ""
     for index in range(until):
         stays = index == question or index in held
-        if not stays and conversation.parts[index].form != "dropped":
+        if not stays and (not plan.is_omitted(index) or plan.cover_at(index)):
             _leave_out(context, index)
     hold(context, held, until)
     _stand_alone(context, until)
@@ -131,39 +132,35 @@ def _compact(
         SummaryRequest("window", budget.summary, budget.time_ms),
         first=turn_number(session, covered[0]),
         previous=previous or summed_up,
-        pinned=sorted(n for n in branch.sets.pins if not conversation.holders.get(n)),
+        pinned=sorted(n for n in branch.sets.pins if not plan.holders.get(n)),
     )
     summary = [text_block(made.summary)]
-    branch.edits.summarise(Say("summary", summary, MessageSpan(0, until), made.id))
+    branch.plan.summarise(Say("summary", summary, MessageSpan(0, until), made.id))
     return made.id
 
 
 def _leave_out(context: RenderContext, index: int) -> None:
-    part = context.conversation.parts[index]
     context.branch.release(index)
-    gone = Part("dropped", [], part.subject, part.version, None, part.text_hash)
-    context.render(index, gone)
-    context.branch.edits.drop([index])
+    context.plan.write(index, Omit(context.plan.ops[index].shown))
 
 
 def _stand_alone(context: RenderContext, until: int) -> None:
     """What was said by reference to content that is gone is said in full, or not any more."""
-    conversation = context.conversation
-    flight = conversation.last_assistant()
-    for index in range(until, len(conversation)):
-        part = conversation.parts[index]
-        if part.base is None or part.base >= until or conversation.parts[part.base].shows:
+    plan = context.plan
+    flight = plan.last_assistant()
+    for index in range(until, len(plan)):
+        op = plan.ops[index]
+        if op.base is None or op.base >= until or plan.ops[op.base].shows:
             continue
-        if part.form == "note":
-            ordinal = conversation.parts[part.base].subject
-            blocks = None if ordinal is None else [text_block(wording.no_longer_above(ordinal))]
-            context.render(index, Part("note", blocks))
-        elif part.form == "diff" or index > flight:
-            result = NewResult(index, part.subject, part.version, part.text_hash)
-            context.render(index, full_part(conversation.items[index], result))
+        if op.form == "note":
+            gone = plan.ops[op.base].subject
+            line = "" if gone is None else wording.no_longer_above(gone)
+            plan.write(index, Rewrite("note", [text_block(line)]) if line else Keep(form="note"))
+        elif op.form == "diff" or index > flight:
+            plan.write(index, full(plan.items[index], op.shown))
         else:
-            context.render(index, reference_part(context, index))
-    conversation.find_references()
+            plan.write(index, referring(context, index))
+    plan.find_references()
 
 
 # Pinned objects stay in full where the chat around them is compacted.
@@ -177,14 +174,14 @@ PINNED_SHARE = 0.5
 
 def messages_held(context: RenderContext, chars: int) -> frozenset[int]:
     """The messages that stay for what is pinned, within `chars` characters; small objects first."""
-    conversation = context.conversation
+    plan = context.plan
     found: set[int] = set()
-    holders = [conversation.holders.get(ordinal) for ordinal in sorted(context.sets.pins)]
+    holders = [plan.holders.get(ordinal) for ordinal in sorted(context.sets.pins)]
     newest = [indexes[-1] for indexes in holders if indexes]
     left = chars * PINNED_SHARE
-    for index in sorted(newest, key=lambda i: (conversation.items[i].chars, i)):
-        left -= conversation.items[index].chars
-        group = _group(conversation.items, index)
+    for index in sorted(newest, key=lambda i: (plan.items[i].chars, i)):
+        left -= plan.items[index].chars
+        group = _group(plan.items, index)
         if left < 0:
             break
         found |= group
@@ -193,18 +190,17 @@ def messages_held(context: RenderContext, chars: int) -> frozenset[int]:
 
 def hold(context: RenderContext, held: frozenset[int], until: int) -> None:
     """What stays of the messages before `until`: pinned contents in full, the rest folded."""
-    conversation = context.conversation
+    plan = context.plan
     for index in sorted(n for n in held if n < until):
-        item, part = conversation.items[index], conversation.parts[index]
+        item, op = plan.items[index], plan.ops[index]
         if item.kind != "result":
             continue
-        if part.subject not in context.sets.pins:
-            if part.shows:
+        if op.subject not in context.sets.pins:
+            if op.shows:
                 context.branch.release(index)
-            context.render(index, reference_part(context, index))
-        elif part.base is not None:
-            placed = NewResult(index, part.subject, part.version, part.text_hash)
-            context.render(index, full_part(item, placed))
+            plan.write(index, referring(context, index))
+        elif op.base is not None:
+            plan.write(index, full(item, op.shown))
 
 
 def _group(items: list[Item], index: int) -> set[int]:
@@ -249,14 +245,14 @@ def _trim_largest(
     session: Session, context: RenderContext, budget: WindowBudget, spared: Collection[int]
 ) -> None:
     """Cut the largest texts, all to the same size, but for those of `spared`."""
-    conversation = context.conversation
-    for index, item in enumerate(conversation.items):
+    plan = context.plan
+    for index, item in enumerate(plan.items):
         if item.kind == "assistant" and budget.excess(context.branch) > 0:
             _fold_arguments(context, index)
     sizes = {
-        index: part.chars
-        for index, part in enumerate(conversation.parts)
-        if index not in spared and _may_trim(conversation, index)
+        index: chars
+        for index, chars in enumerate(plan.chars)
+        if index not in spared and _may_trim(plan, index)
     }
     level = max(LEAST_CHARS, _level(list(sizes.values()), budget.excess(context.branch)))
     for index, size in sizes.items():
@@ -264,9 +260,9 @@ def _trim_largest(
             _trim_message(session, context, index, level, budget)
 
 
-def _may_trim(conversation: Conversation, index: int) -> bool:
-    is_text = conversation.items[index].kind in ("user", "result")
-    return is_text and conversation.parts[index].form not in GONE
+def _may_trim(plan: Plan, index: int) -> bool:
+    is_text = plan.items[index].kind in ("user", "result")
+    return is_text and not plan.is_omitted(index)
 
 
 def _level(sizes: list[int], over: int) -> int:
@@ -283,19 +279,20 @@ def _level(sizes: list[int], over: int) -> int:
 
 def _fold_arguments(context: RenderContext, index: int) -> None:
     """Fold the long arguments of an assistant message, whether they were used of late or not."""
-    item, part = context.conversation.items[index], context.conversation.parts[index]
+    item, op = context.plan.items[index], context.plan.ops[index]
     arguments = ("old", "argument")
     slots = {p.slot for p in pieces_of(item) if p.kind in arguments and not p.sealed}
-    if slots and part.form in ("host", "folded"):
-        fold_slots(context, index, slots | {*part.slots})
+    if slots and op.form in ("host", "folded"):
+        fold_slots(context, index, slots | {*op.folded})
 
 
 def _trim_message(
     session: Session, context: RenderContext, index: int, chars: int, budget: WindowBudget
 ) -> None:
-    conversation = context.conversation
-    item, part = conversation.items[index], conversation.parts[index]
-    ordinal = part.subject
+    plan = context.plan
+    item, op = plan.items[index], plan.ops[index]
+    assert not isinstance(op, Omit)  # `_may_trim` has left those out
+    ordinal = op.subject
     texts = sum(1 for block in item.blocks if block.get("text"))
     if ordinal is None or (item.kind == "user" and texts > 1):
         request = SummaryRequest("window", budget.summary, budget.time_ms)
@@ -303,8 +300,8 @@ def _trim_message(
         ordinal = compact(session, [item], request, first=first).ordinal
     label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
     blocks = [*label, *trimmed(item, chars, ordinal)]
-    form = "full" if part.shows else part.form
-    context.render(index, Part(form, blocks, part.subject, part.version))
+    form = "full" if op.shows else op.form
+    plan.write(index, Rewrite(form, blocks, op.shown and replace(op.shown, text_hash=None)))
 
 
 def trimmed(item: Item, chars: int, ordinal: int) -> list[Block]:

@@ -68,6 +68,6 @@ def _names_said(context: RenderContext, item: Item, middle: str, beside: set[str
 
 def _held(context: RenderContext, item: Item) -> set[str]:
     """The names that stand in the rest of the prompt."""
-    items = context.conversation.items
+    items = context.plan.items
     own = {index for index, other in enumerate(items) if other is item}
-    return names_in_view(context.conversation, own)
+    return names_in_view(context.plan, own)

@@ -33,7 +33,7 @@ def preview(session: Session, max_chars: int) -> str:
 
     Nothing is stored. Raises `ToolError` where there is no turn before the newest.
     """
-    items = session.branch.conversation.items
+    items = session.branch.plan.items
     newest = max((n for n, item in enumerate(items) if item.kind == "user"), default=0)
     before = host_compaction(session)
     stretch = items[1 if before else 0 : newest]

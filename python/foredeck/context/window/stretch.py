@@ -33,7 +33,7 @@ def compact_calls(session: Session, first: int, last: int, max_chars: int) -> Co
     answers = _answers(session)
     if first > last or first not in answers or last not in answers:
         raise ToolError(_what_there_is(answers))
-    items = session.branch.conversation.items
+    items = session.branch.plan.items
     begin, end = answers[first], answers[last] + 1
     while end < len(items) and items[end].kind == "result":
         end += 1
@@ -57,7 +57,7 @@ def compact_calls(session: Session, first: int, last: int, max_chars: int) -> Co
 
 def _answers(session: Session) -> dict[int, int]:
     """The calls of this session whose answers are in the chat, each with the answer's index."""
-    items = session.branch.conversation.items
+    items = session.branch.plan.items
     places = {item.key.address: n for n, item in enumerate(items) if item.kind == "assistant"}
     chain = session.log.chain(session.branch.call, session.load_record)
     found: dict[int, int] = {}

@@ -93,7 +93,7 @@ def _summary(session: Session, chunk: Chunk) -> str:
     from foredeck.context.window.transcript import split_turns
 
     covered = {message.address for message in chunk.messages}
-    items = [i for i in session.branch.conversation.items if i.key.address in covered]
+    items = [i for i in session.branch.plan.items if i.key.address in covered]
     if not items:
         return ""
     first = chunk.messages[0].turn

@@ -8,10 +8,9 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
-from foredeck.context.messages.parts import GONE
+from foredeck.context.plan.plan import Plan
 from foredeck.context.state.observed import ObservedStandIns
 from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import turn_of
@@ -159,13 +158,13 @@ class Observing:
 
     def chat_tokens(self) -> int:
         """Tokens of the chat as it goes out."""
-        return int(self.session.branch.conversation.chars_sent / self.sources.rate)
+        return int(self.session.branch.plan.chars_sent / self.sources.rate)
 
     def left_tokens(self) -> tuple[int, int]:
         """Tokens of the messages that something covers in the prompt, and how many of these
         have been observed."""
-        messages, parts = self.sources.messages(), self.session.branch.conversation.parts
-        gone = [i for i, part in enumerate(parts[: len(messages)]) if part.form in GONE]
+        messages, plan = self.sources.messages(), self.session.branch.plan
+        gone = [i for i in plan.omitted() if i < len(messages)]
         until = self.on_branch.position.messages
         return (
             sum(messages[index].tokens for index in gone),
@@ -269,16 +268,16 @@ class BranchSources:
     """
 
     session: Session
-    _conversation: Conversation | None = None
+    _plan: Plan | None = None
     _made: list[SourceMessage] = field(default_factory=list)
 
     def messages(self) -> Sequence[SourceMessage]:
         """All of them, in the order of the list. It grows with that."""
-        conversation = self.session.branch.conversation
-        if conversation is not self._conversation or len(self._made) > len(conversation):
-            self._conversation, self._made = conversation, []
-        if len(self._made) < len(conversation):
-            self._made += self._new(conversation.items, len(self._made))
+        plan = self.session.branch.plan
+        if plan is not self._plan or len(self._made) > len(plan):
+            self._plan, self._made = plan, []
+        if len(self._made) < len(plan):
+            self._made += self._new(plan.items, len(self._made))
         return self._made
 
     @property

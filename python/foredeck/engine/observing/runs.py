@@ -308,9 +308,9 @@ class ChunkChoice:
         return not self.reason
 
     def _covered(self, chunk: Chunk, position: Position) -> Covered:
-        parts = self.session.branch.conversation.parts
+        chars = self.session.branch.plan.chars
         first = position.messages
-        sent = sum(part.chars for part in parts[first : first + len(chunk.messages)])
+        sent = sum(chars[first : first + len(chunk.messages)])
         record = self.session.newest_record
         calls = 0 if record is None else self.session.log.newest
         return Covered(chunk.tokens, int(sent / self.questions.alone.rate), calls)

@@ -6,16 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.context.messages.items import Block
-from foredeck.context.messages.parts import Part
-from foredeck.context.messages.says import unpack_says
-from foredeck.context.state.branch_state import SentState
+from foredeck.context.plan.codec import StoredPlan
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.tools.version_refs import verify
 from foredeck.errors import Missing, UnknownSession
-from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import Message, time_of
-from foredeck.model.call_changes import PartRow
+from foredeck.hosts.pi.outgoing import apply_ops, to_ops
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SystemPromptDocument
 from foredeck.model.messages import MessageKey, load_message, load_messages, unpack
@@ -70,7 +66,7 @@ def prompts_at(store: Store, session: str, *calls: int) -> list[Prompt]:
     ]
 
 
-def _shown(state: SentState) -> Iterator[MessageKey]:
+def _shown(state: StoredPlan) -> Iterator[MessageKey]:
     """The host's messages that a prompt needs: those that go out, and the one before each message
     of ours, which has its time."""
     for index, key in enumerate(state.keys):
@@ -78,13 +74,13 @@ def _shown(state: SentState) -> Iterator[MessageKey]:
             yield key
 
 
-def _prompt(store: Store, head: Head, state: SentState, known: Mapping[str, Message]) -> Prompt:
+def _prompt(store: Store, head: Head, state: StoredPlan, known: Mapping[str, Message]) -> Prompt:
     messages = [known.get(key.address, {}) for key in state.keys]
     system, tools = system_at(store, head)
-    edits, inserts = _edits(store, state), _inserts(store, state, messages)
-    sent = apply_edits(messages, edits, inserts, state.drops)
+    ops = to_ops(state.outgoing(store.blob), lambda index: time_of(messages[index]))
+    sent = apply_ops(ops, messages)
     host = {id(message) for message in messages}
-    ours = {id(message) for group in inserts.values() for message in group}
+    ours = {id(value) for name, value in ops if name == "say"}
     inserted = frozenset(n for n, message in enumerate(sent) if id(message) in ours)
     edited = frozenset(n for n, message in enumerate(sent) if id(message) not in host) - inserted
     record = CallRecord(head.fields)
@@ -96,24 +92,6 @@ def _record(store: Store, id: str) -> CallRecord:
     if head is None:
         raise Missing(f"The call record {id} is not in the store.")
     return CallRecord(head.fields)
-
-
-def _edits(store: Store, state: SentState) -> dict[int, list[Block]]:
-    edits: dict[int, list[Block]] = {}
-    for index, row in state.stored_rows.items():
-        if index not in state.drops:
-            part = Part.from_row(PartRow.from_row(row), store.blob)
-            if part.blocks is not None:
-                edits[index] = part.blocks
-    return edits
-
-
-def _inserts(store: Store, state: SentState, messages: list[Message]) -> dict[int, list[Message]]:
-    times = [time_of(message) for message in messages]
-    return {
-        index: to_messages(unpack_says(ours, store.blob), times, index)
-        for index, ours in state.inserts.items()
-    }
 
 
 def system_at(store: Store, head: Head) -> tuple[list[Any], list[Any]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.says import Say
+from foredeck.context.plan.says import Say
 from foredeck.context.wording import history_cut, no_result
 
 

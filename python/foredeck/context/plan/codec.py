@@ -1,0 +1,189 @@
+"""The stored form of plans: what call records keep of operations and messages of ours.
+
+Only this module reads and writes that form; it reads all that earlier versions have written. A
+record says what has changed since its parent, so a plan is had by replaying the records from the
+root of their chain: nothing in it is computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.messages.items import Block
+from foredeck.context.plan.ops import Keep, Omit, Op, Rewrite, Shown, as_host
+from foredeck.context.plan.plan import Plan
+from foredeck.context.plan.says import SPANNING, MessageSpan, Purpose, Say
+from foredeck.model.call_changes import Form, PartRow
+from foredeck.model.calls import CallRecord
+from foredeck.model.messages import MessageKey, pack, unpack
+
+
+def pack_op(plan: Plan, index: int, blobs: dict[str, bytes]) -> PartRow:
+    """The row of message `index`; long texts join `blobs`."""
+    op = plan.ops[index]
+    form: Form
+    blocks: list[Block] | None
+    if isinstance(op, Omit):
+        cover = plan.cover_at(index)
+        form, blocks = ("dropped", []) if cover is None else ("observed", cover.blocks)
+    else:
+        form, blocks = op.form, op.blocks
+    packed = None if blocks is None else pack(blocks, blobs)
+    return PartRow(index, form, packed, op.subject, op.version, op.base, op.text_hash, op.folded)
+
+
+def unpack_op(row: PartRow, blob: Callable[[str], bytes]) -> Op:
+    """The inverse of `pack_op`."""
+    subject, form = row.subject, row.form
+    shown = None if subject is None else Shown(subject, row.version, row.text_hash)
+    if form == "dropped" or form == "observed":
+        return Omit(shown)
+    if row.packed is not None:
+        return Rewrite(form, unpack(row.packed, blob), shown, row.base, row.slots)
+    return Keep(shown, form if form == "full" or form == "note" else "host", row.base)
+
+
+def pack_says(says: Sequence[Say], blobs: dict[str, bytes]) -> list[Any]:
+    """The stored form; long texts join `blobs`."""
+    return [pack(_to_stored(say), blobs) for say in says]
+
+
+def unpack_says(packed: Sequence[Any], blob: Callable[[str], bytes]) -> list[Say]:
+    """The inverse of `pack_says`."""
+    return [_from_stored(unpack(each, blob)) for each in packed]
+
+
+def packed_span(packed: Mapping[str, Any]) -> MessageSpan | None:
+    """Of a stored message, the messages that it covers, without unpacking its text."""
+    return MessageSpan(packed.get("from", 0), packed["until"]) if "until" in packed else None
+
+
+def _to_stored(say: Say) -> dict[str, Any]:
+    if say.purpose == "no_result":
+        called = {"call_id": say.call_id, "tool": say.tool}
+        return {"kind": "result", **called, "blocks": say.blocks}
+    stored: dict[str, Any] = {"kind": "user", "blocks": say.blocks}
+    match say.purpose:
+        case "head":
+            stored["head"] = say.head_tokens
+        case "layout":
+            stored["layout"] = True
+        case "turn_end":
+            stored["ends"] = True
+        case "calls":
+            stored["run"] = True
+    if say.object is not None:
+        stored["object"] = say.object
+    if say.covers is not None:
+        if say.purpose in SPANNING:
+            stored["from"] = say.covers.first
+        stored["until"] = say.covers.until
+    return stored
+
+
+def _from_stored(stored: Mapping[str, Any]) -> Say:
+    blocks, tokens = stored["blocks"], stored.get("head", 0)
+    if stored["kind"] == "result":
+        return Say("no_result", blocks, call_id=stored["call_id"], tool=stored["tool"])
+    return Say(
+        _purpose(stored), blocks, packed_span(stored), stored.get("object"), head_tokens=tokens
+    )
+
+
+def _purpose(stored: Mapping[str, Any]) -> Purpose:
+    if "from" in stored:
+        return "calls" if stored.get("run") else "observation"
+    if "until" in stored:
+        return "summary"
+    if stored.get("head"):
+        return "head"
+    if stored.get("layout"):
+        return "layout"
+    return "turn_end" if stored.get("ends") else "list_start"
+
+
+def _row_as_host(row: PartRow) -> PartRow:
+    """The row of a message that went out as `as_host` says; its blocks are not read for that."""
+    op = as_host(unpack_op(row._replace(packed=None), lambda _digest: b""))
+    if row.form == "note":
+        return row
+    return PartRow(row.message, op.form, None, op.subject, op.version, None, op.text_hash)
+
+
+@dataclass(slots=True)
+class StoredPlan:
+    """What went out with the newest of a chain of calls: which messages, and how they were shown.
+    Who asks for no more than that replays thousands of records in half the time."""
+
+    keys: list[MessageKey] = field(default_factory=list)
+    stored_rows: dict[int, Sequence[Any]] = field(default_factory=dict)
+    """Message index to the newest row of its part, as stored: most are replaced unread."""
+    inserts: dict[int, list[Any]] = field(default_factory=dict)
+    """Messages of ours by the index of the host's message that follows them, packed."""
+    drops: set[int] = field(default_factory=set)
+    """Indexes of host messages that are not sent."""
+    _edited_until: int = field(default=0, compare=False)
+    """No insert or drop stands at this index or after it: most calls cut nothing off, and are not
+    to look at thousands of them for that."""
+
+    def apply(self, record: CallRecord) -> None:
+        """Go on by one call."""
+        # In the order of the live call. The rows of the record come last: a call that went out
+        # without us has taken in results of its own, and its rows say how those are shown.
+        self.cut(record.kept)
+        self.keys.extend(record.keys)
+        if record.is_host:
+            self._send_as_host(record.decision.edited or 0)
+        self.stored_rows.update(record.stored_rows)
+        self._cut_edits(min(record.kept, record.changed_from))
+        self._add_edits(record.inserts, record.drops)
+
+    @property
+    def rows(self) -> dict[int, PartRow]:
+        """How each message was rendered last, in the order of the messages."""
+        return {index: PartRow.from_row(row) for index, row in sorted(self.stored_rows.items())}
+
+    def outgoing(self, blob: Callable[[str], bytes]) -> Iterator[Say | Op]:
+        """What went out: what became of each message, and ours between them (`Plan.outgoing`)."""
+        rows = self.rows
+        for index in range(len(self.keys) + 1):
+            yield from unpack_says(self.inserts.get(index, ()), blob)
+            if index < len(self.keys):
+                yield self.op(index, rows.get(index), blob)
+
+    def op(self, index: int, row: PartRow | None, blob: Callable[[str], bytes]) -> Op:
+        """What became of a message, given its row."""
+        op = Keep() if row is None else unpack_op(row, blob)
+        if index in self.drops:
+            return Omit(op.shown)
+        return as_host(op) if isinstance(op, Omit) else op
+
+    def cut(self, length: int) -> None:
+        """Forget the messages from `length` on."""
+        if length >= len(self.keys):
+            return
+        del self.keys[length:]
+        rows = self.stored_rows
+        self.stored_rows = {index: row for index, row in rows.items() if index < length}
+        self._cut_edits(length)
+
+    def _send_as_host(self, edited: int) -> None:
+        """Messages from `edited` on went out as the host has them."""
+        for index, row in self.stored_rows.items():
+            if index >= edited:
+                self.stored_rows[index] = _row_as_host(PartRow.from_row(row)).to_row()
+        self._cut_edits(edited)
+
+    def _add_edits(self, inserts: Mapping[int, list[Any]], drops: Sequence[int]) -> None:
+        self.inserts.update(inserts)
+        self.drops.update(drops)
+        last = max(max(inserts, default=-1), max(drops, default=-1))
+        self._edited_until = max(self._edited_until, last + 1)
+
+    def _cut_edits(self, length: int) -> None:
+        if self._edited_until > length:
+            self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
+            self.drops = {index for index in self.drops if index < length}
+            self._edited_until = length

@@ -1,0 +1,182 @@
+"""What becomes of each of the host's messages on its way out: kept, rewritten or left out.
+
+An operation is decided once and then kept: the provider finds in its cache only the very bytes that
+it was sent, and another version or configuration of foredeck might write others. Operations never
+change; `Plan` replaces them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+from foredeck.context.messages.items import Block, Item, block_chars
+
+FOLDABLE_ARGUMENT_CHARS = 200
+"""Only a longer argument of a tool call ever folds: a marker is almost as long as this."""
+
+SEALED = -1
+"""In place of a piece's number: all reasoning of an assistant message."""
+
+REFRESHED = -2
+"""Slot of a result that could show a newer version of its file (`rewriting/refresh.py`)."""
+
+REPLACED = -3
+"""Slot of the first message of a stretch that a text may stand in for
+(`rewriting/replacing.py`)."""
+
+
+class PieceRef(NamedTuple):
+    """A piece of content that can be folded: a message, and which piece of it.
+
+    Slot 0 is the content of a tool result; other messages count their pieces from 1
+    (`policies/pieces.py`). `REFRESHED` stands for a read that is brought up to date, together with
+    the arguments that fold then.
+    """
+
+    message: int
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The object whose content a message carries, in view or folded."""
+
+    object: int
+    """Its handle."""
+    version: int | None = None
+    """Which version of it, as the session counts them."""
+    text_hash: str | None = None
+    """Of the text that can be read in the message (and its base); None where it is cut short."""
+
+
+class _Operation:
+    """What can be asked of every operation."""
+
+    __slots__ = ()
+    shown: Shown | None
+
+    @property
+    def subject(self) -> int | None:
+        """Handle of the object whose content the message carries."""
+        return None if self.shown is None else self.shown.object
+
+    @property
+    def version(self) -> int | None:
+        """Which version of the subject."""
+        return None if self.shown is None else self.shown.version
+
+    @property
+    def text_hash(self) -> str | None:
+        """Hash of the subject's text, as it can be read here."""
+        return None if self.shown is None else self.shown.text_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Keep(_Operation):
+    """The message goes out as the host has it.
+
+    `form`: `full` where that is the content of an object, placed by a layout; `note` where it is
+    the short answer of a context tool; else `host`.
+    """
+
+    shown: Shown | None = None
+    form: Literal["host", "full", "note"] = "host"
+    base: int | None = None
+    """`note`: index of the earlier message that shows what the answer says is in view."""
+    blocks: ClassVar[None] = None
+    folded: ClassVar[tuple[int, ...]] = ()
+
+    @property
+    def shows(self) -> bool:
+        """Whether the subject's content can be read here."""
+        return self.shown is not None and self.form != "note"
+
+    @property
+    def carries(self) -> bool:
+        """Whether the message has an object's content of its own, in view or not."""
+        return self.shown is not None
+
+
+RewrittenForm = Literal["host", "full", "same", "diff", "reference", "note", "folded"]
+"""`host`: the host's content with lines of ours. `full`: content under its handle. `same`, `diff`:
+said by reference to an earlier message, the base. `reference`: folded to a line. `note`: the short
+answer of a context tool. `folded`: without some pieces of the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite(_Operation):
+    """The message goes out with other blocks. `{"keep": k}` among them is block `k` of the host's
+    message, any other block is sent as it is."""
+
+    form: RewrittenForm
+    blocks: list[Block]
+    shown: Shown | None = None
+    base: int | None = None
+    """Index of the earlier message that `same`, `diff` or `note` refers to."""
+    folded: tuple[int, ...] = ()
+    """Which pieces of the message are folded; `SEALED` among them: all its reasoning."""
+
+    @property
+    def shows(self) -> bool:
+        """Whether the subject's content can be read here, with the base for a difference."""
+        return self.shown is not None and self.form in ("host", "full", "diff")
+
+    @property
+    def carries(self) -> bool:
+        """Whether the message has an object's content of its own, in view or not."""
+        return self.shown is not None and self.form != "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Omit(_Operation):
+    """The message does not go out. A message of ours may cover it (`Say.covers`)."""
+
+    shown: Shown | None = None
+    form: ClassVar[Literal["omitted"]] = "omitted"
+    base: ClassVar[None] = None
+    blocks: ClassVar[list[Block]] = []
+    folded: ClassVar[tuple[int, ...]] = ()
+    shows: ClassVar[bool] = False
+
+    @property
+    def carries(self) -> bool:
+        """Whether the message has an object's content of its own."""
+        return self.shown is not None
+
+
+Op = Keep | Rewrite | Omit
+
+
+def as_host(op: Op) -> Keep | Rewrite:
+    """The operation for a message of a call that went out without us: the host's own text shows all
+    of the object, whatever of it had gone out before. An answer of our own tools is what it was."""
+    if not isinstance(op, Omit) and op.form == "note":
+        return op
+    return Keep(op.shown)
+
+
+def apply_recipe(recipe: list[Block] | None, own: list[Block]) -> list[Block]:
+    """The blocks that go out, given the message's own."""
+    if recipe is None:
+        return own
+    return [own[block["keep"]] if "keep" in block else block for block in recipe]
+
+
+def keep_all(item: Item) -> list[Block]:
+    """Recipe blocks for everything in the message that a provider accepts (no empty text)."""
+    return [
+        {"keep": number}
+        for number, block in enumerate(item.blocks)
+        if block.get("type") != "text" or block.get("text")
+    ]
+
+
+def recipe_chars(recipe: list[Block] | None, item: Item) -> int:
+    """Characters that the model reads when `item` goes out by `recipe`."""
+    if recipe is None:
+        return item.chars
+    return sum(
+        block_chars(item.blocks[block["keep"]]) if "keep" in block else block_chars(block)
+        for block in recipe
+    )

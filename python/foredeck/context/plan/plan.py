@@ -1,0 +1,486 @@
+"""The plan of one branch's prompt: the host's messages, what becomes of each, and ours.
+
+Appending and writing keep every look-up up to date; only a change of branch or history walks the
+whole list, so the work of a call does not grow with the length of the session.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from foredeck.context.messages.items import (
+    ROOT_TIP,
+    Block,
+    Item,
+    ToolUse,
+    blocks_chars,
+    next_tip,
+)
+from foredeck.context.messages.seals import SealRule
+from foredeck.context.plan.ops import (
+    Keep,
+    Omit,
+    Op,
+    PieceRef,
+    Shown,
+    apply_recipe,
+    as_host,
+    recipe_chars,
+)
+from foredeck.context.plan.repairs import Repairs
+from foredeck.context.plan.says import LASTING, SPANNING, MessageSpan, Purpose, Say
+from foredeck.model.messages import MessageKey
+from foredeck.model.own_tools import CONTEXT_TOOLS
+
+
+@dataclass(slots=True)
+class Plan:
+    """What goes out: `ops[i]` is what becomes of `items[i]`, `says[i]` goes before it, and
+    `says[len(items)]` after the last one. Only the methods of this class change them.
+
+    Messages are named by their index in the list throughout, objects by their handles.
+    """
+
+    items: list[Item] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+    says: dict[int, list[Say]] = field(default_factory=dict)
+    """Messages of ours, by the index of the host's message that they go before."""
+    chars: list[int] = field(default_factory=list)
+    """Characters of each message as it goes out. The last of those that a say covers has the
+    characters of the say."""
+    tips: list[str] = field(default_factory=list)
+    seals: SealRule = field(default_factory=SealRule)
+    """Which sealed reasoning keeps what precedes it as it is."""
+    turn_ends: bool = False
+    """While a rebase is made after which a word of ours ends the turn under way."""
+    chars_host: int = 0
+    """Characters if every message went out as the host has it."""
+    chars_own: int = 0
+    """Characters of `chars_host` that are calls of our tools and their results."""
+    chars_sent: int = 0
+    """Characters as the operations have it; of our own messages, those that cover a span."""
+    turn: int = 0
+    results_in_turn: dict[int, int] = field(default_factory=dict)
+    """User turn to the number of its results, those of `CONTEXT_TOOLS` left out."""
+    holders: dict[int, list[int]] = field(default_factory=dict)
+    """Handle of an object to the messages that show its content, in order."""
+    texts: dict[str, set[int]] = field(default_factory=dict)
+    """Hash of a readable text to the messages that show it."""
+    carried: Counter[int] = field(default_factory=Counter)
+    """By handle of an object, how many messages have its content, in view or folded."""
+    referred_at: dict[int, int] = field(default_factory=dict)
+    """Message to the newest later one that refers to its content."""
+    savings: dict[int, int] = field(default_factory=dict)
+    """Characters that folding a message would save, as far as that was computed."""
+    superseded: dict[int, frozenset[int]] = field(default_factory=dict)
+    """By object, the messages that show it for which newer ones stand in, as far as that was
+    looked for."""
+    piece_savings: dict[int, tuple[frozenset[int], dict[PieceRef, int]]] = field(
+        default_factory=dict
+    )
+    """By message: the pieces for which that was computed last, and what folding each would save."""
+    names: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Identifiers in messages as the host has them, as far as they were looked for."""
+    written_names: dict[int, tuple[list[Block], frozenset[str]]] = field(default_factory=dict)
+    """The same in blocks of ours, with these."""
+    kept_names: Mapping[int, str] = field(default_factory=dict)
+    """Those of the host's messages as an earlier process has found them, with spaces between."""
+    written: list[int] = field(default_factory=list)
+    """The messages whose operation was replaced, in the order in which that happened: who wants to
+    know what has changed remembers how long this was."""
+    attributed: list[int] = field(default_factory=list)
+    """The messages that were given to another object with the bytes that they had, likewise."""
+    _sums: list[int] = field(default_factory=lambda: [0])
+    """Characters that go out before each message; cut off where an operation is replaced."""
+    _pictured: list[int] = field(default_factory=list)
+    """Messages with images, so that none needs to be looked for."""
+    _calls: dict[str, ToolUse] = field(default_factory=dict)
+    """Calls of the newest assistant message."""
+    _may_have_layout: bool = True
+
+    @property
+    def tip(self) -> str:
+        """The rolling hash over all keys."""
+        return self.tips[-1] if self.tips else ROOT_TIP
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    # ------------------------------------------------ the host's messages
+
+    def append(self, item: Item, op: Op | None = None, tip: str = "") -> None:
+        """Add a message of the host's, which goes out as it is until `write` says otherwise.
+
+        `op`: as the call records have it, where the branch is restored from them; messages of ours
+        come before. `tip`: that of the list with the message, where it is known.
+        """
+        self._place(item)
+        self.tips.append(tip or next_tip(self.tip, item.key))
+        self.items.append(item)
+        if item.has_image:
+            self._pictured.append(len(self.items) - 1)
+        self.chars_host += item.chars
+        self.chars_own += item.own_chars
+        self.ops.append(op or Keep())
+        index = len(self.ops) - 1
+        self.chars.append(self._chars_of(index))
+        self.chars_sent += self.chars[index]
+        if op is not None:
+            self._remember(index)
+
+    def write(self, index: int, op: Op) -> None:
+        """Decide anew what becomes of a message."""
+        self._replace(index, op)
+        self.written.append(index)
+
+    def attribute(self, index: int, subject: int, version: int) -> None:
+        """Take what a message shows as another object's, a version of which has it now. Not a byte
+        changes."""
+        op = self.ops[index]
+        self._replace(index, replace(op, shown=Shown(subject, version, op.text_hash)))
+        self.attributed.append(index)
+
+    def as_host(self, start: int, says_from: int) -> None:
+        """A call went out without us: the messages from `start` on as the host has them, and none
+        of ours from index `says_from` on."""
+        self.says = {index: ours for index, ours in self.says.items() if index < says_from}
+        for index in range(start, len(self.ops)):
+            op = as_host(self.ops[index])
+            if op != self.ops[index]:
+                self.write(index, op)
+        self.find_references()
+
+    def is_omitted(self, index: int) -> bool:
+        """Whether a message is left out."""
+        return 0 <= index < len(self.ops) and isinstance(self.ops[index], Omit)
+
+    def omitted(self, start: int = 0) -> list[int]:
+        """The messages from `start` on that are left out."""
+        return [i for i in range(start, len(self.ops)) if isinstance(self.ops[i], Omit)]
+
+    def outgoing(self, start: int) -> Iterator[Say | Op]:
+        """What goes out from message `start` on: what becomes of each, and ours between them."""
+        for index in range(start, len(self.ops)):
+            yield from self.says.get(index, ())
+            yield self.ops[index]
+        yield from self.says.get(len(self.ops), ())
+
+    def recipe(self, index: int) -> list[Block] | None:
+        """The blocks that go out for a message, None where it goes out as it is; where it is the
+        last of those that a message of ours covers, the blocks of that."""
+        cover = self.cover_at(index)
+        return self.ops[index].blocks if cover is None else cover.blocks
+
+    # ------------------------------------------------ messages of ours
+
+    def say(self, index: int, say: Say, *, first: bool = False) -> None:
+        """Put a message of ours before a message of the host's, after or before other ours."""
+        ours = self.says.setdefault(index, [])
+        ours.insert(0 if first else len(ours), say)
+
+    def cover(self, say: Say, gone: Sequence[int]) -> None:
+        """Leave out the messages `gone`, and put a message of ours where the last of them was, in
+        place of all that covers parts of what it covers."""
+        span = say.covers
+        assert span is not None  # or it would cover nothing
+        inside = [index for index in self.says if span.first <= index < span.until]
+        for index in inside:
+            ours = self.says.pop(index)
+            stay = [m for m in ours if _outlasts(m, span, first_here=index == span.first)]
+            if stay:
+                self.says[index] = stay
+        self._count(inside)
+        self.say(gone[-1], say)
+        for index in gone:
+            self.write(index, Omit(self.ops[index].shown))
+
+    def summarise(self, summary: Say) -> None:
+        """Let a summary begin the list, in place of all that goes before the end of its span."""
+        span = summary.covers
+        assert span is not None  # or it would sum up nothing
+        stay = [ours for ours in self.says.get(0, ()) if ours.purpose in ("layout", "head")]
+        before = [index for index in self.says if index <= span.until]
+        self.says = {i: ours for i, ours in self.says.items() if i > span.until}
+        self._count(before)
+        self.says[0] = [*stay, summary]
+
+    def put_head(self, head: Say | None) -> None:
+        """Let a block begin the list, in place of the one before; None takes that out."""
+        others = [ours for ours in self.says.pop(0, ()) if ours.purpose != "head"]
+        ours = others if head is None else [head, *others]
+        if ours:
+            self.says[0] = ours
+
+    def repair(self, repairs: Repairs, start: int) -> None:
+        """Say what a list needs from message `start` on, in place of earlier repairs.
+
+        What is `LASTING` stays, and so does the head, first of all.
+        """
+        head = self.head
+        # Nearly always there is nothing to do, and a long session has a thousand messages of ours.
+        if repairs.inserts or max(self.says, default=-1) >= start:
+            before, self.says = self.says, self._beside(repairs).inserts
+            for index, ours in before.items():
+                stay = [m for m in ours if index < start or m.purpose in LASTING]
+                if stay:
+                    self.says[index] = [*self.says.get(index, ()), *stay]
+        if head is not None:
+            self.put_head(head)
+
+    def lacks(self, repairs: Repairs) -> set[int]:
+        """Where a list needs repairs that are not made."""
+        inserts = self._beside(repairs).inserts
+        lost = {index for index in repairs.drops if not self.is_omitted(index)}
+        return (inserts.keys() - self.says.keys()) | lost
+
+    def cut_layout(self, start: int, others: Collection[int] = ()) -> list[Block]:
+        """Take out what a layout put at or after an index, and at the `others`; returns the blocks
+        that stay before."""
+        if not self.has_layout_text:
+            self.says = dict(sorted(self.says.items()))
+            return []
+        stay = {
+            index: ours
+            if index < start and index not in others
+            else [message for message in ours if message.purpose != "layout"]
+            for index, ours in sorted(self.says.items())
+        }
+        self.says = {index: ours for index, ours in stay.items() if ours}
+        held = [message for message in self.our_messages if message.purpose == "layout"]
+        return [block for message in held for block in message.blocks]
+
+    def put_layout(self, inserts: Mapping[int, Sequence[Block]]) -> None:
+        """Put in what a layout wants between the messages: first of all, but last elsewhere."""
+        self._may_have_layout = self._may_have_layout or bool(inserts)
+        for index, blocks in inserts.items():
+            self.say(index, Say("layout", list(blocks)), first=index == 0)
+
+    @property
+    def our_messages(self) -> Iterator[Say]:
+        """All messages of ours."""
+        return (message for ours in self.says.values() for message in ours)
+
+    def says_since(self, start: int) -> dict[int, list[Say]]:
+        """Messages of ours at or after an index, in their order."""
+        return {index: ours for index, ours in sorted(self.says.items()) if index >= start}
+
+    def cover_at(self, index: int) -> Say | None:
+        """The message of ours whose characters a message that is left out counts."""
+        if not self.is_omitted(index):
+            return None
+        return next((m for m in self.says.get(index, ()) if m.purpose in SPANNING), None)
+
+    @property
+    def chars_said(self) -> int:
+        """Characters of all messages of ours, but for those that cover a span: `chars` has them."""
+        return sum(blocks_chars(m.blocks) for m in self.our_messages if m.purpose not in SPANNING)
+
+    @property
+    def chars_covering(self) -> int:
+        """Characters of the messages of ours that cover a span."""
+        return sum(blocks_chars(m.blocks) for m in self.our_messages if m.purpose in SPANNING)
+
+    @property
+    def compacted(self) -> tuple[int, str | None]:
+        """Up to which message a summary of ours covers the chat, and the id of its object; 0 where
+        there is none."""
+        for ours in self.says.get(0, ()):
+            if ours.purpose == "summary" and ours.covers is not None:
+                return ours.covers.until, ours.object
+        return 0, None
+
+    @property
+    def observed(self) -> dict[str, MessageSpan]:
+        """What observations and reflections cover, by their ids."""
+        return {m.object: span for m, span in self._covers("observation") if m.object}
+
+    @property
+    def runs(self) -> list[MessageSpan]:
+        """Each run of folded calls that a text covers."""
+        return [span for _, span in self._covers("calls")]
+
+    @property
+    def covered(self) -> list[MessageSpan]:
+        """All spans that a message of ours covers: an observation, or the text of a run."""
+        return [*self.observed.values(), *self.runs]
+
+    @property
+    def head(self) -> Say | None:
+        """The block before the chat; None where there is none."""
+        return next((ours for ours in self.says.get(0, ()) if ours.purpose == "head"), None)
+
+    @property
+    def head_chars(self) -> int:
+        """Characters of the block before the chat."""
+        head = self.head
+        return 0 if head is None else blocks_chars(head.blocks)
+
+    @property
+    def has_layout_text(self) -> bool:
+        """Whether a layout keeps something between the host's messages."""
+        # Only `put_layout` puts any there, so what had none is not looked through at each call.
+        if self._may_have_layout:
+            self._may_have_layout = any(ours.purpose == "layout" for ours in self.our_messages)
+        return self._may_have_layout
+
+    # ------------------------------------------------ what can be read
+
+    def chars_before(self, index: int) -> int:
+        """Characters that go out of the messages before `index`."""
+        sums = self._sums
+        for chars in self.chars[len(sums) - 1 : index]:
+            sums.append(sums[-1] + chars)
+        return sums[index]
+
+    def keys(self, start: int = 0) -> list[MessageKey]:
+        """Keys of the messages from `start` on."""
+        return [item.key for item in self.items[start:]]
+
+    def images(self) -> Iterator[Block]:
+        """The images that go out."""
+        for index in self._pictured:
+            item = self.items[index]
+            if item.void or item.kind == "opaque":
+                continue
+            for block in apply_recipe(self.ops[index].blocks, item.blocks):
+                if block.get("type") == "image":
+                    yield block
+
+    def newest_holder(self, ordinal: int) -> int | None:
+        """The last message that shows an object's content, if any does."""
+        holders = self.holders.get(ordinal)
+        return holders[-1] if holders else None
+
+    def newest_with(self, text_hash: str | None) -> int | None:
+        """The last message in which a text of that hash can be read, if there is one."""
+        return max(self.texts.get(text_hash or "", ()), default=None)
+
+    def find_references(self) -> None:
+        """Set `referred_at` from what the operations refer to."""
+        self.referred_at = {
+            op.base: index for index, op in enumerate(self.ops) if op.base is not None
+        }
+
+    def last_use(self, index: int) -> int:
+        """The newest message at which the content of `index` was given or referred to."""
+        return self.referred_at.get(index, index)
+
+    def last_assistant(self) -> int:
+        """The newest assistant message that was not aborted, -1 where there is none: results
+        after it are in flight, the model has not seen them yet."""
+        for index in range(len(self.items) - 1, -1, -1):
+            item = self.items[index]
+            if item.kind == "assistant" and not item.void:
+                return index
+        return -1
+
+    def _place(self, item: Item) -> None:
+        if item.kind == "user":
+            self.turn += 1
+        if item.kind == "assistant":
+            self._calls = {call.id: call for call in item.calls}
+        if item.kind == "result" and item.call_id in self._calls:
+            item.arguments = self._calls[item.call_id].arguments
+        item.turn = self.turn
+        item.rank = self.results_in_turn.get(self.turn, 0)
+        if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
+            self.results_in_turn[self.turn] = item.rank + 1
+
+    def _replace(self, index: int, op: Op) -> None:
+        self._forget(index)
+        self.savings.pop(index, None)
+        self.piece_savings.pop(index, None)
+        self.ops[index] = op
+        self._count((index,))
+        self._remember(index)
+
+    def _count(self, indexes: Iterable[int]) -> None:
+        """Count the characters of messages anew, and what goes before those that follow."""
+        for index in indexes:
+            if index < len(self.ops):
+                chars = self._chars_of(index)
+                self.chars_sent += chars - self.chars[index]
+                self.chars[index] = chars
+                del self._sums[index + 1 :]
+
+    def _chars_of(self, index: int) -> int:
+        return recipe_chars(self.recipe(index), self.items[index])
+
+    def _covers(self, purpose: Purpose) -> Iterator[tuple[Say, MessageSpan]]:
+        for message in self.our_messages:
+            if message.purpose == purpose and message.covers is not None:
+                yield message, message.covers
+
+    def _beside(self, repairs: Repairs) -> Repairs:
+        """The repairs of what nothing covers: in a span that is covered, no call waits for its
+        result."""
+        if not repairs.inserts:
+            return repairs
+        covered, (compacted, _) = self.covered, self.compacted
+        # What a summary covers goes message by message: pinned content stays in its place. A
+        # result of ours stands right behind the last message of its call.
+        inserts = {
+            index: ours
+            for index, ours in repairs.inserts.items()
+            if not any(first < index < until for first, until in covered)
+            and not (index <= compacted and self.is_omitted(index - 1))
+        }
+        return Repairs(inserts, repairs.drops)
+
+    def _remember(self, index: int) -> None:
+        op = self.ops[index]
+        if op.subject is not None and op.carries:
+            self.carried[op.subject] += 1
+        if op.base is not None:
+            self.referred_at[op.base] = max(index, self.referred_at.get(op.base, op.base))
+        if op.subject is not None:
+            self.superseded.pop(op.subject, None)
+        if op.subject is not None and op.shows:
+            holders = self.holders.setdefault(op.subject, [])
+            holders.append(index)
+            # A rebase renders in any order, but `newest_holder` takes the last one.
+            if len(holders) > 1 and holders[-2] > index:
+                holders.sort()
+        if op.text_hash is not None and op.shows:
+            self.texts.setdefault(op.text_hash, set()).add(index)
+
+    def _forget(self, index: int) -> None:
+        op = self.ops[index]
+        if op.subject is not None and op.carries:
+            self.carried[op.subject] -= 1
+            if not self.carried[op.subject]:
+                del self.carried[op.subject]
+        if op.base is not None and self.referred_at.get(op.base) == index:
+            self._forget_reference(op.base, index)
+        if op.subject is not None:
+            self.superseded.pop(op.subject, None)
+        if op.subject is not None and op.shows:
+            holders = self.holders.get(op.subject, [])
+            if index in holders:
+                holders.remove(index)
+            if not holders:
+                self.holders.pop(op.subject, None)
+        if op.text_hash is not None and op.shows:
+            showing = self.texts.get(op.text_hash, set())
+            showing.discard(index)
+            if not showing:
+                self.texts.pop(op.text_hash, None)
+
+    def _forget_reference(self, base: int, index: int) -> None:
+        """Message `index` refers to `base` no longer."""
+        others = (i for i in range(index - 1, base, -1) if self.ops[i].base == base)
+        newest = next(others, None)
+        if newest is None:
+            del self.referred_at[base]
+        else:
+            self.referred_at[base] = newest
+
+
+def _outlasts(message: Say, span: MessageSpan, *, first_here: bool) -> bool:
+    """Whether a message of ours stays where something comes to cover the span around it: what goes
+    before the span does, and so does what covers messages beyond it as well."""
+    if message.purpose not in SPANNING or message.covers is None:
+        return first_here
+    return not span.holds(message.covers)

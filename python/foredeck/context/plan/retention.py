@@ -1,0 +1,85 @@
+"""Which contents of a plan are still kept in view, and what of it may be folded."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from foredeck.context.plan.ops import PieceRef
+from foredeck.context.plan.plan import Plan
+from foredeck.model.call_changes import Delta
+
+
+@dataclass(slots=True)
+class Retention:
+    """Contents that the policy keeps, and pieces that the next rebase may fold."""
+
+    plan: Plan
+    contents: dict[int, int] = field(default_factory=dict)
+    """Messages whose content is kept, with the object's handle."""
+    released: set[int] = field(default_factory=set)
+    """Messages of which the call records say that their content is no longer kept."""
+    collapsible: dict[PieceRef, int] = field(default_factory=dict)
+    """What may be folded, and at which call of the branch that was first so."""
+    _changes: dict[PieceRef, bool] = field(default_factory=dict)
+    """What has become collapsible (True) since the last call record, or is so no longer."""
+    _touched: set[int] = field(default_factory=set)
+    """Messages that were kept or released since then."""
+    _marks: tuple[int, int] = (0, 0)
+    """How much was written into the plan and attributed by then."""
+
+    def restore(self, released: AbstractSet[int], collapsible: dict[PieceRef, int]) -> None:
+        """The plan is what the call records say, and so is this."""
+        self.released, self.collapsible = set(released), dict(collapsible)
+        # `take_released` counts on this: records name only what is not kept.
+        for index, op in enumerate(self.plan.ops):
+            if op.carries and op.subject is not None and index not in released:
+                self.contents[index] = op.subject
+        self._marks = len(self.plan.written), len(self.plan.attributed)
+
+    def keep(self, index: int, ordinal: int) -> None:
+        """Offer a message's content to the policy from now on."""
+        self.contents[index] = ordinal
+        self._touched.add(index)
+
+    def release(self, index: int) -> None:
+        """The opposite of `keep`, for `Branch.release` alone: it keeps the sets in step."""
+        if self.contents.pop(index, None) is not None:
+            self._touched.add(index)
+
+    def use(self, base: int) -> None:
+        """A later message says that its content is that of `base`: so that is kept."""
+        subject = self.plan.ops[base].subject
+        if subject is not None and base not in self.contents:
+            self.keep(base, subject)
+
+    def take_released(self) -> Delta[int]:
+        """Changes since the last call of which messages' content is not kept.
+
+        Restoring a branch takes each message that carries an object's content for kept unless a
+        record says otherwise, so every one that is not must be named here once, for whatever
+        reason.
+        """
+        plan, (written, attributed) = self.plan, self._marks
+        touched = self._touched.union(plan.written[written:], plan.attributed[attributed:])
+        self._touched, self._marks = set(), (len(plan.written), len(plan.attributed))
+        carrying = {index for index in touched if plan.ops[index].carries}
+        gone = carrying - self.contents.keys() - self.released
+        back = carrying & self.contents.keys() & self.released
+        self.released |= gone
+        self.released -= back
+        return Delta(tuple(sorted(gone)), tuple(sorted(back)))
+
+    def set_collapsible(self, refs: AbstractSet[PieceRef], depth: int) -> None:
+        """These, and no others, may be folded; `depth`: the call that this is decided for."""
+        for ref in self.collapsible.keys() - refs:
+            del self.collapsible[ref]
+            self._changes[ref] = False
+        for ref in refs - self.collapsible.keys():
+            self.collapsible[ref] = depth
+            self._changes[ref] = True
+
+    def take_collapsible(self) -> Delta[PieceRef]:
+        """Changes of what may be folded since the last call."""
+        changes, self._changes = self._changes, {}
+        return Delta.of(changes)
