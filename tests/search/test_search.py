@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foredeck.model.documents import Provenance, ToolcallDocument
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument
+from foredeck.sources.versions import AT_MS
 from foredeck.store.protocol import Batch
 from search.sessions import DAY_MS, START_MS, Searched, Talk, searched
 
@@ -252,6 +254,15 @@ def test_a_call_of_a_history_is_as_old_as_its_message(stored: Searched) -> None:
     call = Talk(stored.store, "one").run("bash", "gecko", asked_ms=START_MS)
     hit = stored.find("gecko").hits[0]
     assert (hit.entry.document, hit.entry.time_ms) == (call, START_MS)
+
+
+def test_a_call_that_is_stored_after_its_turn_has_the_time_of_its_history(
+    stored: Searched,
+) -> None:
+    made = Provenance(origin="claude-code a.jsonl", generator="tool", **{AT_MS: START_MS})
+    call = ToolcallDocument(id="call-late", tool="bash", content="gecko", provenance=made)
+    stored.store.commit(Batch(puts=[call.seal()]))
+    assert stored.find("gecko").hits[0].entry.time_ms == START_MS
 
 
 def test_a_text_that_comes_after_its_turn_is_found_then(stored: Searched) -> None:

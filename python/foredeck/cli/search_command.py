@@ -12,7 +12,7 @@ from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
 from foredeck.cli.moments import EXAMPLES, parse_moment
-from foredeck.cli.output import coloured, print_json, screen_width, shows_colours
+from foredeck.cli.output import coloured, print_json, screen_width, shows_colours, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
@@ -189,7 +189,9 @@ def _print_text(found: SearchResult, names: HitNames, args: Namespace) -> None:
         bold, dim, yellow = (partial(coloured, colour=c) for c in ("bold", "dim", "yellow"))
         style = Style(bold, dim, yellow, mark_width=0)
     explain = _explained if args.explain else (lambda _: ())
-    print(describe_to_people(found, names.of, when, style, explain, screen_width()))
+    text = describe_to_people(found, names.of, when, style, explain, screen_width())
+    first, *hits = text.split("\n")
+    print("\n".join([typed(first), *hits]))
 
 
 def _explained(hit: SearchHit) -> Collection[str]:

@@ -11,6 +11,7 @@ from foredeck.model.canonical import decode_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message, marked
 from foredeck.model.records import messages_of_turn
+from foredeck.sources.versions import version_ms
 from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import in_message
@@ -61,12 +62,12 @@ class Fetched:
         return found
 
     def asked_ms(self, head: Head) -> int:
-        """When a tool call was asked for, by its host, else when it was stored: a history that is
+        """When a tool call was asked for, by its host, else when its result came: a history that is
         read in brings calls of long ago. Raises `Missing`."""
         turn = self._turns.get(head.id)
         if turn is None or turn.token != head.token:
-            return head.time_ms
-        return time_of(load_message(turn.fields["assistant"], self.blob), head.time_ms)
+            return version_ms(head)
+        return time_of(load_message(turn.fields["assistant"], self.blob), version_ms(head))
 
     def blob(self, digest: str) -> bytes:
         """The bytes with this hash. Raises `Missing`."""

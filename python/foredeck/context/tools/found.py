@@ -135,7 +135,8 @@ def describe_to_people(
                 text = cut(f"      {where}, {kind_of_hit(near)}: {one_line(said)}", most)
                 lines.append(style.dim(text))
     more = f"{len(found.hits)} of " if found.more > 0 else ""
-    total = counted(len(found.hits) + max(0, found.more), "hit")
+    count = len(found.hits) + max(0, found.more)
+    total = f"{count:,} hit{'s' * (count != 1)}"
     newest = " among the newest texts: the words are too common" if found.is_part else ""
     return "\n".join([f"{more}{total}{newest}. `foredeck cat NAME` prints one in full.", *lines])
 
