@@ -31,7 +31,7 @@ def contained(name: str) -> str:
 
 
 def unlabelled(ordinal: int, tool: str, args: str) -> str:
-    """The name of a visible result under which no handle stands: it went out without us."""
+    """The name of a visible result that shows no handle: it went out without us."""
     return f"@{ordinal} ({word(tool)} {quoted(args)})" if args else f"@{ordinal} ({word(tool)})"
 
 
@@ -103,12 +103,12 @@ def done(ordinal: int) -> str:
 
 
 def folded_argument(ordinal: int, chars: int) -> str:
-    """Stands in for a long argument of an earlier tool call; the shim knows it by its form."""
+    """Replaces a long argument of an earlier tool call; the shim knows it by its form."""
     return f"<activate @{ordinal}: {chars} chars folded>"
 
 
 def folded_paste(ordinal: int, chars: int, lines: tuple[int, int] | None) -> str:
-    """Stands in a long message of the user's, where its middle was; the shim knows it by its form.
+    """Replaces the middle of a long message of the user's; the shim knows it by its form.
 
     `lines`: first and last line of what is left out, where that is made of whole lines.
     """
@@ -117,12 +117,12 @@ def folded_paste(ordinal: int, chars: int, lines: tuple[int, int] | None) -> str
 
 
 def pasted(ordinal: int) -> str:
-    """The name of a long message of the user's, under which no handle stands."""
+    """The name of a long message of the user's, that shows no handle."""
     return f"@{ordinal} (in a message of the user's)"
 
 
 def folded_answer(ordinal: int, turn: int, chars: int) -> str:
-    """Stands in a long answer of an earlier turn, where its middle was."""
+    """Replaces the middle of a long answer of an earlier turn."""
     return f'\n<activate "@{ordinal} turn {turn}": {chars} chars folded>\n'
 
 
@@ -141,7 +141,7 @@ def worked_line(typed: str, when: str) -> str:
 
 
 def no_result() -> str:
-    """Stands in for the result of a call that never got one."""
+    """Replaces the result of a call that never got one."""
     return "[foredeck] No result: the call was interrupted."
 
 
@@ -189,7 +189,7 @@ def newly_active_heading() -> str:
 
 
 def history_cut() -> str:
-    """Stands first where the host's list begins with an answer instead of a question."""
+    """Comes first where the host's list begins with an answer instead of a question."""
     return "[foredeck] Earlier messages are not shown."
 
 
@@ -244,7 +244,7 @@ def beginning_visible(name: str, shown: int, total: int, rest: str) -> str:
 
 
 def left_out(ordinal: int, start: int, end: int, total: int) -> str:
-    """Stands in a text that does not fit into the context window, where its middle was."""
+    """Replaces the middle of a text that does not fit into the context window."""
     return (
         f"\n[foredeck] {end - start:,} of {total:,} characters do not fit here: "
         f'activate "@{ordinal} chars {start + 1}-{end}" shows some of them.\n'
@@ -301,7 +301,7 @@ def images_not_here(count: int) -> str:
 
 
 def handles_of(session: str) -> str:
-    """Stands before a text of another session's, in which handles stand for its own objects."""
+    """Precedes a text of another session's, in which handles name its own objects."""
     called = named(session)
     return f"[foredeck] Said in session {called}: what is @12 there is {called}:@12 here."
 
@@ -337,7 +337,7 @@ def question_heading(turn: int) -> str:
 
 
 def question_gap(chars: int, ordinal: int, turn: int) -> str:
-    """Stands in such a question where its middle was, if it is too long for a summary."""
+    """Replaces the middle of such a question, if it is too long for a summary."""
     return f'\n({chars:,} chars left out: activate "@{ordinal} turns {turn}")\n'
 
 

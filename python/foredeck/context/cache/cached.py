@@ -1,9 +1,9 @@
 """What the provider's cache may still hold of a branch, by the provider's rule. Pure.
 
 With `prefix` every byte that was sent is found again up to the first one that differs. With
-`markers` (Anthropic's rule) an entry stands only where a marker stood in an earlier request: at
+`markers` (Anthropic's rule) an entry exists only where a marker was in an earlier request: at
 the end of the list then sent, or before its first message. It is found from a marker of the new
-request that stands on it or less than `LOOKBACK_BLOCKS` content blocks after it, and lives on
+request that is on it or less than `LOOKBACK_BLOCKS` content blocks after it, and lives on
 from its last use. With `none` nothing is kept.
 """
 
@@ -98,7 +98,7 @@ class CacheReach:
     nearest: int = 0
     """Ends from here on are found from the marker on the last message."""
     markable: frozenset[int] = frozenset()
-    """Ends on which one more marker may stand."""
+    """Ends on which one more marker can be set."""
 
     def hit(self, changed_from: int) -> int:
         """How many messages of the longest prefix found, if those from `changed_from` on differ."""
@@ -143,7 +143,7 @@ def reach_of(
 
 
 def marker_id(plan: Plan, end: int) -> str:
-    """Id of the tool call on whose result a marker at this end stands."""
+    """Id of the tool call whose result a marker at this end is set on."""
     return plan.items[end - 1].call_id
 
 

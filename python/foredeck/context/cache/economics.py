@@ -1,8 +1,8 @@
 """When a rebase pays: rent against premium, with a guard. Pure functions.
 
-Amounts are in tokens of uncached input. Content that nobody wants any more costs *rent*: the
+Amounts are in tokens of uncached input. Content that is no longer kept costs *rent*: the
 read price, at every call, of the tokens that it would save. Taking it out costs a *premium*: what
-stands after it was cached and must be written again. As with hired skis, the time to pay is when
+comes after it was cached and must be written again. As with hired skis, the time to pay is when
 the rent has reached a multiple of the premium.
 """
 
@@ -31,7 +31,7 @@ def definition_chars(facilities: Iterable[Facility]) -> int:
 
 
 def declared_chars(tools: Iterable[Any], otherwise: int) -> int:
-    """What ours among a host's tool definitions add; `otherwise` where it has told none."""
+    """What ours among a host's tool definitions add; `otherwise` where it has sent none."""
     names = {tool.get("name") for tool in tools if isinstance(tool, Mapping)}
     if not names:
         return otherwise
@@ -91,14 +91,14 @@ class RebaseThresholds:
 
 @dataclass(frozen=True, slots=True)
 class CollapsibleMessage:
-    """Content that may go: where it stands, what it would save, what it has cost so far."""
+    """Content that may go: where it is, what it would save, what it has cost so far."""
 
     index: int
     saving: float
     rent: float
     suffix: float
     """Tokens between the prefix that stays cached if its message changes, and the one that would
-    be found if nothing did, as the prompt stands; 0 where it is not cached anyway."""
+    be found if nothing did; 0 where it is not cached anyway."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,12 +89,12 @@ def first_free(plan: Plan) -> int:
     """The first message from which on bytes may change at this call.
 
     Signed or encrypted reasoning of the turn under way may be bound to the bytes before it
-    (`seals.py`). Then none of it may stand after the first changed byte, unless the newest message
+    (`seals.py`). Then none of it may follow the first changed byte, unless the newest message
     is the user's, or a word of ours ends the turn (`rewriting/ending.py`).
 
     By Anthropic's documentation ("Thinking", "Preserved thinking") a tool loop is one turn of the
     assistant: in it reasoning has to come back as it was issued, and a user message that holds
-    more than tool results ends it. Newer models also compare what stands before every block that
+    more than tool results ends it. Newer models also compare what precedes every block that
     comes back, in whichever turn; those may be left out, all from some message on, once the turn
     has ended (`folding.unseal`).
     """
@@ -102,7 +102,7 @@ def first_free(plan: Plan) -> int:
 
 
 def binds(plan: Plan, items: Sequence[Item]) -> bool:
-    """Whether sealed reasoning of the turn under way stands in a list that goes on from what the
+    """Whether sealed reasoning of the turn under way is in a list that goes on from what the
     conversation holds, so that not everything may be rewritten."""
     return _first_free(plan, items) > 0
 
@@ -129,7 +129,7 @@ def may_change(plan: Plan, indexes: Iterable[int]) -> set[int]:
 
 def stays_whole(plan: Plan, index: int) -> bool:
     """Whether a message holds sealed reasoning of the turn under way: that, and the calls that it
-    led to, come back as they came, even where what stands before them may change."""
+    led to, come back as they came, even where what precedes them may change."""
     item = plan.items[index]
     if plan.turn_ends or not item.signed or item.void or item.turn != plan.turn:
         return False

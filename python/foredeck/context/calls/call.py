@@ -39,7 +39,7 @@ class AssemblySettings:
     cache_ttl_s: float | None = None
     """For how long the provider keeps a prompt, where the model does not say."""
     cache_rule: CacheRule | None = None
-    """By which rule the provider keeps prompts, where that cannot be told from the model."""
+    """By which rule the provider keeps prompts, where the model does not say."""
     min_saving_chars: int = 120
     digests: DigestSize = field(default_factory=DigestSize)
     summary_chars: int = 8000

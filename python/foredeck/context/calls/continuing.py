@@ -11,7 +11,7 @@ def attach_continuation(call: CallInProgress) -> None:
     """Put it on the newest message, which must be new in this call.
 
     Once: at the call at which texts have taken the place of chat, or the window's or the host's
-    summary has. Only where observations are switched on: nobody else reads a word of it.
+    summary has. Only where observations are switched on.
     """
     session, context = call.session, call.context
     if session.stand_ins is None or not _made_way(call):
@@ -28,13 +28,13 @@ def attach_continuation(call: CallInProgress) -> None:
 
 
 def _made_way(call: CallInProgress) -> bool:
-    """Whether messages have left at this call for something that stands in their place."""
+    """Whether something has replaced messages at this call."""
     summed_up = call.alignment.replaced and call.items[0].kind == "context"
     return bool(call.decision.stand_ins or call.decision.compaction or summed_up)
 
 
 def _newest(call: CallInProgress) -> StandIn | None:
-    """What stands for the newest of the messages that something stands for."""
+    """The observation or reflection that covers the newest messages."""
     stretches = call.session.branch.plan.observed
     known = call.session.stand_ins.known() if call.session.stand_ins else ()
     standing = [each for each in known if each.id in stretches]

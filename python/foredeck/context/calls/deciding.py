@@ -115,7 +115,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
 
 
 def _replacer(call: CallInProgress) -> Replacer | None:
-    """What lets texts stand for stretches of the chat; None where they are switched off."""
+    """What replaces spans of the chat by observations; None where they are switched off."""
     session = call.session
     if session.stand_ins is None:
         return None
@@ -123,7 +123,7 @@ def _replacer(call: CallInProgress) -> Replacer | None:
 
 
 def _run_folder(call: CallInProgress) -> FoldRuns:
-    """What lets texts stand for runs of folded calls, where they may."""
+    """What replaces runs of folded calls by one text each."""
     session, rule = call.session, run_rule(call.policy.use_rule, call.request.wire)
     if rule is None:
         return no_runs

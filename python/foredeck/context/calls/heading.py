@@ -1,11 +1,11 @@
 """The block before the chat: when it is written, and how long it may be.
 
-It stands before everything, so a byte of it that changes makes every message uncached. It is
+It comes before everything, so a byte of it that changes makes every message uncached. It is
 written at a session's first call, and again only where nothing of the prompt is cached anyway or
 all of it is rewritten. In between it is what the call records say.
 
 There is one exception: what the user has taken back, or what is known to be true no longer, leaves
-the prompt at the next call, and the user is told what that takes. Where sealed reasoning of the
+the prompt at the next call, and the user reads what that costs. Where sealed reasoning of the
 turn under way is bound to it, it leaves when the turn has ended.
 """
 
@@ -40,7 +40,7 @@ def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
 
 def must_withdraw(call: CallInProgress) -> bool:
     """Whether the head says what it may not say any longer, and can be written again now. Where it
-    cannot, the user is told once."""
+    cannot, the user reads so once."""
     standing = call.context.branch.plan.head
     if standing is None or not call.keeps_bytes or not _is_withdrawn(call, standing):
         call.session.withdrawal_told = False
@@ -62,7 +62,7 @@ def _is_withdrawn(call: CallInProgress, standing: Say) -> bool:
 
 
 def withdrawn_now(tokens: int, price: float) -> str:
-    """What the user is told where the head was written again for it. `price`: of a million input
+    """What the user reads where the head was written again for it. `price`: of a million input
     tokens; 0 where it is not known."""
     cost = f", about {tokens * price / 1e6:.2f} in the model's currency" if price else ""
     return (

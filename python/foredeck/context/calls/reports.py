@@ -13,7 +13,7 @@ from foredeck.model.records import calibration_id
 def take_report(
     session: Session, alignment: Alignment, calibrator: Calibrator
 ) -> ReportedUsage | None:
-    """Learn from the answer to the call that the session stands at, where it is new here.
+    """Learn from the answer to the session's newest call, where it is new here.
 
     Returns what was counted of that call. Nothing is learned from a call that went out without
     us: its bytes are known, but not what stood around them.

@@ -82,7 +82,7 @@ def _remember(session: Session, model: str, *, binds: bool) -> None:
 
 
 def _go_back(session: Session, refused: CallRecord, before: CallRecord) -> None:
-    """Stand at the call before, as if the refused one had never gone out."""
+    """Go back to the call before, as if the refused one had never gone out."""
     state = session.log.replay(before.id, session.load_record)
     items = session.branch.plan.items[: min(len(state.keys), refused.kept)]
     state.cut(len(items))

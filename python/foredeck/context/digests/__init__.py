@@ -1,6 +1,6 @@
 """What is left of a folded result beside its reference line: a digest.
 
-One fact line by kind of output, then names that stand in the result and nowhere else in view, so
+One fact line by kind of output, then names that are in the result and nowhere else in view, so
 that the model can tell what it would get by activating it. Deterministic; no model is asked.
 """
 
@@ -44,7 +44,7 @@ class DigestSize:
 
     chars: int = 2000
     share: float = 0.1
-    """Of the text that it stands for."""
+    """Of the text that it replaces."""
 
     def limit(self, text: str) -> int:
         """Characters that the digest of a text may have."""

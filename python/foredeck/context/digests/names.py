@@ -20,7 +20,7 @@ _QUANTITY = re.compile(
 """What says how many, how much or when: it names nothing."""
 
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-"""Nobody writes one out: of a commit the fact line has the beginning."""
+"""A commit's hash is never written out: of it the fact line has the beginning."""
 
 _MEMBER = re.compile(r"(?:[a-z]{1,2}|this|self)\.(\w+)")
 """A member behind what says nothing of it: `m.toolName`, `this.render`."""
@@ -33,7 +33,7 @@ def unheld_names(
 
     `held`: names that can be read elsewhere; `named_before`: those in the line before.
 
-    A path stands for its last part too, which is not named again; nor is a member with `this` or a
+    A path names its last part too, which is not repeated; nor is a member with `this` or a
     short variable in front of it, where the member alone can be read.
     """
     found = identifiers(text)
@@ -62,7 +62,7 @@ def _tells_nothing(name: str, found: Set[str]) -> bool:
 
 
 def _whole(path: str, text: str) -> str:
-    """A path with what stands before its first word: `/usr/lib`, `../doc`, `.github/x.yml`."""
+    """A path with what precedes its first word: `/usr/lib`, `../doc`, `.github/x.yml`."""
     at = start = text.find(path)
     while start > 0 and text[start - 1] in "./~":
         start -= 1

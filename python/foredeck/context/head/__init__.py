@@ -1,4 +1,4 @@
-"""The head: what stands before the chat beside it, as one block of foredeck's own.
+"""The head: what comes before the chat, as one block of foredeck's own.
 
 section     what writes into the head
 budget      how long it may be

@@ -21,10 +21,10 @@ def compose(sections: Sequence[HeadSection], limit: int) -> str:
     """The head, at most `limit` characters and what sections may have beyond them; empty where no
     section has anything to say.
 
-    Sections stand in the order given. What the user has stated has a floor: the others leave so
+    Sections come in the order given. What the user has stated has a floor: the others leave so
     much of the budget for it. Of those with a floor, and of the others, one that fits into an equal
-    share of what there is for them stands in full; what it leaves is divided among the longer ones,
-    each of which is cut to its share.
+    share of what there is for them is there in full; what it leaves is divided among the longer
+    ones, each of which is cut to its share.
     """
     room = limit - len(head_opening())
     # Each is asked for its full text first: only that tells which need less than an equal share.
@@ -72,6 +72,6 @@ def _text(section: HeadSection, limit: int) -> str:
 
 
 def said_by(head: str, name: str) -> str:
-    """What a section says in a head; empty where it stands not in it."""
+    """What a section says in a head; empty where it is not in it."""
     _, found, after = head.partition(head_section(name))
     return after.partition("\n[foredeck] ")[0] if found else ""

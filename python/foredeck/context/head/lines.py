@@ -8,7 +8,7 @@ from foredeck.model.quoting import name as named
 
 
 def head_opening() -> str:
-    """Begins the block that stands before the chat."""
+    """Begins the block before the chat."""
     return "[foredeck] Background, not the user's words. The chat is newer.\n"
 
 

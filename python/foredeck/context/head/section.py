@@ -42,7 +42,7 @@ class WithdrawingSection(HeadSection, Protocol):
     anyway, such as what the user has deleted."""
 
     def is_withdrawn(self, said: str) -> bool:
-        """Whether what stands of it in the prompt, `said`, may not stand there any longer. True
+        """Whether what the prompt has of it, `said`, must leave the prompt. True
         only where `text` says something else. It is asked at every call."""
         ...
 
@@ -53,7 +53,7 @@ class FollowingSection(HeadSection, Protocol):
     is new there."""
 
     def follow(self) -> None:
-        """Do that now, while nobody waits for the section's text."""
+        """Do that now, while no call waits for the section's text."""
         ...
 
 

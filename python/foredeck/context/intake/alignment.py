@@ -154,7 +154,7 @@ def _before(
     session: Session, matched_id: str | None, matched: int, state: BranchState
 ) -> BranchState:
     """The state after the call before this one; `state`, where that is the call that matched
-    and all of its messages stand."""
+    and the list still has all of its messages."""
     newest = session.branch.call or call_id(session.id, session.log.newest)
     record = session.log.record(newest) if newest == matched_id else None
     if record is not None and record.length == matched:

@@ -1,7 +1,7 @@
 """What `activate`, `deactivate`, `pin` and `unpin` have decided, carried out on a branch.
 
 A decision travels in the details of the tool's result, so that it is carried out again wherever
-the result stands in a message list: after a crash, on another branch, in a fork.
+the result is in a message list: after a crash, on another branch, in a fork.
 """
 
 from __future__ import annotations

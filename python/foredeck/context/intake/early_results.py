@@ -1,6 +1,6 @@
 """What a tool leaves behind, and the last answer of a run, stored as soon as they are there.
 
-The host reports a tool before its result is in any message list. The files are looked at then,
+The host reports a tool before its result is in any message list. The files are read then,
 while they are as the tool left them, and the result is stored, so that it cannot get lost.
 """
 
@@ -37,7 +37,7 @@ class _ToolRun:
     object_id: str
     """The id that its object gets, unless that is stored already."""
     place: CallPlace
-    """Its turn and position are guesses, corrected when the list tells."""
+    """Its turn and position are guesses, corrected when the list comes."""
     full_output: bytes | None = None
     """All that it wrote, where the host has cut the result."""
 

@@ -2,7 +2,7 @@
 
 Their results go to the tool that made them, and no message list ever has them. So they join the
 index and the pool when they have run. The result of the call inside which they ran names them: with
-it they join the pool on whichever branch it stands.
+it they join the pool on whichever branch that is.
 """
 
 from __future__ import annotations

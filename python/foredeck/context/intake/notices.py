@@ -65,7 +65,7 @@ def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
 
 def parts_in_view(session: Session) -> dict[str, int | None]:
     """The files without content of which a read is in view, and the version that it has read:
-    what it shows stands under its own handle."""
+    what it shows has its own handle."""
     plan, entries = session.branch.plan, session.index.entries
     found: dict[str, int | None] = {}
     for ordinal, holders in plan.holders.items():

@@ -231,9 +231,9 @@ class ObjectWriter:
         return _ResultEntries(session.see_document(document, call.id), files, shown)
 
     def _recall(self, item: Item, call: ToolUse) -> EarlyResult:
-        """What can still be said of the files of a tool that nobody observed.
+        """What can still be said of the files of a tool that was not observed.
 
-        What the agent wrote was taken for somebody else's doing until now.
+        What the agent wrote was taken for another's change until now.
         """
         session = self._session
         event = ToolEvent(

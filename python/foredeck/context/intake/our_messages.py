@@ -1,6 +1,6 @@
 """Which messages of ours go between the host's, and which of the host's do not go out.
 
-Ours close the holes that a provider would refuse, end a turn, stand for what was compacted, or
+Ours close the holes that a provider would refuse, end a turn, replace what was compacted, or
 hold what a layout keeps apart from the chat.
 """
 
@@ -48,14 +48,14 @@ def leave_out(context: RenderContext, index: int, subject: int | None) -> None:
 
 
 def has_leftovers(branch: Branch, layout: Layout) -> bool:
-    """Whether another layout's text stands between the messages of one that has none."""
+    """Whether another layout has left text between the messages of one that puts none there."""
     return layout.keeps_bytes and branch.plan.has_layout_text
 
 
 def insert_pools(context: RenderContext, layout: Layout) -> None:
     """Replace what the layout puts between the messages.
 
-    What stands before sealed reasoning of the turn under way stays, since that is bound to it,
+    What precedes sealed reasoning of the turn under way stays, since that is bound to it,
     but for what would part a call from its result: a list had ended with the call.
     """
     free = first_free(context.plan)

@@ -17,7 +17,7 @@ def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minut
 
     Only where that is a new one of the user's (from `first_new` on) that came `minutes` or more
     after the message before it, by the times that both have. 0 for never; never, too, where the
-    host has told no zone: a recorded session goes out as it did.
+    host has sent no zone: a recorded session goes out as it did.
     """
     items = context.plan.items
     index = len(items) - 1

@@ -21,16 +21,16 @@ from foredeck.sources.versions import is_unmet
 from foredeck.store.protocol import Batch, Head, Token
 
 PATIENCE_S = 0.25
-"""How long a prompt waits, at most, for files that somebody is writing at this moment."""
+"""How long a prompt waits, at most, for files that are being written at this moment."""
 _PAUSE_S = 0.02
 MAX_ATTEMPTS = 5
-"""How often files are looked at, if another engine stores a version of one first each time."""
+"""How often files are read, if another engine stores a version of one first each time."""
 
 
 def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0) -> None:
     """Compare files with the disk. `targets`: object ids, or paths of this machine.
 
-    Files that somebody seems to be writing become `unsettled`, unless they settle within
+    Files that seem to be being written become `unsettled`, unless they settle within
     `patience_s` seconds: what is half written is no version.
     """
     end = time.monotonic() + patience_s
@@ -74,7 +74,7 @@ def look_now(session: Session, path: str) -> Sighting:
     """What a file holds at this moment, half written or not, stored where it is a new version.
 
     `path`: as the host's tools have it. What the session knows already gets the version, and the
-    model is told of it; what it does not know does not join its index.
+    model reads of it; what it does not know does not join its index.
     """
     if not session.workspace.empty:
         session.workspace.commit()
@@ -110,7 +110,7 @@ def take_in_unmet(session: Session, paths: Sequence[str]) -> None:
 
 
 def _look(session: Session, targets: Sequence[str]) -> list[str]:
-    """Take in what has changed; returns what must be looked at again."""
+    """Take in what has changed; returns what must be read again."""
     sightings = session.source.reconcile(targets, cautious=True)
     try:
         token = _store(session, sightings)
@@ -165,7 +165,7 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
 
 
 def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
-    """Whether somebody else has stored a content that the session did not know; it does now."""
+    """Whether another session has stored a content that the session did not know; it does now."""
     entry = session.index.entries[ordinal]
     if head is None or head.fields.get("text_hash") == entry.newest.text_hash:
         return False

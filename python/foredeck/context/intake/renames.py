@@ -37,7 +37,7 @@ def follow_renames(session: Session, context: RenderContext, *, continued: bool)
 
 def _gone_in_view(session: Session) -> list[int]:
     """Files in view that have no text any more: on a branch that was left before a rename, or
-    after a call that never went out, nobody has told the model yet."""
+    after a call that never went out, the model does not know yet."""
     entries, sets = session.index.entries, session.branch.sets
     return [
         ordinal

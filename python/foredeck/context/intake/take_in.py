@@ -14,7 +14,7 @@ from foredeck.context.state.pastes import paste_of, user_object
 from foredeck.context.state.session import Session
 
 MAX_PARALLEL = 1000
-"""How far behind an assistant message its results are looked for."""
+"""How far behind an assistant message its results are searched for."""
 
 
 class MessageIntake:
@@ -84,7 +84,7 @@ class MessageIntake:
         context.retention.keep(index, entry.ordinal)
 
     def _was_folded(self, subject: int | None, index: int) -> bool:
-        """Whether this branch has had an object and let it go, and nobody waits for it now."""
+        """Whether this branch has had an object and let it go, and no call waits for it now."""
         sets, in_flight = self._context.sets, index > self._context.plan.last_assistant()
         return subject in sets.pool and subject not in sets.active and not in_flight
 

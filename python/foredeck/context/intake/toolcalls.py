@@ -87,7 +87,7 @@ def make_toolcall(
 def put_in_place(session: Session, head: Head, label: str, place: CallPlace) -> Entry:
     """A stored result's entry, once its place is right, which was a guess when the tool ran.
 
-    Everything else stands as it is stored; an object of another session's needs no new version.
+    Everything else stays as it is stored; an object of another session's needs no new version.
     """
     fields = head.fields
     stored = CallPlace(fields.get("turn_ref"), fields.get("position"), fields.get("parent_ref"))
@@ -144,7 +144,7 @@ def see_file(session: Session, sighting: Sighting, token: Token | None) -> Entry
 
 
 def _newer_entry(session: Session, document: Document, token: Token) -> Entry | None:
-    """A file's entry where it stands at a version that was stored after this one.
+    """A file's entry where it is at a version that was stored after this one.
 
     Results are taken in by their order in the list, but tools that run side by side end in any
     order: what `ls` has merely listed may have been stored before `read` looked at the same file.

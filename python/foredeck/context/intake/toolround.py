@@ -21,7 +21,7 @@ class ToolRound:
         self._session = session
         self._assistant = assistant
         self._objects: dict[str, str] | None = None
-        """Object ids by call id, once they are decided or looked up."""
+        """Object ids by call id, once they are decided or found."""
         self._answered: set[str] = set()
         """Ids of the calls that have had a result."""
 

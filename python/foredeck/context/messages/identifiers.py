@@ -1,6 +1,6 @@
 """Names that one text can only have from another: identifiers, paths and numbers.
 
-They stand for "the model used this": an answer that holds `parseReadRange` or `src/a/b.ts` has
+They show what the model has used: an answer that holds `parseReadRange` or `src/a/b.ts` has
 them from somewhere. Ordinary words are left out, since they prove nothing.
 """
 
@@ -10,7 +10,7 @@ import re
 import string
 
 _ENDS = "./-"
-"""Stand within a word, and neither at its beginning nor at its end."""
+"""Allowed within a word, and neither at its beginning nor at its end."""
 _WORD_CHARS = f"{string.ascii_letters}{string.digits}_$"
 _GAPS = bytes(code if chr(code) in _WORD_CHARS + _ENDS else ord(" ") for code in range(256))
 """Turns what belongs to no word into spaces."""

@@ -16,7 +16,7 @@ UNKNOWN_TOKENS = 1200
 """Of an image whose size or provider is not known."""
 
 HEADER_CHARS = (64, 4096, 4 * 65_536)
-"""Base64 characters that are looked at, as long as need be: a JPEG tells its size after its
+"""Base64 characters that are read, as long as need be: a JPEG has its size after its
 metadata."""
 
 
@@ -115,7 +115,7 @@ def _webp(raw: bytes) -> Pixels | None:
 
 
 def _jpeg(raw: bytes) -> Pixels | None:
-    """The size stands in the first start-of-frame segment."""
+    """The size is in the first start-of-frame segment."""
     at = 2
     while raw[at] == 0xFF:
         marker, length = raw[at + 1], struct.unpack(">H", raw[at + 2 : at + 4])[0]

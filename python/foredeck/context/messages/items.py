@@ -118,7 +118,7 @@ class Item:
 
 
 def text_block(text: str) -> Block:
-    """A text block of ours; its keys stand in the order in which a stored one comes back."""
+    """A text block of ours; its keys are in the order in which a stored one comes back."""
     return {"text": text, "type": "text"}
 
 

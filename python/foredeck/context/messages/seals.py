@@ -1,7 +1,7 @@
 """Which sealed reasoning is bound to the bytes before it, by the wire and the model that made it.
 
 Signed or encrypted reasoning has to come back as it was issued; that holds for all of it. A
-provider may demand more: that what stands before it in its turn comes back unchanged, too. The
+provider may demand more: that what precedes it in its turn comes back unchanged, too. The
 table says where that is known, and where no provider is known to demand it. A wire that it does
 not name binds.
 """
@@ -23,7 +23,7 @@ class Sealing:
     models: tuple[str, ...]
     """What the id of the model holds, any of these; empty for all."""
     binds: bool
-    """Whether bytes before it have to stand. Where not, a refusal teaches otherwise."""
+    """Whether bytes before it have to stay. Where not, a refusal teaches otherwise."""
     source: str
     """How that is known."""
 
@@ -101,7 +101,7 @@ class SealRule:
     """Whether bytes before sealed reasoning may change where the table does not forbid it."""
 
     def binds(self, item: Item) -> bool:
-        """Whether what precedes a message in its turn has to stand because of it."""
+        """Whether what precedes a message in its turn has to stay because of it."""
         if not item.signed or item.void:
             return False
         return not self.free or binds_by_table(str(item.meta.get("api") or ""), item.model)

@@ -125,7 +125,7 @@ class StoredPlan:
     drops: set[int] = field(default_factory=set)
     """Indexes of host messages that are not sent."""
     _edited_until: int = field(default=0, compare=False)
-    """No insert or drop stands at this index or after it: most calls cut nothing off, and are not
+    """There is no insert or drop at this index or after it: most calls cut nothing off, and are not
     to look at thousands of them for that."""
 
     def apply(self, record: CallRecord) -> None:

@@ -22,7 +22,7 @@ REFRESHED = -2
 """Slot of a result that could show a newer version of its file (`rewriting/refresh.py`)."""
 
 REPLACED = -3
-"""Slot of the first message of a stretch that a text may stand in for
+"""Slot of the first message of a span that an observation may replace
 (`rewriting/replacing.py`)."""
 
 
@@ -30,7 +30,7 @@ class PieceRef(NamedTuple):
     """A piece of content that can be folded: a message, and which piece of it.
 
     Slot 0 is the content of a tool result; other messages count their pieces from 1
-    (`policies/pieces.py`). `REFRESHED` stands for a read that is brought up to date, together with
+    (`policies/pieces.py`). `REFRESHED` is a read that can be brought up to date, together with
     the arguments that fold then.
     """
 

@@ -75,14 +75,14 @@ class Plan:
     savings: dict[int, int] = field(default_factory=dict)
     """Characters that folding a message would save, as far as that was computed."""
     superseded: dict[int, frozenset[int]] = field(default_factory=dict)
-    """By object, the messages that show it for which newer ones stand in, as far as that was
-    looked for."""
+    """By object, the messages that show it and that newer ones supersede, as far as that was
+    worked out."""
     piece_savings: dict[int, tuple[frozenset[int], dict[PieceRef, int]]] = field(
         default_factory=dict
     )
     """By message: the pieces for which that was computed last, and what folding each would save."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
-    """Identifiers in messages as the host has them, as far as they were looked for."""
+    """Identifiers in messages as the host has them, as far as they were searched for."""
     written_names: dict[int, tuple[list[Block], frozenset[str]]] = field(default_factory=dict)
     """The same in blocks of ours, with these."""
     kept_names: Mapping[int, str] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Plan:
     _sums: list[int] = field(default_factory=lambda: [0])
     """Characters that go out before each message; cut off where an operation is replaced."""
     _pictured: list[int] = field(default_factory=list)
-    """Messages with images, so that none needs to be looked for."""
+    """Messages with images, so that none needs to be searched for."""
     _calls: dict[str, ToolUse] = field(default_factory=dict)
     """Calls of the newest assistant message."""
     _may_have_layout: bool = True

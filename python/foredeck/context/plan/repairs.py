@@ -2,7 +2,7 @@
 
 Hosts hand over lists with holes: a call that was interrupted and has no result, a result whose
 call another extension took away, a history that begins in the middle. The holes are closed here,
-by messages of ours that stand between the host's, and by leaving out what nothing can answer.
+by messages of ours between the host's, and by leaving out what nothing can answer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
 
 
 def _begins(item: Item) -> bool:
-    """Whether something stands in the prompt once this message does."""
+    """Whether the prompt has begun once it has this message."""
     return item.kind in ("user", "context", "assistant") and not item.void
 
 

@@ -61,7 +61,7 @@ class KeptHolders:
 
 
 class KeptNames(Mapping[int, str]):
-    """Messages with all the identifiers in them, spaces between these, as far as they were looked
+    """Messages with all the identifiers in them, spaces between these, as far as they were searched
     for; unpacked when one is asked for."""
 
     __slots__ = ("_names", "unpack")

@@ -44,7 +44,7 @@ class Piece:
     sealed: bool = False
     """Bound by a provider's signature: it must go out as it came."""
     kept: int = 45
-    """Characters that stand there when it is folded, roughly."""
+    """Characters that are left when it is folded, roughly."""
 
     @property
     def saving(self) -> int:
@@ -146,7 +146,7 @@ class _ArgumentFolder:
 
 
 def _long_strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Long strings in a call's arguments with the names they stand under, in `_map`'s order."""
+    """Long strings in a call's arguments with the names of their keys, in `_map`'s order."""
     if isinstance(value, str):
         if len(value) > FOLDABLE_ARGUMENT_CHARS:
             yield key, value

@@ -26,7 +26,7 @@ class ActiveContent(NamedTuple):
     age_in_turns: int
     """0 for the newest user turn."""
     rank: int
-    """How many counted results of its turn stand at or after it: 1 for the newest."""
+    """How many counted results of its turn come with or after it: 1 for the newest."""
     chars: int
     age: int = 0
     """Model calls since its last use. This and what follows is filled in for policies that
@@ -55,7 +55,7 @@ class FoldablePiece(NamedTuple):
     idle: bool
     of_edited: bool
     earlier_turn: bool
-    """Whether it stands before the newest user message."""
+    """Whether it precedes the newest user message."""
     at_work: bool = False
     """As of contents: whether it is of a file that was edited last."""
 
@@ -86,7 +86,7 @@ class UseRule:
     min_names: int = 2
     """How many telling identifiers in an answer make a use of what holds them."""
     max_holders: int = 2
-    """An identifier that more pieces hold tells nothing of where it was taken from."""
+    """An identifier that more pieces hold says nothing about where it was taken from."""
     refresh: bool = False
     """Whether reads of edited files are brought up to date at a rebase."""
     at_work: int = 0
@@ -97,11 +97,11 @@ class UseRule:
     """The longest file of which there is one."""
     runs_after: int = 0
     """After how many more calls a call in a run that is folded becomes part of its line; 0: runs
-    stand call by call."""
+    stay call by call."""
     edits_after: int = 0
     """The same for an edit that is so short that it never folds."""
     turns_after: int = 0
-    """The same for what was said in a turn; 0: it stands."""
+    """The same for what was said in a turn; 0: it stays."""
     prepared: bool = False
     """Whether what a turn has read stays until it edits it, while the cache is warm."""
 
@@ -124,7 +124,7 @@ class Policy(Protocol):
 
     @property
     def name(self) -> str:
-        """As it stands in the configuration and in call records."""
+        """As the configuration and call records have it."""
 
     @property
     def use_rule(self) -> UseRule | None:
@@ -138,7 +138,7 @@ class SeedWindow:
     """A window by user turns: the newest results of each of the newest user turns stay.
 
     `per_turn` results in each turn (context tools not counted), over `turns` user turns, the
-    current one included. An activation restarts its window, since its content stands where it was
+    current one included. An activation restarts its window, since its content is where it was
     activated.
     """
 

@@ -93,7 +93,7 @@ class Uses:
     """What `_holders` is made of when it is first needed, and not while a user waits for the call
     with which a session is resumed."""
     _is_kept: bool = False
-    """Whether what is read now is kept: neither uses nor identifiers need be looked for."""
+    """Whether what is read now is kept: neither uses nor identifiers need be searched for."""
 
     def follow(self, plan: Plan) -> None:
         """Read the messages that were added; all of them where the list is another."""
@@ -312,7 +312,7 @@ class Uses:
 
     def _possible_holders(self, text: str) -> Iterable[LastUse]:
         """The newest first, and none that holds the text is missing: of a long list most can be
-        told by a rare name."""
+        found by a rare name."""
         for name in inner_identifiers(text):
             numbers = self.holders.get(name, ())
             if len(numbers) <= self.rule.max_holders:

@@ -36,7 +36,7 @@ from foredeck.context.wording import (
 )
 
 SHOWING_FILES = frozenset({"read", "activate", "pin"})
-"""Tools whose result is a file's text as it stands."""
+"""Tools whose result is a file's text as it is."""
 
 
 class Anchored:
@@ -80,7 +80,7 @@ class Anchored:
     def inserts(
         self, context: RenderContext, standing: Sequence[Block] = ()
     ) -> dict[int, list[Block]]:
-        """None: nothing stands between messages."""
+        """None: this layout puts nothing between messages."""
         del context, standing
         return {}
 

@@ -1,4 +1,4 @@
-"""Where content stands in the prompt. Two layouts behind one interface.
+"""Where content goes in the prompt. Two layouts behind one interface.
 
 A layout turns facts about results into parts, and decides what changes at a rebase. It is given
 a `RenderContext`: the conversation and what it may look up. It never writes to the store.
@@ -49,7 +49,7 @@ RECEIPT_CHARS = 400
 """A writer's result that is longer has more to tell than that the file was written."""
 
 GARBLED_SHARE = 5
-"""One replacement character in this many, and nobody can read the rest either."""
+"""One replacement character in this many, and the rest cannot be read either."""
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class RenderContext:
         """Put a line of ours on a message, as a block of its own.
 
         The message must be new in this call: what was sent is never touched. On a result the line
-        stands first: what follows a line of ours may be anybody's text and pretend, what comes
+        comes first: what follows a line of ours may be anybody's text and pretend, what comes
         first cannot. The user's text stays first.
         """
         item, op = self.plan.items[index], self.plan.ops[index]
@@ -143,7 +143,7 @@ class Layout(Protocol):
     def inserts(
         self, context: RenderContext, standing: Sequence[Block] = ()
     ) -> dict[int, list[Block]]:
-        """What stands between messages: index to a list of content blocks. `standing`: blocks of
+        """What goes between messages: index to a list of content blocks. `standing`: blocks of
         earlier calls that stay where they are, since sealed reasoning is bound to them."""
 
 

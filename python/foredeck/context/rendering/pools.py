@@ -1,9 +1,9 @@
 """Layout `pools`: objects in the pool, then the chat, then active content; stateless.
 
-Metadata of every object in the pool stands first, then the chat, in which every result is a
+Metadata of every object in the pool comes first, then the chat, in which every result is a
 reference line, then the content of the active objects. It is rendered again at every call, but for
 what sealed reasoning of the turn under way is bound to: until that turn ends, what is new or has
-changed stands at the end.
+changed goes to the end.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Pools:
     keeps_bytes = False
 
     def place(self, context: RenderContext, index: int, shown: Shown | None) -> None:
-        """A reference line; the content stands at the end while the object is active.
+        """A reference line; the content is at the end while the object is active.
 
-        An old version stands where it was asked for: what is active is the newest.
+        An old version stays where it was asked for: what is active is the newest.
         """
         plan, item = context.plan, context.plan.items[index]
         if shown is None:
@@ -95,14 +95,14 @@ class Pools:
 
 
 def _pool_lines(standing: Sequence[Block]) -> dict[str, str]:
-    """The newest metadata that stands already, by handle."""
+    """The newest metadata that is there already, by handle."""
     texts = (str(block.get("text") or "").split("\n") for block in standing)
     pools = (lines for heading, *lines in texts if heading == pool_heading())
     return {_first_word(line): line for lines in pools for line in lines}
 
 
 def _stand(content: list[Block], standing: Sequence[Block]) -> bool:
-    """Whether an object's content stands already, and nothing newer of it after that."""
+    """Whether an object's content is there already, and nothing newer of it after that."""
     if any(block not in standing for block in content):
         return False
     texts = [block for block in content if "text" in block]

@@ -20,7 +20,7 @@ MAX_DIFF_LINES = 4000
 
 
 def contains_lines(text: str, lines: str) -> bool:
-    """Whether `lines` stand in `text` as whole lines, one after the other."""
+    """Whether `lines` are in `text` as whole lines, one after the other."""
     wanted = lines.strip("\n")
     if not wanted:
         return False
@@ -37,7 +37,7 @@ def contains_lines(text: str, lines: str) -> bool:
 def short_difference(old: str, new: str) -> str | None:
     """A unified diff from `old` to `new` with one line of context, if it pays; else None.
 
-    It pays where at least half of the new lines stand in the old text too, and the diff with
+    It pays where at least half of the new lines are in the old text too, and the diff with
     its head is less than half as long as the new text.
     """
     old_lines, new_lines = old.split("\n"), new.split("\n")

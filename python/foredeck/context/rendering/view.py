@@ -1,4 +1,4 @@
-"""Names that can be read in the prompt as it stands."""
+"""Names that can be read in the prompt as it is now."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def least_used(context: RenderContext) -> list[int]:
 
 def may_fold(context: RenderContext, index: int, flight: int) -> bool:
     """Whether folding a result is worth it, and takes nothing from results in flight: those after
-    message `flight`, which the model has not seen yet, nor what they say stands above."""
+    message `flight`, which the model has not seen yet, nor what they refer to."""
     if context.plan.last_use(index) > flight:
         return False
     least = context.min_saving_chars
@@ -126,7 +126,7 @@ def find_superseded(context: RenderContext, indexes: list[int]) -> frozenset[int
 
 
 def _given_up(context: RenderContext) -> set[int]:
-    """Results whose content nobody wants, and copies that newer ones supersede."""
+    """Results whose content is no longer kept, and copies that newer ones supersede."""
     plan, sets = context.plan, context.sets
     found: set[int] = set()
     for ordinal, indexes in plan.holders.items():

@@ -1,8 +1,8 @@
 """One current copy of each file at work, where the whole prompt is written anew anyway.
 
 After a pause the next edits are of files that the session has edited before it, and their text
-stands in old reads and in the arguments of edits, each a state that is past. The newest result of
-such a file takes in all of it, once; what it stands in place of folds. The copy folds as a whole,
+is in old reads and in the arguments of edits, each a state that is past. The newest result of
+such a file takes in all of it, once; what it replaces folds. The copy folds as a whole,
 by the age of its last use, once the session leaves the file.
 """
 
@@ -71,7 +71,7 @@ def place_copies(
 
 
 def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decision:
-    """The decision with what the copies take, and what they stand in place of."""
+    """The decision with what the copies take, and what they replace."""
     if not copies:
         return decision
     take = sum(len(copy.text) for copy in copies)
@@ -128,7 +128,7 @@ def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
 
 
 def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> bool:
-    """Whether what the newest call has shown of a file, or written to it, stands in that text:
+    """Whether what the newest call has shown of a file, or written to it, is in that text:
     else the text is older."""
     items = context.plan.items
     results = (items[ref.message] for ref in reversed(uses.refs_of(path)) if not ref.slot)
@@ -140,7 +140,7 @@ def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> boo
 
 
 def _copy(context: RenderContext, uses: Uses, path: str, found: CurrentCopy) -> CurrentCopy:
-    """With what the copy stands in place of."""
+    """With what the copy replaces."""
     plan = context.plan
     flight = plan.last_assistant()
     gone: list[PieceRef] = []

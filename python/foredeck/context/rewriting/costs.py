@@ -1,4 +1,4 @@
-"""What a call costs as it stands, with nothing folded, and with a rebase. In tokens of input."""
+"""What a call costs as it is, with nothing folded, and with a rebase. In tokens of input."""
 
 from __future__ import annotations
 

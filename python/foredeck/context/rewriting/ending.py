@@ -25,7 +25,7 @@ TURN_ENDED = (
     "After the pause all of the prompt has to be paid for again, so older output was folded, and "
     "the model's reasoning in this turn was left out. rebase.ending_share = 1 keeps both."
 )
-"""What the user is told of it."""
+"""What the user reads of it."""
 
 
 def ends_turn(
@@ -44,7 +44,7 @@ def ends_turn(
 
 
 def end_turn(context: RenderContext, decide: Callable[[], Decision]) -> Decision:
-    """Decide, with leave to rewrite what stands before sealed reasoning of the turn under way. The
+    """Decide, with leave to rewrite what precedes sealed reasoning of the turn under way. The
     word that ends the turn follows the newest results, unless nothing there was rewritten."""
     plan = context.plan
     bound = first_free(plan)

@@ -46,7 +46,7 @@ def fold_pastes(context: RenderContext, refs: Collection[PieceRef]) -> None:
 def fold_down(context: RenderContext, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
     """Fold the least recently used contents until the prompt is that small.
 
-    `fixed_chars`: what stands around the messages (system prompt, tools). Returns the messages
+    `fixed_chars`: what is around the messages (system prompt, tools). Returns the messages
     that were folded.
     """
     plan = context.plan
@@ -67,7 +67,7 @@ def fold_down(context: RenderContext, layout: Layout, tokens: int, fixed_chars: 
 def unseal(context: RenderContext, first: int) -> None:
     """Leave out the signed reasoning that is bound to bytes which change at `first`.
 
-    A provider that checks takes none of it any more, in whichever turn it stands, nor what comes
+    A provider that checks takes none of it any more, in whichever turn it is, nor what comes
     after a block that was left out: so all of it goes, and what comes before stays. The turn under
     way has none there (`first_free`), or its results are followed by a word that ends it.
     """

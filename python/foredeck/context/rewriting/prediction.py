@@ -33,7 +33,7 @@ def foresee(
     """What is expected of the cache, without what the provider says of it.
 
     `changed_from`: the first message that does not go out as it did; `first_to_go`: the first
-    that soon may not; `before`: where the marker stands that is to stay, if it can.
+    that soon may not; `before`: where the marker is that is to stay, if it can.
     """
     reach = costs.reach
     hit = reach.hit(min(changed_from, costs.first_new))
@@ -86,7 +86,7 @@ def _tokens_of(costs: CallCosts, total: int, read: int) -> tuple[int, int, int]:
 
 
 def marker_of(plan: Plan, cache: CachePrediction) -> str:
-    """Id of the tool call on whose result the marker of a call stands, empty for none."""
+    """Id of the tool call whose result the marker of a call is on, empty for none."""
     end = cache.marked
     return "" if end is None else marker_id(plan, end)
 

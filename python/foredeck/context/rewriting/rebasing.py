@@ -52,7 +52,7 @@ class Offered:
     savings: Collapsible
     refreshes: Mapping[PieceRef, Refresh]
     texts: Sequence[Replacement]
-    """What may stand for stretches of messages."""
+    """What may replace spans of messages."""
     find_copies: FindCopies | None
     """Where nothing is cached: finds of which files there is to be one current copy."""
 
@@ -66,9 +66,9 @@ class Rebase:
     costs: CallCosts
     settings: RebaseSettings
     replacer: Replacer | None = None
-    """Finds what may stand for stretches of the chat; None where nothing ever does."""
+    """Finds what may replace spans of the chat; None where nothing ever does."""
     fold_runs: FoldRuns = no_runs
-    """Lets one text stand for each run of folded calls from a message on."""
+    """Replaces each run of folded calls from a message on by one text."""
     ending_share: float = 1.0
     """A turn is ended after a pause if by that at least this share of the chat can go; 1: never."""
 
@@ -85,7 +85,7 @@ class Rebase:
     ) -> Decision:
         """Rebase if that is free, pays or must be. The branch's ledger goes on by this call.
 
-        `wanted`: what the policy says may go, beside what nobody wants any more. `find`: finds
+        `wanted`: what the policy says may go, beside what is no longer kept. `find`: finds
         the reads that may be brought up to date, given what goes. `copies`: finds of which files
         there is to be one current copy, where the cache holds nothing.
         """
@@ -242,7 +242,7 @@ class Rebase:
 
     def _fold_more(self, reason: RebaseReason, texts: list[Replacement]) -> set[int]:
         """Above the high-water mark, go on down to the low one: results first, then stretches that
-        a text stands for, whether it is due or not. What is placed joins `texts`."""
+        a text can replace, whether it is due or not. What is placed joins `texts`."""
         context, fixed, marks = self.context, self.costs.around_chars, self.settings.marks
         window = self.costs.inputs.window
         tokens = context.gauge.prompt(context.plan, fixed)

@@ -1,7 +1,7 @@
 """Bringing the read of an edited file up to date at a rebase.
 
 An old copy and ten edits of it say less than one current copy: the read takes in the newest
-content that the session has seen, and the arguments that stand in it fold. The text that the next
+content that the session has seen, and the arguments that it contains fold. The text that the next
 edit will name stays in view, once.
 """
 
@@ -59,7 +59,7 @@ class RefreshFinder:
     def find(
         self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
     ) -> dict[PieceRef, Refresh]:
-        """By references that stand for them. `going`: what folds at the next rebase in any case."""
+        """By the references of these reads. `going`: what folds at the next rebase in any case."""
         if not wire.arguments or wire.between_turns:
             return {}
         found: dict[PieceRef, Refresh] = {}
@@ -171,7 +171,7 @@ def _holds_text(uses: Uses, ref: PieceRef, text: str) -> bool:
 def _still_there(
     context: RenderContext, uses: Uses, known: Refresh, going: Collection[PieceRef]
 ) -> Refresh | None:
-    """With the arguments that still stand, and what that saves; None if it is too little."""
+    """With the arguments that have not folded, and what that saves; None if it is too little."""
     folds: list[PieceRef] = []
     saving = known.saving
     for ref in known.folds:

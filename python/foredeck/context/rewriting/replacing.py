@@ -1,6 +1,6 @@
 """A text in place of the stretch of messages that it covers: where that may be, what it saves.
 
-It stands where the last of them stood, so that what comes before keeps its bytes. What the user
+It goes where the last of them was, so that what comes before keeps its bytes. What the user
 said in few words stays word for word, and so do the first message, the question at hand, and calls
 whose results are pinned or still wanted: these fold by themselves, later.
 """
@@ -27,7 +27,7 @@ KEPT_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A stretch of messages, and the text that may stand for those of them that leave."""
+    """A span of messages, and the text that may replace those of them that leave."""
 
     stand_in: StandIn
     first: int
@@ -61,7 +61,7 @@ class MessagePlaces:
 
 @dataclass(frozen=True, slots=True)
 class Replacer:
-    """Finds what may stand for stretches of the branch at hand, and lets it."""
+    """Finds what may replace spans of the branch at hand, and puts it there."""
 
     session: Session
     context: RenderContext
@@ -72,7 +72,7 @@ class Replacer:
     def find(
         self, given_up: Collection[PieceRef], *, free: bool, forced: bool = False
     ) -> list[Replacement]:
-        """What may stand for a stretch now, in the order of the stretches; none overlaps another.
+        """What may replace a span now, in the order of the spans; none overlaps another.
 
         `given_up`: what the policy no longer wants. `free`: nothing that follows is cached, so that
         reflections may take the place of what they reflect on. `forced`: the prompt does not fit
@@ -94,7 +94,7 @@ class Replacer:
         return sorted(found, key=lambda made: made.first)
 
     def place_until(self, fits: Callable[[], bool]) -> list[Replacement]:
-        """Where a prompt is too long, let texts stand for stretches, the oldest first, until it
+        """Where a prompt is too long, let texts replace spans, the oldest first, until it
         fits; returns what was placed."""
         placed: list[Replacement] = []
         for made in () if fits() else self.find((), free=True, forced=True):
@@ -110,7 +110,7 @@ class Replacer:
         return chars - sum(saved for ref, saved in savings.items() if ref.message in gone)
 
     def place(self, made: Replacement) -> None:
-        """Let the text stand, and leave out what it stands for."""
+        """Put the text in, and leave out what it replaces."""
         self._see(made.stand_in)
         # What was found beside it may have taken the handle that its text was made with.
         items = self.context.plan.items[made.first : made.until]
@@ -120,7 +120,7 @@ class Replacer:
         cover(self.context, say, made.gone)
 
     def _is_due(self, stand_ins: StandIns) -> bool:
-        """Whether the chat that nothing stands for takes this many tokens."""
+        """Whether the chat that nothing covers takes this many tokens."""
         plan, tokens = self.context.plan, self.context.gauge.tokens
         standing = plan.chars_covering
         return stand_ins.is_due(tokens(plan.chars_sent - standing), tokens(standing))
@@ -142,7 +142,7 @@ class Replacer:
 
     def _is_open(self, first: int, until: int) -> bool:
         """Whether these messages may leave: seen by a call, bound by no sealed reasoning, and with
-        nothing in place of any of them that stands for others too."""
+        nothing in place of any of them that covers others too."""
         plan = self.context.plan
         if until > plan.last_assistant() or first < first_free(plan):
             return False
@@ -156,7 +156,7 @@ class Replacer:
     def _held(
         self, first: int, until: int, given_up: Collection[PieceRef], *, forced: bool
     ) -> Iterable[int]:
-        """The messages of a stretch that stay, and those that a run beyond it stands for."""
+        """The messages of a stretch that stay, and those that a run beyond it covers."""
         items = self.context.plan.items
         for start, end in self.context.branch.plan.runs:
             if start < until and first < end and not (first <= start and end <= until):
@@ -224,7 +224,7 @@ def exchanges(items: Sequence[Item], first: int, until: int) -> Iterator[list[in
 
 
 def _longest_first(known: Sequence[StandIn], *, reflections: bool) -> list[StandIn]:
-    """Those that may be used, what stands for more before what stands for less; of equals the
+    """Those that may be used, what covers more before what covers less; of equals the
     newest."""
     usable = [each for each in known if reflections or each.kind == "observation"]
     newest_first = usable[::-1]

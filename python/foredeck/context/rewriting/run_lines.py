@@ -1,4 +1,4 @@
-"""The text that stands for a run of calls: what was called, how that went, what was said last, and
+"""The text that covers a run of calls: what was called, how that went, what was said last, and
 what nothing else names."""
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _fact(op: Op) -> str:
 
 
 def _in_view(context: RenderContext, messages: Sequence[int]) -> str:
-    """What these messages say as they stand, but for reference lines."""
+    """What these messages say now, but for reference lines."""
     texts: list[str] = []
     for index in messages:
         op, own = context.plan.ops[index], context.plan.items[index].blocks

@@ -1,7 +1,7 @@
 """One text for a run of calls of which nothing but lines is left: which runs there are.
 
 A folded result keeps the call that it answers, a reference line and a digest. Where steps in a row
-have come to that, one text stands for all of them (`run_lines.py`), where the last one stood. Every
+have come to that, one text covers all of them (`run_lines.py`), where the last one was. Every
 call comes back by its handle, as before. In a turn that is long past what was said goes along, but
 for the question and the last words; the turn comes back word for word. It happens only where bytes
 are rewritten anyway, and never across what the user said, an observation, or reasoning that has to
@@ -28,7 +28,7 @@ from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS
 
 SAID_CHARS = 300
-"""A step that says more than this beside its calls stands as it is."""
+"""A step that says more than this beside its calls stays as it is."""
 
 SHORT_CHARS = 200
 """A result that is no longer is never folded, and goes with the rest of a run."""
@@ -68,11 +68,11 @@ class FoldedRun:
 
 
 FoldRuns = Callable[[int], list[FoldedRun]]
-"""Lets texts stand for the runs from a message on, and returns them."""
+"""Covers the runs from a message on by a text each, and returns them."""
 
 
 def no_runs(_start: int) -> list[FoldedRun]:
-    """Where runs stand call by call."""
+    """Where runs stay call by call."""
     return []
 
 
@@ -88,7 +88,7 @@ def run_rule(rule: UseRule | None, wire: Wire) -> RunRule | None:
 def fold_runs(
     context: RenderContext, rule: RunRule, start: int, whole_turn: WholeTurn
 ) -> list[FoldedRun]:
-    """Let a text stand for each run from message `start` on that saves something by it. Returns
+    """Cover by a text each run from message `start` on that saves something by it. Returns
     these runs; one that was a text before and has grown is among them.
 
     `whole_turn`: by which name a turn comes back word for word, given a message of it.
@@ -117,7 +117,7 @@ def fold_runs(
 
 def find_runs(context: RenderContext, rule: RunRule, start: int) -> Iterator[FoldedRun]:
     """Steps in a row of which nothing but lines is left, from message `start` on; none that one
-    text stands for already."""
+    text covers already."""
     standing = {*context.plan.runs}
     run: FoldedRun | None = None
     for step, is_dead in _steps(context, rule, start):
@@ -167,7 +167,7 @@ def _last_to_go(items: Sequence[Item], newest: int, calls: int) -> int:
 
 
 def _is_parted(context: RenderContext, step: FoldedRun) -> bool:
-    """Whether a message of ours stands between its messages: it answers a call, or ends a turn."""
+    """Whether a message of ours is between its messages: it answers a call, or ends a turn."""
     return any(index in context.plan.says for index in step.messages if index)
 
 

@@ -15,7 +15,7 @@ _HOW_TO_READ = (
 
 
 def stand_in_heading(kind: StandInKind, ordinal: int, first: int, last: int, *, leads: bool) -> str:
-    """What stands over an observation or a reflection in place of turns `first` to `last`.
+    """What precedes an observation or a reflection in place of turns `first` to `last`.
 
     `leads`: it is the first in the prompt, and says how all of them are read.
     """

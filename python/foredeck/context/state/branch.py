@@ -97,7 +97,7 @@ class Branch:
         return cls(sets=state.sets, shown=shown)
 
     def go_on(self, record: CallRecord) -> None:
-        """Stand at the call whose record has just been committed."""
+        """Go on from the call whose record has just been committed."""
         self.entries.apply(record)
         self.call, self.matched = record.id, len(self.plan)
         self.depth += 1

@@ -59,8 +59,8 @@ class BranchState(StoredPlan):
         return self.last.cost if self.last else BranchCost()
 
     def is_cut(self, length: int) -> bool:
-        """Whether something stands for messages of which a list of that length holds only some, or
-        none though it stands at the beginning."""
+        """Whether something covers messages of which a list of that length holds only some, or
+        none though it is at the beginning."""
         # What covers the first messages is cut by a list of no messages as well.
         spans = (packed_span(ours) for group in self.inserts.values() for ours in group)
         return any((span.first or -1) < length < span.until for span in spans if span)

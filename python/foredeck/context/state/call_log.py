@@ -1,6 +1,6 @@
 """Call records as chains: which branch a message list belongs to, and how it was rendered.
 
-A record names its parent, how many of the parent's messages still stand (`kept`) and what
+A record names its parent, how many of the parent's messages are still there (`kept`) and what
 changed. Replaying a chain from its root gives the state after its last call; nothing in it is
 computed again.
 """
@@ -52,7 +52,7 @@ class CallLog:
     last: CallRecord | None = None
     """The newest record of the session itself, whichever branch it is on."""
     checkpoint: LogCheckpoint | None = None
-    """Stands for the records up to its call, which are read where somebody asks for them."""
+    """What follows from the records up to its call, which are read only on demand."""
     _records: dict[str, CallRecord] = field(default_factory=dict)
     """In the order of the calls; those that have been read, all where `_read_all` is None."""
     _read_all: Callable[[], Iterable[Head]] | None = None

@@ -40,7 +40,7 @@ class LogCheckpoint:
     state: Mapping[str, Any]
     """Of the branch that ends with the call (`BranchState.to_stored`)."""
     log: Mapping[str, Any]
-    """What is looked up of all calls of the session, whichever branch they are on."""
+    """What is searched in all calls of the session, whichever branch they are on."""
 
     def record_in(self, store: Store) -> CallRecord | None:
         """The record of its call; None where it is not of this store, or not as it is now."""

@@ -1,4 +1,4 @@
-"""What stands for an object while its content is not loaded: its view and its summaries.
+"""What describes an object while its content is not loaded: its view and its summaries.
 
 A user gives them. They belong to the object, so that describing it makes a version; its content,
 its handle, and what was sent of it stay as they are.
@@ -33,7 +33,7 @@ class Description:
     """What is to be changed of an object: None leaves it as it is.
 
     An empty summary takes it away. A short one joins the view of an object that has none of its
-    own, since nobody would see it otherwise.
+    own, since it would not be seen otherwise.
     """
 
     short_summary: str | None = None
@@ -42,7 +42,7 @@ class Description:
 
 
 def view_of(type: str, fields: Mapping[str, Any]) -> list[str]:
-    """The fields that stand for an object: its own view, else that of its type."""
+    """The fields that describe an object: its own view, else that of its type."""
     view = fields.get("view")
     return list(kind_of(type).metadata_fields if view is None else view)
 

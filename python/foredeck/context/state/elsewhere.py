@@ -58,7 +58,7 @@ def find_by_prefix(session: Session, name: str) -> Head | None:
 def meet_pointer(session: Session, name: str) -> Entry:
     """The entry of what a name like `git:HEAD~3:src/a.py` or a URL points to.
 
-    Raises `ToolError` where it cannot be told, or git cannot read it.
+    Raises `ToolError` where it cannot be found, or git cannot read it.
     """
     document = session.source.point(name, session.cwd or None)
     label = pointer_label(document.model_dump(exclude={"content"}))

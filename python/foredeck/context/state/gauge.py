@@ -56,7 +56,7 @@ class Gauge:
         return int(chars / self.rate)
 
     def prompt(self, plan: Plan, fixed_chars: int) -> int:
-        """Tokens of the prompt as it goes out; `fixed_chars` stand around the messages."""
+        """Tokens of the prompt as it goes out; `fixed_chars` are around the messages."""
         images, tokens = self.images(plan)
         chars = plan.chars_sent + fixed_chars - images * IMAGE_CHARS
         return self.tokens(chars) + tokens
@@ -74,7 +74,7 @@ def rate_of(points: Iterable[Point]) -> float | None:
 
 
 def is_plausible(chars: float, tokens: float) -> bool:
-    """Whether a report can be of a prompt of that length, and tells something of the rate."""
+    """Whether a report can be of a prompt of that length, and says something about the rate."""
     return tokens >= MIN_TOKENS and PLAUSIBLE[0] <= chars / tokens <= PLAUSIBLE[1]
 
 

@@ -44,7 +44,7 @@ class Wanted:
     call: int | None = None
     slice: Slice | None = None
     section: str | None = None
-    """A heading of a Markdown file, or the name of a block (`^id`): only what stands there."""
+    """A heading of a Markdown file, or the name of a block (`^id`): only what is there."""
     field: str | None = None
     """A field of the object, such as `args.path`, in place of its content."""
     hash: str | None = None

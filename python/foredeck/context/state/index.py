@@ -1,7 +1,7 @@
 """A session's index: every object that it has seen a version of, under handles that never change.
 
 The index is append-only and belongs to the session, not to a branch: `@12` means the same object
-wherever it stands, and is never given to another.
+wherever it is, and is never given to another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a session's index is made of, read from its `member` documents or kept between processes.
 
 The documents stay the truth. What was read of one is kept as long as its newest version is the
-same, which the store tells of all without reading any.
+same, which the store knows of all without reading any.
 """
 
 from __future__ import annotations

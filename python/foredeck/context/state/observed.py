@@ -1,4 +1,4 @@
-"""Stored observations and reflections, as what may stand in place of chat."""
+"""Stored observations and reflections, as what may replace chat."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ObservedStandIns:
         mode: Callable[[], Mode] = lambda: "default",
     ) -> None:
         """`sessions`: the session's own id, then those that it was forked from. `mode`: what kind
-        of work is done, which decides how long chat stands as it is."""
+        of work is done, which decides how long chat stays as it is."""
         self._store = store
         self._sessions = sessions
         self._rules = rules
@@ -62,7 +62,7 @@ class ObservedStandIns:
 
 def _of_observations(observations: Sequence[Observation]) -> Iterator[StandIn]:
     """A message that was observed in parts is covered by the last of them, and what was noted of
-    the others stands before it."""
+    the others comes before it."""
     by_id = {each.id: each for each in observations}
     for each in observations:
         if each.is_deleted or not each.covers:

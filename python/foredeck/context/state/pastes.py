@@ -19,7 +19,7 @@ def paste_of(item: Item) -> str | None:
 
 
 def user_object(session: Session, text: str) -> Entry:
-    """The object of a text of the user's, made if nobody has met it; the caller commits it."""
+    """The object of a text of the user's, made if there is none yet; the caller commits it."""
     id = user_object_id(hash_text(text))
     known = session.index.by_object.get(id)
     if known is not None:

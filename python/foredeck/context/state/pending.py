@@ -129,7 +129,7 @@ def _known_change(stored: str) -> FileChange:
 
 @dataclass(slots=True)
 class PendingWork:
-    """What the next call has to take into account, and what the user is to be told with it."""
+    """What the next call has to take into account, and what the user is to read with it."""
 
     early_results: dict[str, EarlyResult] = field(default_factory=dict)
     """By call id: what a tool touched, observed before its result is in any message list."""
@@ -138,13 +138,13 @@ class PendingWork:
     stale: set[str] = field(default_factory=set)
     """Ids of files whose newest version is what a tool said of them: the disk may differ."""
     unsettled: set[str] = field(default_factory=set)
-    """Ids or paths of files that somebody seems to be writing: to be looked at once more."""
+    """Ids or paths of files that seem to be being written: to be read once more."""
     refused: list[int] = field(default_factory=list)
     """Ordinals of calls that the provider refused, and that no record says so of yet."""
     user_messages: list[str] = field(default_factory=list)
-    """What the user is to be told with the next answer."""
+    """What the user is to read with the next answer."""
     compaction: CompactionRequest | None = None
-    """The compaction that the host has in mind, for as long as somebody else may sum up."""
+    """The compaction that the host has in mind, for as long as another may sum up."""
 
     def take_stale(self) -> list[str]:
         """Files to be compared with the disk; none is stale then."""
@@ -157,6 +157,6 @@ class PendingWork:
         return request
 
     def take_user_messages(self) -> list[str]:
-        """What the user is to be told; nothing is pending then."""
+        """What the user is to read; nothing is pending then."""
         messages, self.user_messages = self.user_messages, []
         return messages

@@ -83,7 +83,7 @@ class Outcome:
     """How many messages the host's list had."""
     time_ms: int = 0
     reason: str = ""
-    """Why it went out as it did; of an applied call, what somebody else has changed in it."""
+    """Why it went out as it did; of an applied call, what another extension has changed in it."""
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Request:
     """One call about to be made."""
 
     keep: int
-    """How many messages stand as in the request before; `items` are those after them."""
+    """How many messages are as in the request before; `items` are those after them."""
     items: list[Item]
     time_ms: int
     model: Model | None = None
@@ -103,7 +103,7 @@ class Request:
     warmed_ms: int = 0
     """When the host last sent the newest request once more to keep the cache warm, if it did."""
     zone: Zone | None = None
-    """None where the host has not told."""
+    """None where the host has not said."""
 
     @property
     def wire(self) -> Wire:
@@ -119,7 +119,7 @@ class CompactionRequest:
     items: Sequence[Item]
     """The messages that it would give up."""
     previous: str
-    """The summary that stands before these messages; empty for none."""
+    """The summary before these messages; empty for none."""
     instructions: str
     """What the user wants of the summary."""
     tokens: int
@@ -142,4 +142,4 @@ class Answer:
     outgoing: list[Say | Op]
     """Operations on the host's messages in their order, with messages of ours between them."""
     marker: str = ""
-    """Id of the tool call on whose result one more cache marker is to stand; empty for none."""
+    """Id of the tool call whose result is to get one more cache marker; empty for none."""

@@ -67,7 +67,7 @@ class Session:
     private: bool = False
     """Whether it keeps to itself what is said in it."""
     is_live: bool = True
-    """Whether tools run now and here, so that a look at the disk tells what they did."""
+    """Whether tools run now and here, so that the disk shows what they did."""
     calls_at_opening: int = 0
     """Ordinal of the newest call when the session was opened."""
     typed: list[str] = field(default_factory=list)
@@ -88,27 +88,27 @@ class Session:
     inherited_turns: Callable[[str], Sequence[Head]] = lambda _session: ()
     """The turns that the chat of a session begins with, where it is a fork, oldest first."""
     open_graph: Callable[[], AbstractContextManager[Graph]] | None = None
-    """The graph of the store, up to date, for one question; None where nobody keeps one."""
+    """The graph of the store, up to date, for one question; None where there is none."""
     notify: Callable[[str], None] = lambda _text: None
-    """Tells the user something at once, and not with the next answer."""
+    """Says something to the user at once, and not with the next answer."""
     branch: Branch = field(default_factory=Branch)
     """The branch that was asked for last."""
     pending: PendingWork = field(default_factory=PendingWork)
     frame: PromptFrame = field(default_factory=PromptFrame)
     lessons: BranchLessons | None = None
-    """Forms of commands that have worked; None where the model is not to be told of any."""
+    """Forms of commands that have worked; None where the model is not to read of any."""
     earlier_work: EarlierWork | None = None
     """What the project's other sessions did; None where that is not known."""
     project: Project | None = None
-    """The project that it works in, once somebody has looked for it."""
+    """The project that it works in, once it was searched for."""
     layers_wait: Patience = field(default_factory=lambda: Patience(0.0))
     """What is left of the time that its opening waits for layers, or what follows a call."""
     stand_ins: StandIns | None = None
-    """What may stand in place of stretches of the chat; None where nothing ever does."""
+    """What may replace spans of the chat; None where nothing ever does."""
     tasks: SessionTasks | None = None
     """The project's tasks; None where they are switched off, and in a replay."""
     memory: SessionMemory | None = None
-    """What is kept of the user and the session; None where that cannot be told, and in a replay."""
+    """What is kept of the user and the session; None where that is not known, and in a replay."""
     went_back_to: str = ""
     """Id of the call record whose bytes went out once more after a refusal."""
     withdrawal_told: bool = False
@@ -125,7 +125,7 @@ class Session:
         return None if self.tasks is None else self.tasks.active.id()
 
     def keep_lease(self) -> None:
-        """The session works on: nobody else may claim its task meanwhile."""
+        """The session works on: no other may claim its task meanwhile."""
         if self.tasks is not None:
             self.tasks.active.keep_lease()
 
@@ -141,13 +141,13 @@ class Session:
         return found if isinstance(found, SessionDocument) else None
 
     def is_forgotten(self) -> bool:
-        """Whether somebody has erased the session from the store since it was stored."""
+        """Whether the session was erased from the store since it was stored."""
         id = session_object_id(self.id)
         return id not in self.workspace.pending and self.store.head(id) is None
 
     @property
     def branch_record(self) -> CallRecord | None:
-        """The call record that the branch stands at; None before its first call."""
+        """The newest call record of the branch; None before its first call."""
         return self.log.record(self.branch.call)
 
     @property

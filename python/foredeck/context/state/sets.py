@@ -19,7 +19,7 @@ RECORDED = ("pool", "active", "pins")
 class Sets:
     """Pinned is within active, active within pool: after every method, whatever the order.
 
-    Pinning is a wish (`pins`) that outlives what comes of it: an object whose content leaves the
+    Pinning is a request (`pins`) that outlives what comes of it: an object whose content leaves the
     prompt, since it does not fit or its message has left the list, waits (`waiting`). It is pinned
     again as soon as it is active again.
     """

@@ -1,4 +1,4 @@
-"""Texts that may stand in place of a stretch of chat: observations of it, and reflections on them.
+"""Texts that may replace a span of chat: observations of it, and reflections on them.
 
 What they say is written elsewhere, and so is when they are asked for. Here is only what the prompt
 needs of them.
@@ -27,9 +27,9 @@ class StandIn:
     """Addresses of the messages, in their order. A branch without one of them has no use for it."""
     text: str
     task: str = ""
-    """What the work was at its end; empty where nobody has said."""
+    """What the work was at its end; empty where that was not noted."""
     suggestion: str = ""
-    """What its author would do next; empty where nobody has said."""
+    """What its author would do next; empty where that was not noted."""
 
 
 class StandIns(Protocol):

@@ -26,7 +26,7 @@ class Workspace:
     def put(self, document: Document, *, new: bool = False) -> None:
         """Write a sealed document; a later one with the same id takes its place.
 
-        `new`: nobody has stored one with this id, or committing raises `Conflict`.
+        `new`: none is stored with this id, or committing raises `Conflict`.
         """
         self._documents[document.id] = document
         if new:

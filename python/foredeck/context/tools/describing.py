@@ -83,7 +83,7 @@ def _metadata(session: Session, entry: Entry) -> str:
 
 
 def _linked(session: Session, graph: Graph, wanted: Wanted) -> str:
-    """What an object refers to and what refers to it; of a part of it, what stands in the part."""
+    """What an object refers to and what refers to it; of a part of it, what is in the part."""
     id = wanted.entry.object
     links, loose = graph.links(id), graph.unresolved_in(id)
     back = [] if wanted.is_part else graph.backlinks(id)

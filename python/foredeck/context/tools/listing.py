@@ -145,7 +145,7 @@ def _gone(fields: Fields) -> str:
 
 
 def describe_entry(session: Session, arguments: str) -> str:
-    """Give an object a short summary, `@12 What it is`, or show the line that stands for it, `@12`.
+    """Give an object a short summary, `@12 What it is`, or show its line, `@12`.
 
     Raises `ToolError` where there is no such object, or where it can have none.
     """

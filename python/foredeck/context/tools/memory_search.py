@@ -1,7 +1,7 @@
 """The tool `memory-search`: what was said, done and read, in this session and in others.
 
 The best hit comes with its passage, the others take a line each. All have handles in this
-session's index, as if it had met them, so that `activate` brings the rest. What stands in the
+session's index, as if it had met them, so that `activate` brings the rest. What is in the
 prompt anyway is left out.
 """
 
@@ -42,7 +42,7 @@ PATIENCE_S = 2.0
 `foredeck doctor --rebuild`."""
 
 OF_ONE_FILE = frozenset({"write", "edit", "read"})
-"""Tools of which a call says what stands in a file."""
+"""Tools of which a call says what is in a file."""
 
 InProject = Callable[[Iterable[str]], Collection[str]]
 """Those of some working folders that belong to this session's project."""
@@ -219,7 +219,7 @@ class MemorySearch:
 
     def _opened(self, hit: SearchHit) -> tuple[str, str]:
         """The object to activate for a hit, and the place in it. Of a read or a change the file,
-        where what was found still stands there: it goes on with the file, and a call does not."""
+        where what was found is still there: it goes on with the file, and a call does not."""
         if hit.entry.type == "toolcall" and hit.entry.role.lower() in OF_ONE_FILE:
             call = self._store.head(hit.object)
             files: list[str] = [] if call is None else call.fields.get("file_refs") or []
@@ -257,7 +257,7 @@ def _catch_up(store: LocalStore, follower: Follower) -> bool:
 
 
 class _InView:
-    """Tells what stands in the prompt, and counts what was asked about that does."""
+    """Knows what is in the prompt, and counts what was asked about that does."""
 
     def __init__(self, session: Session) -> None:
         self.count = 0
@@ -274,7 +274,7 @@ class _InView:
 
 def _shown(session: Session, plan: Plan) -> set[str]:
     """The ids of tool calls and files whose newest content can be read, and of the observations and
-    reflections that stand in place of chat."""
+    reflections that replace chat."""
     index, shown = session.index, {*session.branch.plan.observed}
     for op, item in zip(plan.ops, plan.items, strict=True):
         if op.form not in ("full", "diff", "host"):

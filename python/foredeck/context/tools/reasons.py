@@ -117,7 +117,7 @@ def _gone(session: Session, ordinal: int) -> str:
 
 
 def _compactions_in_view(session: Session) -> Iterator[Fields]:
-    """The compactions whose summaries stand in the chat, each with those before it, newest first.
+    """The compactions whose summaries are in the chat, each with those before it, newest first.
     Where they cover messages, the call records of these are on another branch."""
     items = session.branch.plan.items
     texts = [item.blocks[0].get("text") for item in items if item.kind == "context" and item.blocks]

@@ -3,7 +3,7 @@
 `activate` also shows what there is of an object without its content (`describing.py`).
 
 Each returns the text that the model reads, and a decision. The decision travels in the result's
-details: it changes the sets now, and again wherever the result stands in a message list, so that
+details: it changes the sets now, and again wherever the result is in a message list, so that
 they follow the branch and survive a crash.
 """
 
@@ -267,7 +267,7 @@ def _id(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def _show(tool: str, arguments: dict[str, Any]) -> str:
-    """What of the object is asked for: its content, unless `activate` is told otherwise."""
+    """What of the object is asked for: its content, unless `activate` is asked otherwise."""
     show = arguments.get("show") if tool == "activate" else None
     if show in (None, "", "content"):
         return "content"

@@ -45,7 +45,7 @@ def version_at_call(store: Store, session: str, ordinal: int, call: int) -> Vers
     """What `@ordinal` meant when a call was made: the version that the session had then.
 
     It goes by the session's own index as of the call's record. The object's history would not do:
-    what was imported or delivered late takes its place there by time, though nobody saw it here.
+    what was imported or delivered late takes its place there by time, though it was not seen here.
     Raises `ToolError` where there is no such call, or the session did not know the object yet.
     """
     record = store.head(call_id(session, call))

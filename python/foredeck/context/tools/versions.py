@@ -110,7 +110,7 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
 
 
 def _turns_behind(session: Session, entry: Entry, part: Slice) -> str:
-    """Turns of the messages that an observation or a reflection stands for, word for word."""
+    """Turns of the messages that an observation or a reflection covers, word for word."""
     if entry.object not in session.branch.plan.observed:
         raise ToolError(
             f"@{entry.ordinal} stands for nothing in this chat as it is now. Turns of it can be "

@@ -59,7 +59,7 @@ class WindowBudget:
         return max(LEAST_CHARS, min(self.summary_chars, int(share)))
 
     def chars(self, branch: Branch) -> int:
-        """The characters of the prompt as it stands; images count by their tokens."""
+        """The characters of the prompt as it is; images count by their tokens."""
         around = self.fixed_chars + branch.plan.chars_said
         return int(self.gauge.prompt(branch.plan, around) * self.gauge.rate)
 

@@ -41,7 +41,7 @@ OWN_SHARE = (
     "instead: compaction.reserveTokens in Pi's settings keeps {reserve:,} of {window:,} tokens "
     "free, so Pi would compact at every call. With a lower value there Pi no longer tries."
 )
-"""What the user is told, once in a session."""
+"""What the user reads, once in a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _own_share(request: CompactionRequest, share: float) -> str:
 
 
 def finish_compaction(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
-    """Somebody else has written the summary: the object of what was compacted."""
+    """Another has written the summary: the object of what was compacted."""
     request = session.pending.take_compaction()
     if request is None or not request.items or not summary:
         return None
@@ -166,7 +166,7 @@ def _further(
 
 
 def pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
-    """Handles of what is pinned and stands nowhere else in the chat than in these messages."""
+    """Handles of what is pinned and is nowhere else in the chat than in these messages."""
     plan, gone = session.branch.plan, {item.key.address for item in items}
     return sorted(
         ordinal

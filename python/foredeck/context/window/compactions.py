@@ -37,7 +37,7 @@ class SummaryRequest:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A compaction as it stands in the session's index."""
+    """A compaction as the session's index has it."""
 
     id: str
     ordinal: int
@@ -56,9 +56,9 @@ def compact(
     writer: Writer = "foredeck",
     lists_losses: bool = True,
 ) -> Compacted:
-    """Make the object that stands for these messages; the caller commits it.
+    """Make the object that covers these messages; the caller commits it.
 
-    `first`: number of the first user turn. `previous`: id of the compaction whose summary stands
+    `first`: number of the first user turn. `previous`: id of the compaction whose summary is
     before them. `written`: the summary of the host's model, or of whoever `writer` names. What was
     compacted before gets the summary that it got then. `lists_losses`: keep what the summary does
     not name.
@@ -91,7 +91,7 @@ def compact(
 
 def take_back(session: Session, summary: str) -> None:
     """Note that the host has the chat again for which this summary stood. What a session inherited
-    still stands where it was made, so that is left as it is; and so is a summary of others."""
+    is still where it was made, so that is left as it is; and so is a summary of others."""
     id = by_summary(session, summary)
     known = None if id is None else session.store.get(id, CompactionDocument)
     if known is None or known.session != session.id:
@@ -103,7 +103,7 @@ def take_back(session: Session, summary: str) -> None:
 
 
 def compact_message(session: Session, item: Item, max_chars: int) -> tuple[int, int]:
-    """The object that stands for one message whose middle folds: its handle, and the number of its
+    """The object of one message whose middle folds: its handle, and the number of its
     turn there. Made once; the caller commits it."""
     id = compaction_id(session.id, [item.key.address], None, f"foredeck {max_chars}")
     known = session.compactions.get(id)
@@ -115,14 +115,14 @@ def compact_message(session: Session, item: Item, max_chars: int) -> tuple[int, 
 
 
 def by_summary(session: Session, text: str) -> str | None:
-    """Id of the compaction whose summary this is; None for a summary of somebody else's."""
+    """Id of the compaction whose summary this is; None for a summary of another's."""
     digest = hash_text(text)
     ids = [id for id, fields in session.compactions.items() if fields.get("text_hash") == digest]
     return ids[-1] if ids else None
 
 
 def host_compaction(session: Session) -> str | None:
-    """Id of the compaction whose summary stands first in the host's list; None for none of ours."""
+    """Id of the compaction whose summary is first in the host's list; None for none of ours."""
     return _summarised_by(session, session.branch.plan.items)
 
 
@@ -132,7 +132,7 @@ def _summarised_by(session: Session, items: Sequence[Item]) -> str | None:
 
 
 def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
-    """After a summary that is not ours: a message that names what it stands for."""
+    """After a summary that is not ours: a message that names what it covers."""
     id = _summarised_by(session, items)
     at_call = len(items) > 1 and items[1].kind == "result"
     if id is None or start > 1 or at_call:
@@ -218,7 +218,7 @@ def summary_of(
 ) -> ChatSummary:
     """The summaries of a stretch, for the object with handle `ordinal`; nothing is stored.
 
-    `before`: the compaction whose summary stands before it. `pinned`: handles of what leaves the
+    `before`: the compaction whose summary is before it. `pinned`: handles of what leaves the
     view with it.
     """
     # Not at the top: every call asks for compactions, and few sessions make one.

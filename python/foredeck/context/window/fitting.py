@@ -110,7 +110,7 @@ def last_cut_point(plan: Plan) -> int:
 def _compact(
     session: Session, context: RenderContext, until: int, budget: WindowBudget, held: frozenset[int]
 ) -> str:
-    """Let a summary stand for the messages before `until`; the id of its object."""
+    """Let a summary cover the messages before `until`; the id of its object."""
     branch, plan = context.branch, context.plan
     done, previous = branch.plan.compacted
     question = _newest_question(plan)

@@ -67,7 +67,7 @@ def _names_said(context: RenderContext, item: Item, middle: str, beside: set[str
 
 
 def _held(context: RenderContext, item: Item) -> set[str]:
-    """The names that stand in the rest of the prompt."""
+    """The names that are in the rest of the prompt."""
     items = context.plan.items
     own = {index for index, other in enumerate(items) if other is item}
     return names_in_view(context.plan, own)

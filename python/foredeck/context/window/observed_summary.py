@@ -1,4 +1,4 @@
-"""The summary of chat that the host gives up, where notes stand for parts of it: these in their
+"""The summary of chat that the host gives up, where notes cover parts of it: these in their
 order, and between them what a summary without a model says of the rest."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def observed_summary(
     summarise: Summarise,
     around: Sequence[str] = (),
 ) -> str | None:
-    """What is to stand for these messages, at most this many characters; None where no note covers
+    """What is to cover these messages, at most this many characters; None where no note covers
     any of them.
 
     `first`: number of their first user turn. `around`: lines that follow the heading.

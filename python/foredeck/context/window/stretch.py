@@ -1,6 +1,6 @@
-"""A stretch of chat of the user's choice, put away: a summary stands for the answers of some calls.
+"""A stretch of chat of the user's choice, put away: a summary covers the answers of some calls.
 
-The host keeps what it stands for, and so can take it back. Here only the summary is made.
+The host keeps what it covers, and so can take it back. Here only the summary is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from foredeck.errors import ToolError
 
 @dataclass(frozen=True, slots=True)
 class CompactedCalls:
-    """A compaction, with the first and the last message that it stands for."""
+    """A compaction, with the first and the last message that it covers."""
 
     made: Compacted
     first: Item

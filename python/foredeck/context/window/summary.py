@@ -43,7 +43,7 @@ class SummaryInput:
     turns: Sequence[ChatTurn]
     names: TranscriptNames
     ordinal: int
-    """Handle of the object that will stand for it."""
+    """Handle of the object that will cover it."""
     file: Callable[[str], tuple[int, Mapping[str, Any]] | None]
     """A file's handle and metadata, by its path as the tools name it."""
     earlier: str = ""
@@ -61,7 +61,7 @@ class SummaryInput:
 
 @dataclass(frozen=True, slots=True)
 class ChatSummary:
-    """The long one stands in the prompt, the short one for the object in lists."""
+    """The long one is for the prompt, the short one for lists."""
 
     long: str
     short: str

@@ -56,7 +56,7 @@ class TranscriptNames:
 
 
 def split_turns(items: Sequence[Item], first: int) -> list[ChatTurn]:
-    """The turns of a stretch. `first`: number of its first user turn; what stands before the
+    """The turns of a stretch. `first`: number of its first user turn; what precedes the
     first user message belongs to the turn before."""
     turns: list[ChatTurn] = []
     number = first - 1
@@ -83,7 +83,7 @@ def pause_marks(items: Sequence[Item], names: TranscriptNames) -> dict[int, str]
 
 
 def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
-    """A turn word for word; thinking is left out, results stand as lines with their handles."""
+    """A turn word for word; thinking is left out, results are lines with their handles."""
     when = next((names.time(item.time_ms) for item in turn.items if item.time_ms > 0), "")
     lines = [wording.turn_heading(turn.number, when)]
     results = {item.call_id: item for item in turn.items if item.kind == "result"}
