@@ -39,7 +39,7 @@ from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.quoting import block, name, one_line, quoted, word
 from foredeck.store.protocol import Batch
-from foredeck.timeline import wording as guard_lines
+from foredeck.timeline.guard import passed_text
 from foredeck.working.memory import JsonForm, PageRefused
 from foredeck.worklog.done import FinishedWork
 from foredeck.worklog.text import describe
@@ -72,7 +72,7 @@ OTHER_LINES = [
     "t-abcd P2: Fix it",
     '22 November: committed "x"',
     link_lines.LINKS,
-    guard_lines.passed("@9 a.py", "+x"),
+    passed_text("@9 a.py", "+x"),
     # As earlier versions wrote them.
     'toolcall_ref id=@9 tool=bash status=ok args="ls" chars=4120',
     "<activate @9: 4120 chars folded by foredeck>",
@@ -147,7 +147,7 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "digest": lambda text: digested("bash", {"command": "make"}, f"{text}\nError: {text}\n" * 9),
     "headings": lambda text: digested("read", {"path": "a.md"}, f"# {text}\n" * 9),
     "link": lambda text: link_lines.unresolved(text, [name(text)]),
-    "difference": lambda text: guard_lines.passed(f"@9 {name(text)}", text),
+    "difference": lambda text: passed_text(f"@9 {name(text)}", text),
     "commit": lambda text: describe(FinishedWork("commit", text, "", (text, f"/{text}"), "s", 1)),
     "tests": lambda text: "3 May: " + describe(FinishedWork("tests", text, text, (text,), "s", 1)),
     "unlabelled": lambda text: wording.unlabelled(9, text, text),
