@@ -235,7 +235,6 @@ class Proxy:
             return await self._conversations.work(call.session, call.wire, do)
         except Exception:
             call.state.passed += 1
-            await self._conversations.forget(call.session)
             raise
 
     async def _send(self, call: _ManagedRequest, body: bytes) -> httpx.Response:
@@ -267,14 +266,16 @@ class Proxy:
             while True:
                 events, is_read = Events(), True
                 async for piece in upstream.aiter_bytes():
+                    shown = []
                     for event in events.feed(piece):
                         try:
-                            shown = relay.pass_on(event) if is_read else event.raw
+                            shown.append(relay.pass_on(event) if is_read else event.raw)
                         except Exception:
                             log.exception("a stream is passed on as it comes from here on")
-                            is_read, shown = False, relay.held + event.raw
-                        if shown:
-                            yield shown
+                            is_read = False
+                            shown.append(relay.held + event.raw)
+                    if together := b"".join(shown):
+                        yield together
                 await upstream.aclose()
                 if not is_read or not relay.ended:
                     yield (relay.held if is_read else b"") + events.left

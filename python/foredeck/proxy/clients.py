@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from foredeck.proxy.app import TOKEN_HEADER, UPSTREAMS
 
@@ -49,15 +49,19 @@ def run_through(
         # Its address is an argument, which all users of the machine can read: the token is not
         # in it.
         changed[_TOKEN_VARIABLE] = token
-        return AgentRun([command[0], *_codex(base), *command[1:]], changed)
+        return AgentRun([command[0], *_codex(base, environment), *command[1:]], changed)
     if name == "opencode":
         changed["OPENCODE_CONFIG_CONTENT"] = _opencode(addresses, environment)
     return AgentRun(list(command), changed)
 
 
-def _codex(base: str) -> list[str]:
+def _codex(base: str, environment: Mapping[str, str]) -> list[str]:
+    folder = Path(environment.get("CODEX_HOME") or Path.home() / ".codex")
+    # Who has not logged in has a key in the environment.
+    logged_in = (folder / "auth.json").exists() or not environment.get("OPENAI_API_KEY")
+    key = "requires_openai_auth=true" if logged_in else 'env_key="OPENAI_API_KEY"'
     provider = (
-        f'{{name="OpenAI",base_url="{base}/openai",wire_api="responses",requires_openai_auth=true,'
+        f'{{name="OpenAI",base_url="{base}/openai",wire_api="responses",{key},'
         f'env_http_headers={{"{TOKEN_HEADER}"="{_TOKEN_VARIABLE}"}}}}'
     )
     return ["-c", f"model_providers.foredeck={provider}", "-c", 'model_provider="foredeck"']

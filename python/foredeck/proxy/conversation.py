@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -18,6 +19,10 @@ from foredeck.proxy.weaving import MixedAnswer, Woven, first_call, own_calls, we
 
 MOST_MIXED = 64
 """Answers that called both kinds of tools, and that no request has brought back yet."""
+
+
+_PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\")")
+"""In the JSON of a call: the files of a patch as Codex writes it."""
 
 
 class WovenMessages(LoopMessages):
@@ -123,12 +128,18 @@ class ClientChat(ContextManager):
             if call["id"] in self._observed:
                 continue
             self._observed.add(call["id"])
+            tool, arguments = call["name"], call["arguments"]
+            patched = _PATCHED.findall(json.dumps(arguments, ensure_ascii=False))
+            if len(patched) == 1:
+                tool, arguments = "edit", {"path": patched[0]}
+            elif patched:
+                tool, arguments = "bash", {"command": " ".join(["apply_patch", *patched])}
             self._engine.tool_observed(
                 ToolObservedParams(
                     session=self._session,
                     id=call["id"],
-                    tool=call["name"],
-                    input=call["arguments"],
+                    tool=tool,
+                    input=arguments,
                     content=result["content"],
                     is_error=result["isError"],
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -55,85 +55,67 @@ class ProxyOptions:
 
 
 class Conversations:
-    """Opens them, closes what nobody has used for long, and gives each a turn at a time."""
+    """Opens them, and closes those that nobody has used for long.
+
+    All work is done on one thread, in turn: it is Python's, which would take turns anyway, and
+    engines of one process that commit at the same time would only wait for each other's locks.
+    """
 
     def __init__(self, options: ProxyOptions) -> None:
         self.options = options
         self.states: dict[str, ConversationState] = {}
-        self._open: OrderedDict[str, _OpenChat] = OrderedDict()
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._busy: Counter[str] = Counter()
+        self._open: OrderedDict[str, ClientChat] = OrderedDict()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="foredeck")
 
     def state(self, session: str, wire: ModelApi) -> ConversationState:
         """The line of the status page."""
-        api = wire.format().api
-        return self.states.setdefault(session, ConversationState(session, api))
+        return self.states.setdefault(session, ConversationState(session, wire.format().api))
 
     async def work(self, session: str, wire: ModelApi, do: Callable[[ClientChat], R]) -> R:
-        """Do something with a conversation, on its thread, when it is its turn. Raises whatever
-        that raises, and `ForedeckError` where it cannot be opened."""
-        turn = self._turns.setdefault(session, asyncio.Lock())
-        self._busy[session] += 1
-        try:
-            async with turn:
-                return await (await self._opened(session, wire)).run(do)
-        finally:
-            self._busy[session] -= 1
-            if not self._busy[session]:
-                del self._busy[session], self._turns[session]
+        """Do something with a conversation, when it is its turn.
 
-    async def _opened(self, session: str, wire: ModelApi) -> _OpenChat:
-        if (known := self._open.get(session)) is not None:
-            self._open.move_to_end(session)
-            return known
-        idle = [name for name in self._open if name not in self._busy]
-        for name in idle[: max(0, len(self._open) + 1 - MOST_OPEN)]:
-            await self._close(name)
-        thread, options = ThreadPoolExecutor(1, thread_name_prefix="foredeck"), self.options
+        Raises whatever that raises, and `ForedeckError` where it cannot be opened. The next request
+        begins anew then, with what is stored.
+        """
 
-        def make() -> ClientChat:
-            return ClientChat(
+        def on_thread() -> R:
+            try:
+                return do(self._opened(session, wire))
+            except BaseException:
+                self._close(session)
+                raise
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, on_thread)
+
+    def _opened(self, session: str, wire: ModelApi) -> ClientChat:
+        if session not in self._open:
+            while len(self._open) >= MOST_OPEN:
+                self._close(next(iter(self._open)))
+            options = self.options
+            self._open[session] = ClientChat(
                 session,
                 wire.format(),
                 cwd=options.cwd,
                 home=options.home,
                 settings=options.all_settings(),
             )
-
-        try:
-            made = await asyncio.get_running_loop().run_in_executor(thread, make)
-        except BaseException:
-            thread.shutdown(wait=False)
-            raise
-        self._open[session] = _OpenChat(made, thread)
+        self._open.move_to_end(session)
         return self._open[session]
 
-    async def forget(self, session: str) -> None:
-        """Its work has failed: the next request begins anew with what is stored."""
-        if session in self._open:
-            await self._close(session)
-
-    async def _close(self, session: str) -> None:
-        opened = self._open.pop(session)
+    def _close(self, session: str) -> None:
+        chat = self._open.pop(session, None)
         try:
-            await opened.run(ClientChat.close)
+            if chat is not None:
+                chat.close()
         except Exception:
             log.exception("a conversation was not closed")
-        opened.thread.shutdown(wait=False)
 
     async def close(self) -> None:
         """Close all of them."""
-        for session in list(self._open):
-            await self._close(session)
 
+        def on_thread() -> None:
+            for session in list(self._open):
+                self._close(session)
 
-@dataclass(frozen=True, slots=True)
-class _OpenChat:
-    """A conversation, and the one thread that works on it."""
-
-    conversation: ClientChat
-    thread: ThreadPoolExecutor
-
-    async def run(self, do: Callable[[ClientChat], R]) -> R:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.thread, do, self.conversation)
+        await asyncio.get_running_loop().run_in_executor(self._thread, on_thread)
+        self._thread.shutdown()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,15 +26,10 @@ class Events:
     def __init__(self) -> None:
         self._left = b""
 
-    def feed(self, piece: bytes) -> Iterator[StreamEvent]:
+    def feed(self, piece: bytes) -> list[StreamEvent]:
         """The events that are complete now."""
-        self._left += piece
-        while True:
-            ends = [self._left.find(mark) + len(mark) for mark in _ENDS if mark in self._left]
-            if not ends:
-                return
-            raw, self._left = self._left[: min(ends)], self._left[min(ends) :]
-            yield _event(raw)
+        *whole, self._left = _END.split(self._left + piece)
+        return [_event(b"".join(pair)) for pair in zip(whole[::2], whole[1::2], strict=True)]
 
     @property
     def left(self) -> bytes:
@@ -42,7 +37,7 @@ class Events:
         return self._left
 
 
-_ENDS = (b"\n\n", b"\r\n\r\n")
+_END = re.compile(rb"(\n\n|\r\n\r\n)")
 
 
 def _event(raw: bytes) -> StreamEvent:

@@ -99,6 +99,7 @@ class AnthropicRelay(Relay):
         self._places: dict[int, int | None] = {}
         """By number of a block: what the client knows it as; None for one that it is not shown."""
         self._blocks: dict[int, Data] = {}
+        self._deltas: dict[int, dict[str, list[str]]] = {}
         self._sent = 0
         self._ending: Data = {}
         self._bodies: list[Data] = []
@@ -106,7 +107,7 @@ class AnthropicRelay(Relay):
     def begin(self) -> None:
         """See `Relay`."""
         super().begin()
-        self._places, self._blocks = {}, {}
+        self._places, self._blocks, self._deltas = {}, {}, {}
 
     def pass_on(self, event: StreamEvent) -> bytes:
         """See `Relay`."""
@@ -126,7 +127,10 @@ class AnthropicRelay(Relay):
                 self.changed = self.changed or is_own
                 return self._moved(event, data)
             case "content_block_delta":
-                _add_delta(self._blocks[data["index"]], data["delta"])
+                delta = data["delta"]
+                if (names := _DELTAS.get(delta.get("type"))) is not None:
+                    pieces = self._deltas.setdefault(data["index"], {})
+                    pieces.setdefault(names[1], []).append(delta[names[0]])
                 return self._moved(event, data)
             case "content_block_stop":
                 return self._moved(event, data)
@@ -136,7 +140,8 @@ class AnthropicRelay(Relay):
                 return self._hold(event)
             case "message_stop":
                 self.ended = True
-                content = [_closed(self._blocks[index]) for index in sorted(self._blocks)]
+                blocks, deltas = self._blocks, self._deltas
+                content = [_closed(blocks[n], deltas.get(n, {})) for n in sorted(blocks)]
                 self.answer = {"role": "assistant", "content": content}
                 return self._hold(event)
         return event.raw
@@ -181,23 +186,20 @@ class AnthropicRelay(Relay):
         return encoded("error", {"type": "error", "error": error})
 
 
-def _add_delta(block: Data, delta: Data) -> None:
-    match delta.get("type"):
-        case "text_delta":
-            block["text"] = str(block.get("text") or "") + delta["text"]
-        case "thinking_delta":
-            block["thinking"] = str(block.get("thinking") or "") + delta["thinking"]
-        case "signature_delta":
-            block["signature"] = delta["signature"]
-        case "input_json_delta":
-            block["input_json"] = block.get("input_json", "") + delta["partial_json"]
+_DELTAS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("partial_json", "input"),
+}
+"""By type of a delta: its member, and the member of the block that it belongs to."""
 
 
-def _closed(block: Data) -> Data:
+def _closed(block: Data, deltas: Mapping[str, list[str]]) -> Data:
     """A block whose stream has ended."""
-    text = block.pop("input_json", None)
-    if text:
-        block["input"] = _object(text)
+    for name, pieces in deltas.items():
+        text = "".join(pieces)
+        block[name] = _object(text) if name == "input" else str(block.get(name) or "") + text
     return block
 
 
@@ -214,6 +216,7 @@ class ChatRelay(Relay):
 
     def __init__(self) -> None:
         super().__init__()
+        self._texts: list[str] = []
         self._calls: dict[int, Data] = {}
         self._places: dict[int, int | None] = {}
         self._sent = 0
@@ -225,8 +228,7 @@ class ChatRelay(Relay):
     def begin(self) -> None:
         """See `Relay`."""
         super().begin()
-        self._calls, self._places = {}, {}
-        self.answer = {"role": "assistant", "content": ""}
+        self._calls, self._places, self._texts = {}, {}, []
 
     def pass_on(self, event: StreamEvent) -> bytes:
         """See `Relay`."""
@@ -265,7 +267,7 @@ class ChatRelay(Relay):
 
     def _collect(self, delta: Data) -> None:
         if delta.get("content"):
-            self.answer["content"] += delta["content"]
+            self._texts.append(delta["content"])
         for call in delta.get("tool_calls") or ():
             index = call.get("index", 0)
             function = call.get("function") or {}
@@ -296,6 +298,7 @@ class ChatRelay(Relay):
 
     def _close(self) -> None:
         self.ended = True
+        self.answer = {"role": "assistant", "content": "".join(self._texts)}
         if self._calls:
             self.answer["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import uvicorn
@@ -42,6 +44,7 @@ def serve(
         if private:
             folder = tempfile.TemporaryDirectory(prefix="foredeck-", ignore_cleanup_errors=True)
             home, kept = Path(stack.enter_context(folder)), "nothing is kept when it ends."
+        stack.enter_context(_logging(None if private else home))
         options = ProxyOptions(Path.cwd(), home, kept, tools, window)
         listener = stack.enter_context(listening_on([port]))
         return asyncio.run(_serve(options, listener, command, upstream))
@@ -75,6 +78,24 @@ async def _serve(
         await proxy.close()
         for text in told:
             _say(text)
+
+
+@contextmanager
+def _logging(home: Path | None) -> Iterator[None]:
+    """What went wrong in detail is in `logs/proxy.log` of the state folder: stderr is the agent's
+    screen."""
+    handler: logging.Handler = logging.NullHandler()
+    if home is not None:
+        folder = home / "logs"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handler = RotatingFileHandler(folder / "proxy.log", maxBytes=1_000_000, backupCount=1)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
 
 
 class _QuietServer(uvicorn.Server):

@@ -17,6 +17,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench observations": "kill whoever observes a session, let two race for it, and count",
     "bench memory": "kill whoever reads out, accepts or imports memory, and count what is lost",
     "bench notes": "take in a vault of 10,000 notes, and walk its graph",
+    "bench proxy": "time what the proxy adds to an agent's requests, and count what it takes",
     "bench recall": "ask long conversations questions whose answering messages are known",
     "bench rewind": "kill rewindings half-way, and see whether the files come back",
     "bench search": "measure whether searching finds what is looked for, how fast, at what cost",

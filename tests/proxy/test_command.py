@@ -1,0 +1,158 @@
+"""`foredeck proxy` as a process: what it starts, prints and leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from foredeck.proxy.clients import run_through, upstreams
+from foredeck_bench.proxying import ProxiedAgent
+from foredeck_bench.scripted import ScriptedModel, Text, call
+from proxy.agents import LONG, TOOLS, in_folder, prompts
+
+FOREDECK = [sys.executable, "-m", "foredeck.cli.main", "proxy"]
+SHOW = (
+    "import json, os; print(json.dumps({k: v for k, v in os.environ.items() if 'BASE' in k}));"
+    "raise SystemExit(7)"
+)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if "BASE" not in k}
+    return {**kept, "FOREDECK_HOME": str(home)}
+
+
+def test_a_command_gets_the_addresses_and_gives_its_exit_code(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*FOREDECK, "--", sys.executable, "-c", SHOW],
+        env=_environment(tmp_path / "home"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (7, "")
+    given = json.loads(done.stdout)
+    assert set(given) == {"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE"}
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{43}/anthropic", given["ANTHROPIC_BASE_URL"])
+    done = subprocess.run(
+        [*FOREDECK, "--", "no-such-agent"],
+        env=_environment(tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 127
+    assert done.stderr == "foredeck: no-such-agent cannot be run: No such file or directory\n"
+
+
+class _Served:
+    """A proxy process without a command."""
+
+    def __init__(self, model: ScriptedModel, home: Path, folder: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*FOREDECK, "--upstream", model.url, *arguments],
+            env=_environment(home),
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self.url = line.strip().removeprefix("ANTHROPIC_BASE_URL=").removesuffix("/anthropic")
+
+    def agent(self, folder: Path) -> ProxiedAgent:
+        tools = in_folder(folder)
+        return ProxiedAgent("anthropic-messages", self.url, TOOLS, tools, session="killed")
+
+
+def test_a_proxy_that_is_killed_goes_on_with_the_same_bytes(tmp_path: Path) -> None:
+    script: list[Any] = [
+        call("read", path="a.py"),
+        [Text("Again."), call("activate", id="a.py")],
+        call("read", path="a.py"),
+        "Done.",
+    ]
+    home, folder = tmp_path / "home", tmp_path / "work"
+    folder.mkdir()
+    (folder / "a.py").write_text(LONG)
+    with ScriptedModel(script) as model:
+        first = _Served(model, home, folder)
+        one = first.agent(folder)
+        one.say("Check it.")
+        messages: list[Any] = []
+        for _ in range(2):
+            (use,) = one.format.tool_uses(one.ask())
+            result = one.format.result(use, in_folder(folder)(use), failed=False)
+            one.messages.append({"role": "user", "content": [result]})
+        messages = one.messages
+        first.process.kill()
+        first.process.wait()
+        second = _Served(model, home, folder)
+        again = second.agent(folder)
+        again.messages = messages
+        again.ask()
+        status = httpx.get(f"{second.url}/").text
+        second.process.send_signal(signal.SIGTERM)
+        _, said = second.process.communicate(timeout=30)
+    assert not model.violations
+    assert said == ""
+    before, after = prompts(model)[2:]
+    assert json.dumps(after).startswith(json.dumps(before)[:-1])
+    assert "killed  anthropic-messages: 1 requests with foredeck, 0 without" in status
+    assert str(home) in status
+
+
+def test_private_keeps_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with ScriptedModel(["Done."]) as model:
+        served = _Served(model, home, tmp_path, "--private", "--no-tools")
+        one = served.agent(tmp_path)
+        one.run("A secret.")
+        assert "nothing is kept" in httpx.get(f"{served.url}/").text
+        served.process.terminate()
+        served.process.wait(30)
+    assert not home.exists()
+    assert model.requests[0].request.tools == ("read", "write")
+
+
+def test_agents_are_given_the_address_without_the_token_where_others_could_read_it(
+    tmp_path: Path,
+) -> None:
+    environment = {"HOME": str(tmp_path), "CODEX_HOME": str(tmp_path), "OPENAI_API_KEY": "sk"}
+    run = run_through(["/bin/codex", "exec", "x"], 1234, "the-token", environment)
+    assert run.command[-2:] == ["exec", "x"]
+    assert "the-token" not in " ".join(run.command)
+    assert run.environment["FOREDECK_PROXY_TOKEN"] == "the-token"
+    assert 'env_key="OPENAI_API_KEY"' in " ".join(run.command)
+    (tmp_path / "auth.json").write_text("{}")
+    run = run_through(["codex"], 1234, "the-token", environment)
+    assert "requires_openai_auth=true" in " ".join(run.command)
+
+    config = {"OPENCODE_CONFIG_CONTENT": '{"theme": "x", "provider": {"openai": {"name": "n"}}}'}
+    run = run_through(["opencode"], 1234, "t", config)
+    made = json.loads(run.environment["OPENCODE_CONFIG_CONTENT"])
+    assert made["theme"] == "x"
+    assert made["provider"]["openai"] == {
+        "name": "n",
+        "options": {"baseURL": "http://127.0.0.1:1234/t/openai"},
+    }
+    assert made["provider"]["anthropic"]["options"]["baseURL"].endswith("/t/anthropic/v1")
+
+
+def test_requests_go_where_the_agent_would_have_sent_them() -> None:
+    own = {"ANTHROPIC_BASE_URL": "http://gateway"}
+    assert upstreams(None, own) == {
+        "anthropic": "http://gateway",
+        "openai": "https://api.openai.com/v1",
+    }
+    assert set(upstreams("http://mine", own).values()) == {"http://mine"}
