@@ -37,11 +37,10 @@ def test_it_prints_every_key_with_its_origin(
     text = capsys.readouterr().out
     rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in text.splitlines() if line}
     assert set(all_keys()) <= set(rows)
-    assert "7 " in rows["seed_window.turns"]
-    assert "(environment: FOREDECK_SEED_WINDOW__TURNS)" in rows["seed_window.turns"]
-    assert "(flag: --set layout)" in rows["layout"]
-    assert rows["rebase.cache_ttl_s"].startswith("unset")
-    assert f"project file: {folder}/.pi/foredeck.toml (not there)" in text
+    assert rows["seed_window.turns"] == "environment: FOREDECK_SEED_WINDOW__TURNS  7"
+    assert rows["layout"].split("  ")[0] == "flag: --set layout"
+    assert rows["rebase.cache_ttl_s"].endswith("  unset")
+    assert f"project file: {folder}/.pi/foredeck.toml (does not exist)" in text
     assert "\x1b" not in text
 
 
@@ -76,7 +75,7 @@ def test_the_projects_file_is_read_when_trusted_and_said_when_not(
     assert main(["config"]) == 0
     untrusted = capsys.readouterr().out
     assert "123" not in untrusted
-    assert "not read: it counts where Pi trusts the project" in untrusted
+    assert "not read: it applies where Pi trusts the project" in untrusted
     assert main(["config", "--trusted"]) == 0
     assert "123" in capsys.readouterr().out
     assert main(["config", "--trusted", "--project", str(folder.parent)]) == 0
@@ -103,7 +102,7 @@ def test_it_says_what_is_left_out_of_a_projects_configuration(
     printed = capsys.readouterr().out
     assert f"left out: {file}: 'store' cannot be set by a project" in printed
     assert "deadline_ms" in printed.partition("left out:")[2].partition("\n")[2]
-    assert "123 " in printed
+    assert "  123\n" in printed
 
 
 def test_home_is_a_flag_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

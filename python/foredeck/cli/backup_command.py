@@ -37,7 +37,7 @@ def _run(args: Namespace) -> int:
         print(f"Compared with the store: identical; SHA-256 {made.verified}")
     _print_hints(made)
     if (key := config.home / KEY_FILE).exists():
-        print(f"Keep {key} with it: by it your own word in memory is told from anybody else's.")
+        print(f"Keep {key} with it: it shows which entries of memory are your own.")
     return 0
 
 

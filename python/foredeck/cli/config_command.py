@@ -71,7 +71,7 @@ def _print_text(resolved: Resolved, files: list[dict[str, Any]]) -> None:
     rows = []
     for key, entry in _values(resolved).items():
         origin = str(resolved.origins[key])
-        rows.append((key, _shown(entry["value"]), coloured(f"({origin})", "dim")))
+        rows.append((key, coloured(origin, "dim"), _shown(entry["value"])))
     print(table(rows))
     print()
     for file in files:
@@ -82,10 +82,10 @@ def _print_text(resolved: Resolved, files: list[dict[str, Any]]) -> None:
 
 def _state(file: dict[str, Any]) -> str:
     if not file["exists"]:
-        return "not there"
+        return "does not exist"
     if file["read"]:
         return "read"
-    return "not read: it counts where Pi trusts the project, and here with --trusted"
+    return "not read: it applies where Pi trusts the project, and here with --trusted"
 
 
 def _dig(values: Any, key: str) -> Any:

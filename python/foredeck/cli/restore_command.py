@@ -33,8 +33,8 @@ def _run(args: Namespace) -> int:
         raise ConfigError(f"--{used[0].replace('_', '-')} needs --call N or --undo")
     if not Path(args.what).expanduser().is_file():
         raise NotFound(
-            f"there is no backup {args.what}. With --call N the files of a session are brought "
-            "back: `foredeck restore SESSION --call 7`"
+            f"{args.what}: no such backup. To bring back the files of a session: "
+            "`foredeck restore SESSION --call 7`"
         )
     return restore_store(args)
 
