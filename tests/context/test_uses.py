@@ -12,7 +12,7 @@ from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.cache.rebase import is_closing
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item, ToolUse
-from foredeck.context.plan.ops import SEALED, PieceRef, Rewrite
+from foredeck.context.plan.ops import REASONING, PieceRef, Rewrite
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.adaptive import Adaptive
 from foredeck.context.policies.pastes import FoldingPastes
@@ -225,7 +225,7 @@ def test_a_turn_is_taken_to_be_like_the_one_before(kinds: list[str], closing: bo
     assert is_closing(chat.plan) is closing
 
 
-@pytest.mark.parametrize(("slots", "left"), [((), {1, 2}), ((SEALED,), {2}), ((1,), {2})])
+@pytest.mark.parametrize(("slots", "left"), [((), {1, 2}), ((REASONING,), {2}), ((1,), {2})])
 def test_reasoning_that_was_left_out_is_not_there_to_fold(
     slots: tuple[int, ...], left: set[int]
 ) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from foredeck.context.messages.items import Item
-from foredeck.context.plan.ops import SEALED
+from foredeck.context.plan.ops import REASONING
 from foredeck.context.plan.plan import Plan
 
 RebaseReason = Literal[
@@ -85,7 +85,7 @@ def reason_to_rebase(inputs: RebaseInputs, marks: WaterMarks) -> RebaseReason | 
     return None
 
 
-def first_free(plan: Plan) -> int:
+def first_mutable(plan: Plan) -> int:
     """The first message from which on bytes may change at this call.
 
     Signed or encrypted reasoning of the turn under way may be bound to the bytes before it
@@ -96,18 +96,18 @@ def first_free(plan: Plan) -> int:
     assistant: in it reasoning has to come back as it was issued, and a user message that holds
     more than tool results ends it. Newer models also compare what precedes every block that
     comes back, in whichever turn; those may be left out, all from some message on, once the turn
-    has ended (`folding.unseal`).
+    has ended (`folding.strip_reasoning`).
     """
-    return _first_free(plan, plan.items)
+    return _first_mutable(plan, plan.items)
 
 
 def binds(plan: Plan, items: Sequence[Item]) -> bool:
     """Whether sealed reasoning of the turn under way is in a list that goes on from what the
     conversation holds, so that not everything may be rewritten."""
-    return _first_free(plan, items) > 0
+    return _first_mutable(plan, items) > 0
 
 
-def _first_free(plan: Plan, items: Sequence[Item]) -> int:
+def _first_mutable(plan: Plan, items: Sequence[Item]) -> int:
     ops = plan.ops
     if plan.turn_ends:
         return 0
@@ -115,7 +115,7 @@ def _first_free(plan: Plan, items: Sequence[Item]) -> int:
         item = items[index]
         if item.kind == "user":
             return 0
-        left_out = index < len(ops) and SEALED in ops[index].folded
+        left_out = index < len(ops) and REASONING in ops[index].folded
         if plan.seals.binds(item) and not left_out:
             return index + 1
     return 0
@@ -123,17 +123,17 @@ def _first_free(plan: Plan, items: Sequence[Item]) -> int:
 
 def may_change(plan: Plan, indexes: Iterable[int]) -> set[int]:
     """Those of these messages whose own bytes may change at this call."""
-    free = first_free(plan)
-    return {index for index in indexes if index >= free and not stays_whole(plan, index)}
+    free = first_mutable(plan)
+    return {index for index in indexes if index >= free and not is_immutable(plan, index)}
 
 
-def stays_whole(plan: Plan, index: int) -> bool:
+def is_immutable(plan: Plan, index: int) -> bool:
     """Whether a message holds sealed reasoning of the turn under way: that, and the calls that it
     led to, come back as they came, even where what precedes them may change."""
     item = plan.items[index]
     if plan.turn_ends or not item.signed or item.void or item.turn != plan.turn:
         return False
-    return SEALED not in plan.ops[index].folded
+    return REASONING not in plan.ops[index].folded
 
 
 def is_closing(plan: Plan) -> bool:

@@ -25,7 +25,7 @@ from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.rewriting.copies import copy_finder
 from foredeck.context.rewriting.costs import CallCosts
 from foredeck.context.rewriting.ending import TURN_ENDED
-from foredeck.context.rewriting.folding import unseal
+from foredeck.context.rewriting.folding import strip_reasoning
 from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee, foresee_plain
 from foredeck.context.rewriting.rebasing import Rebase
 from foredeck.context.rewriting.refresh import RefreshFinder
@@ -150,7 +150,7 @@ def _rewrite_after_head(call: CallInProgress, inputs: RebaseInputs) -> None:
     reason = call.decision.reason or reason_to_rebase(inputs, call.rebase.marks)
     call.decision = call.decision._replace(kind="rebase", reason=reason, changed_from=0)
     if call.request.wire.thinking:
-        unseal(call.context, 0)
+        strip_reasoning(call.context, 0)
 
 
 def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
@@ -163,7 +163,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
         call.rebase.marks.low,
         settings.summary_chars,
         call.request.time_ms,
-        unseals=call.request.wire.thinking,
+        strips_reasoning=call.request.wire.thinking,
         refused=bool(model and window != model.window),
     )
     decision = fit(call.session, call.context, budget, _replacer(call))

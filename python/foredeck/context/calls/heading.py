@@ -12,7 +12,7 @@ turn under way is bound to it, it leaves when the turn has ended.
 from __future__ import annotations
 
 from foredeck.context.cache.economics import Prices
-from foredeck.context.cache.rebase import RebaseInputs, first_free
+from foredeck.context.cache.rebase import RebaseInputs, first_mutable
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.head.budget import chars_of
 from foredeck.context.head.composing import compose, said_by
@@ -33,7 +33,7 @@ can: so many are common from one pause to the next."""
 def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
     """Write the head again where that costs nothing; returns whether it has changed."""
     is_free = call.first_new == 0 or inputs.lost
-    if not is_free or not call.keeps_bytes or first_free(call.context.plan):
+    if not is_free or not call.keeps_bytes or first_mutable(call.context.plan):
         return False
     return _put(call, _affordable(call))
 
@@ -45,7 +45,7 @@ def must_withdraw(call: CallInProgress) -> bool:
     if standing is None or not call.keeps_bytes or not _is_withdrawn(call, standing):
         call.session.withdrawal_told = False
         return False
-    bound = first_free(call.context.plan) > 0
+    bound = first_mutable(call.context.plan) > 0
     if bound and not call.session.withdrawal_told:
         call.session.pending.user_messages.append(WITHDRAWN_LATER)
     call.session.withdrawal_told = bound

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foredeck.context.cache.rebase import first_free
+from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Omit, as_host
 from foredeck.context.plan.repairs import repair
@@ -58,7 +58,7 @@ def insert_pools(context: RenderContext, layout: Layout) -> None:
     What precedes sealed reasoning of the turn under way stays, since that is bound to it,
     but for what would part a call from its result: a list had ended with the call.
     """
-    free = first_free(context.plan)
+    free = first_mutable(context.plan)
     if layout.keeps_bytes:
         # What is there is another layout's, until the turn has ended and all is rendered again.
         free = len(context.plan) + 1

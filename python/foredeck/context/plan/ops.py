@@ -15,13 +15,13 @@ from foredeck.context.messages.items import Block, Item, block_chars
 FOLDABLE_ARGUMENT_CHARS = 200
 """Only a longer argument of a tool call ever folds: a marker is almost as long as this."""
 
-SEALED = -1
+REASONING = -1
 """In place of a piece's number: all reasoning of an assistant message."""
 
-REFRESHED = -2
+CURRENT = -2
 """Slot of a result that could show a newer version of its file (`rewriting/refresh.py`)."""
 
-REPLACED = -3
+COVERED = -3
 """Slot of the first message of a span that an observation may replace
 (`rewriting/replacing.py`)."""
 
@@ -30,7 +30,7 @@ class PieceRef(NamedTuple):
     """A piece of content that can be folded: a message, and which piece of it.
 
     Slot 0 is the content of a tool result; other messages count their pieces from 1
-    (`policies/pieces.py`). `REFRESHED` is a read that can be brought up to date, together with
+    (`policies/pieces.py`). `CURRENT` is a read that can be brought up to date, together with
     the arguments that fold then.
     """
 
@@ -115,7 +115,7 @@ class Rewrite(_Operation):
     base: int | None = None
     """Index of the earlier message that `same`, `diff` or `note` refers to."""
     folded: tuple[int, ...] = ()
-    """Which pieces of the message are folded; `SEALED` among them: all its reasoning."""
+    """Which pieces of the message are folded; `REASONING` among them: all its reasoning."""
 
     @property
     def shows(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.seals import RESPONSES_APIS
-from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, SEALED
+from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, REASONING
 from foredeck.context.wording import folded_argument
 from foredeck.model.user_objects import PASTE_CHARS
 
@@ -77,7 +77,7 @@ def pieces_of(item: Item) -> list[Piece]:
 def folded_blocks(
     item: Item, slots: Collection[int], label: Label, fold_text: FoldText | None = None
 ) -> list[Block] | None:
-    """The recipe of a message with these pieces folded, `SEALED` for all its reasoning.
+    """The recipe of a message with these pieces folded, `REASONING` for all its reasoning.
 
     None where it may not be: nothing would be left, or a call has no handle to name. Without
     `fold_text` texts stay as they are: enough to see whether the rest may fold.
@@ -87,7 +87,7 @@ def folded_blocks(
     for number, block in enumerate(item.blocks):
         if block.get("type") == "thinking":
             slot += bool(block.get("thinking"))
-            folded = SEALED in slots or (block.get("thinking") and slot in slots)
+            folded = REASONING in slots or (block.get("thinking") and slot in slots)
             if not folded:
                 recipe.append({"keep": number})
         elif block.get("type") == "toolCall":

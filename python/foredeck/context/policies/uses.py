@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from foredeck.context.messages.identifiers import identifiers, inner_identifiers
 from foredeck.context.messages.items import Item, ToolUse
-from foredeck.context.plan.ops import SEALED, PieceRef
+from foredeck.context.plan.ops import REASONING, PieceRef
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.kept import KeptHolders, KeptNames, KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
@@ -279,7 +279,7 @@ class Uses:
         if self._plan.items[index].kind == "user":
             # What was added to it, or taken from it to fit, stands as it is.
             whole = whole and (op.blocks is None or bool(op.folded))
-        unsealed = SEALED in op.folded
+        unsealed = REASONING in op.folded
         for piece in pieces:
             ref = PieceRef(index, piece.slot)
             is_gone = piece.slot in op.folded or (unsealed and piece.kind == "thinking")

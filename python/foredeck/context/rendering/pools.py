@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foredeck.context.cache.rebase import first_free
+from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.plan.ops import Shown
 from foredeck.context.rendering.layout import (
@@ -65,7 +65,7 @@ class Pools:
         self, context: RenderContext, standing: Sequence[Block] = ()
     ) -> dict[int, list[Block]]:
         """The metadata pool before the chat, the active content after it."""
-        end, free = len(context.plan), first_free(context.plan)
+        end, free = len(context.plan), first_mutable(context.plan)
         self.fold(context, {i for i in _as_the_host_sent_them(context) if i >= free})
         listed = _pool_lines(standing)
         lines = [self._line(context, ordinal) for ordinal in sorted(context.sets.pool)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_free
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_mutable
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef, Rewrite, Shown
@@ -94,7 +94,7 @@ def _show(context: RenderContext, copy: CurrentCopy) -> None:
 
 def _copies(context: RenderContext, uses: Uses, rule: UseRule) -> Iterator[CurrentCopy]:
     plan = context.plan
-    if first_free(plan):
+    if first_mutable(plan):
         # A copy stands further down than what it replaces: all of it must be free to change.
         return
     for path in uses.at_work(plan.turn):

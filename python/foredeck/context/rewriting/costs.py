@@ -37,7 +37,7 @@ class CallCosts:
     rewritten: int | None = None
     """From this message on the host has changed what it had sent before: these bytes are new to
     the provider whatever we do."""
-    unseals: bool = False
+    strips_reasoning: bool = False
     """Whether the wire lets reasoning of earlier turns be left out."""
     head_chars: int = 0
     """Characters of our own block before the chat."""

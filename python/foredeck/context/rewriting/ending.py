@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from foredeck.context import wording
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_free
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_mutable
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.plan.says import Say
@@ -37,7 +37,7 @@ def ends_turn(
     items = plan.items
     if share >= 1 or not costs.inputs.cold or not items or items[-1].kind != "result":
         return False
-    free = first_free(plan)
+    free = first_mutable(plan)
     gained = sum(chars for ref, chars in savings.items() if ref.message < free)
     least = max(share * plan.chars_sent, LEAST_TOKENS * CHARS_PER_TOKEN)
     return gained >= least
@@ -47,7 +47,7 @@ def end_turn(context: RenderContext, decide: Callable[[], Decision]) -> Decision
     """Decide, with leave to rewrite what precedes sealed reasoning of the turn under way. The
     word that ends the turn follows the newest results, unless nothing there was rewritten."""
     plan = context.plan
-    bound = first_free(plan)
+    bound = first_mutable(plan)
     plan.turn_ends = True
     try:
         decision = decide()

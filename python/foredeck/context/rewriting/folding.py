@@ -1,6 +1,6 @@
 """Folding content in place: what is collapsible, and what must go beyond that.
 
-Nothing before `first_free` is touched: sealed reasoning of the turn under way is bound to it.
+Nothing before `first_mutable` is touched: sealed reasoning of the turn under way is bound to it.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from itertools import groupby
 
-from foredeck.context.cache.rebase import WaterMarks, first_free, may_change
+from foredeck.context.cache.rebase import WaterMarks, first_mutable, may_change
 from foredeck.context.messages.items import Item
-from foredeck.context.plan.ops import SEALED, Op, PieceRef, Rewrite
+from foredeck.context.plan.ops import REASONING, Op, PieceRef, Rewrite
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
 from foredeck.context.rendering.layout import Layout, RenderContext, stand_alone
 from foredeck.context.rewriting.collapsible import foldable_results, least_used, saving
@@ -51,7 +51,7 @@ def fold_down(context: RenderContext, layout: Layout, tokens: int, fixed_chars: 
     """
     plan = context.plan
     folded: set[int] = set()
-    free = first_free(plan)
+    free = first_mutable(plan)
     for index in least_used(context):
         if context.gauge.prompt(plan, fixed_chars) <= tokens:
             break
@@ -64,21 +64,21 @@ def fold_down(context: RenderContext, layout: Layout, tokens: int, fixed_chars: 
     return folded
 
 
-def unseal(context: RenderContext, first: int) -> None:
+def strip_reasoning(context: RenderContext, first: int) -> None:
     """Leave out the signed reasoning that is bound to bytes which change at `first`.
 
     A provider that checks takes none of it any more, in whichever turn it is, nor what comes
     after a block that was left out: so all of it goes, and what comes before stays. The turn under
-    way has none there (`first_free`), or its results are followed by a word that ends it.
+    way has none there (`first_mutable`), or its results are followed by a word that ends it.
     """
     plan = context.plan
     for index in range(first, len(plan)):
         item, op = plan.items[index], plan.ops[index]
         if not plan.seals.binds(item) or op.form not in ("host", "folded"):
             continue
-        if SEALED in op.folded or (index == first and not _lost_thinking(item, op)):
+        if REASONING in op.folded or (index == first and not _lost_thinking(item, op)):
             continue
-        fold_slots(context, index, {SEALED, *op.folded})
+        fold_slots(context, index, {REASONING, *op.folded})
 
 
 def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
@@ -131,7 +131,7 @@ def foldable_chars(context: RenderContext, collapsible: Mapping[PieceRef, int]) 
     permitted = _permitted(context, {ref.message for ref in collapsible})
     savings = {ref: chars for ref, chars in collapsible.items() if ref.message in permitted}
     held = len(savings) < len(collapsible)
-    free = first_free(context.plan)
+    free = first_mutable(context.plan)
     for index in least_used(context):
         if index < free:
             held = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from foredeck.context.cache.economics import RebaseOffer, RebaseThresholds, calls_until
-from foredeck.context.cache.rebase import RebaseReason, WaterMarks, first_free, reason_to_rebase
+from foredeck.context.cache.rebase import RebaseReason, WaterMarks, first_mutable, reason_to_rebase
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.rewriting.collapsible import find_collapsible
@@ -25,7 +25,7 @@ from foredeck.context.rewriting.folding import (
     fold_pastes,
     foldable_chars,
     objects_to_shed,
-    unseal,
+    strip_reasoning,
 )
 from foredeck.context.rewriting.refresh import FindRefreshes, Refresh
 from foredeck.context.rewriting.replacing import Replacement, Replacer
@@ -118,8 +118,8 @@ class Rebase:
         texts = [made for made, _ in replaced.values()]
         offered = Offered(collapsible, refreshes, texts, copies if self.costs.inputs.lost else None)
         decision = self._fold(offered) if keeps_bytes else self._shed_objects(wanted)
-        if decision.is_rebase and keeps_bytes and self.costs.unseals:
-            unseal(self.context, decision.changed_from or 0)
+        if decision.is_rebase and keeps_bytes and self.costs.strips_reasoning:
+            strip_reasoning(self.context, decision.changed_from or 0)
         return decision
 
     def _replacements(
@@ -140,8 +140,8 @@ class Rebase:
         results = {ref.message for ref in wanted if not ref.slot}
         for index in results & self.branch.retention.contents.keys():
             self.branch.release(index)
-        if self.costs.unseals and not first_free(self.branch.plan):
-            unseal(self.context, 0)
+        if self.costs.strips_reasoning and not first_mutable(self.branch.plan):
+            strip_reasoning(self.context, 0)
         gone = objects_to_shed(
             self.context,
             fixed_chars=self.costs.around_chars,

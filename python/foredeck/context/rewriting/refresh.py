@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.context.cache.rebase import stays_whole
+from foredeck.context.cache.rebase import is_immutable
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
-from foredeck.context.plan.ops import REFRESHED, PieceRef, Rewrite, Shown
+from foredeck.context.plan.ops import CURRENT, PieceRef, Rewrite, Shown
 from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
@@ -70,7 +70,7 @@ class RefreshFinder:
                 continue
             rest = _still_there(context, uses, refresh, going)
             if rest is not None:
-                found[PieceRef(refresh.index, REFRESHED)] = rest
+                found[PieceRef(refresh.index, CURRENT)] = rest
         return found
 
     def _of(
@@ -189,7 +189,7 @@ def foldable_piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece |
     piece, plan = uses.foldable.get(ref), context.plan
     if piece is None or ref.message >= plan.last_assistant():
         return None
-    if stays_whole(plan, ref.message):
+    if is_immutable(plan, ref.message):
         return None
     slots = {*plan.ops[ref.message].folded, ref.slot}
     item = plan.items[ref.message]

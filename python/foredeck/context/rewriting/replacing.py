@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.context.cache.rebase import first_free
+from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.plan.ops import REPLACED, PieceRef
+from foredeck.context.plan.ops import COVERED, PieceRef
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.rendering.layout import RenderContext, stand_alone
 from foredeck.context.rewriting.stand_in_lines import stand_in_heading
 from foredeck.context.state.session import Session
-from foredeck.context.state.stand_ins import StandIn, StandIns, stretch_of
+from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
 from foredeck.model.quoting import block
 
 KEPT_CHARS = 1000
@@ -40,7 +40,7 @@ class Replacement:
     @property
     def ref(self) -> PieceRef:
         """By which the stretch is known among what may go."""
-        return PieceRef(self.first, REPLACED)
+        return PieceRef(self.first, COVERED)
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ class Replacer:
         self, stand_in: StandIn, given_up: Collection[PieceRef], *, forced: bool
     ) -> Replacement | None:
         plan = self.context.plan
-        stretch = stretch_of(stand_in, self.places.of(plan), plan.items)
+        stretch = span_of(stand_in, self.places.of(plan), plan.items)
         if stretch is None or not self._is_open(*stretch):
             return None
         first, until = stretch
@@ -144,7 +144,7 @@ class Replacer:
         """Whether these messages may leave: seen by a call, bound by no sealed reasoning, and with
         nothing in place of any of them that covers others too."""
         plan = self.context.plan
-        if until > plan.last_assistant() or first < first_free(plan):
+        if until > plan.last_assistant() or first < first_mutable(plan):
             return False
         if first < plan.compacted[0]:
             return False

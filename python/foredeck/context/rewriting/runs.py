@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.context.cache.rebase import first_free, stays_whole
+from foredeck.context.cache.rebase import first_mutable, is_immutable
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
-from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, SEALED, Op
+from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, REASONING, Op
 from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import UseRule
@@ -48,7 +48,7 @@ class RunRule:
     edit may be of."""
     turns_after: int
     """After this many calls what was said in a turn goes along; 0: never."""
-    unseals: bool
+    strips_reasoning: bool
     """Whether reasoning that is bound to earlier bytes is left out where these change."""
 
 
@@ -136,7 +136,7 @@ def _steps(context: RenderContext, rule: RunRule, start: int) -> Iterator[tuple[
     already each as one step."""
     plan = context.plan
     items, runs, newest = plan.items, dict(plan.runs), plan.last_assistant()
-    index = max(start, first_free(plan), plan.compacted[0])
+    index = max(start, first_mutable(plan), plan.compacted[0])
     index = max([index, *(until for first, until in runs.items() if first < index)])
     last = _last_to_go(items, newest, rule.after)
     last_edit = _last_to_go(items, newest, rule.edits_after)
@@ -178,7 +178,11 @@ def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int], *, sai
     item, op = context.plan.items[asked], context.plan.ops[asked]
     if item.kind != "assistant" or item.void or len(results) != len(item.calls):
         return False
-    if item.signed and SEALED not in op.folded and not _may_lose_seals(context, rule, asked, said):
+    if (
+        item.signed
+        and REASONING not in op.folded
+        and not _may_lose_seals(context, rule, asked, said)
+    ):
         return False
     if not said and (not item.calls or _said(item) > SAID_CHARS):
         return False
@@ -191,9 +195,9 @@ def _may_lose_seals(context: RenderContext, rule: RunRule, index: int, said: boo
     """Whether sealed reasoning may leave with its message: where it leaves anyway once bytes before
     it change, and in turns long past where it binds nothing."""
     plan = context.plan
-    if stays_whole(plan, index):
+    if is_immutable(plan, index):
         return False
-    return rule.unseals or (said and not plan.seals.binds(plan.items[index]))
+    return rule.strips_reasoning or (said and not plan.seals.binds(plan.items[index]))
 
 
 def _said(item: Item) -> int:

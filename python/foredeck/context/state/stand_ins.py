@@ -48,7 +48,7 @@ class StandIns(Protocol):
         ...
 
 
-def stretch_of(
+def span_of(
     stand_in: StandIn, places: Mapping[str, int], items: Sequence[Item]
 ) -> tuple[int, int] | None:
     """The messages that it covers, as the first and the one after the last.

@@ -30,7 +30,7 @@ class WindowBudget:
     low_water: float
     summary_chars: int
     time_ms: int
-    unseals: bool = False
+    strips_reasoning: bool = False
     """Whether the wire lets reasoning be left out, once its turn has ended."""
     refused: bool = False
     """Whether the window is what the provider's refusal of a prompt has shown it to be."""

@@ -10,14 +10,14 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from foredeck.context import wording
-from foredeck.context.cache.rebase import first_free
+from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
 from foredeck.context.plan.ops import Keep, Omit, Rewrite
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.rendering.layout import RenderContext, full, referring
-from foredeck.context.rewriting.folding import fold_slots, unseal
+from foredeck.context.rewriting.folding import fold_slots, strip_reasoning
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.session import Session
@@ -44,7 +44,7 @@ def fit(
     branch = context.branch
     if not budget.window or budget.excess(branch) <= 0:
         return None
-    bound = first_free(branch.plan) > 0
+    bound = first_mutable(branch.plan) > 0
     if bound and budget.chars(branch) <= budget.bearable:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
@@ -53,8 +53,8 @@ def fit(
         placed = replacer.place_until(lambda: budget.excess(branch) <= 0)
     stand_ins = tuple(made.stand_in.id for made in placed)
     if budget.excess(branch) <= 0:
-        if budget.unseals:
-            unseal(context, 0)
+        if budget.strips_reasoning:
+            strip_reasoning(context, 0)
         return Decision("rebase", "window", 0, stand_ins=stand_ins)
     held = messages_held(context, budget.goal)
     until = _cut_point(branch, budget, held)
@@ -65,8 +65,8 @@ def fit(
         ended = Say("turn_end", [text_block(wording.go_on())])
         branch.plan.say(len(branch.plan), ended)
     # Cutting may have changed the first messages: nothing sealed after them is valid any more.
-    if budget.unseals:
-        unseal(context, 0)
+    if budget.strips_reasoning:
+        strip_reasoning(context, 0)
     return Decision("rebase", "window", 0, compaction=compaction, stand_ins=stand_ins)
 
 

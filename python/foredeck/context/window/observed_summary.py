@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from foredeck.context.messages.items import Item
 from foredeck.context.state.session import Session
-from foredeck.context.state.stand_ins import StandIn, stretch_of
+from foredeck.context.state.stand_ins import StandIn, span_of
 from foredeck.context.window.summary import ASKED_CHARS
 from foredeck.context.window.transcript import split_turns
 from foredeck.context.wording import turn_line, turns_span
@@ -62,7 +62,7 @@ def _stretches(session: Session, items: Sequence[Item]) -> list[tuple[int, int, 
     places = {item.key.address: index for index, item in enumerate(items)}
     found: list[tuple[int, int, StandIn | None]] = []
     for stand_in in sorted(known, key=lambda each: -len(each.covers)):
-        stretch = stretch_of(stand_in, places, items)
+        stretch = span_of(stand_in, places, items)
         if stretch and all(stretch[1] <= start or end <= stretch[0] for start, end, _ in found):
             found.append((*stretch, stand_in))
     return sorted(found, key=lambda each: each[0])
