@@ -172,6 +172,7 @@ def test_a_question_of_its_own_goes_out_as_it_was_asked(
     assert answer["usage"]["cost"] == pytest.approx(expected)
 
 
+@one_version
 def test_what_is_refused_sends_nothing(pi: Pi, questions: Questions) -> None:
     model = worked(pi, "anthropic-messages")
     answer = questions.ask(wanted=False)
@@ -190,6 +191,7 @@ def test_what_is_refused_sends_nothing(pi: Pi, questions: Questions) -> None:
     assert len(model.requests) == 2
 
 
+@one_version
 @both_wires
 def test_an_answer_of_no_use_is_told_with_what_it_took(
     pi: Pi, questions: Questions, api: Api

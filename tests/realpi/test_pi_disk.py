@@ -35,6 +35,7 @@ def wait_for_versions(pi: Pi, path: str, count: int) -> None:
         time.sleep(0.05)
 
 
+@one_version
 def test_a_change_by_something_else_is_announced_once_at_the_newest_message(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(

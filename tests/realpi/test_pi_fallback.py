@@ -99,6 +99,7 @@ def test_a_death_between_calls_loses_nothing(
         assert_shows(store, session_of(store), calls_of(store)[-1].ordinal, model.requests[-1])
 
 
+@one_version
 @pytest.mark.parametrize("do", ["die", "die-committed", "die-answered"])
 def test_a_death_changes_no_byte(pi: Pi, checkout: Path, tmp_path: Path, do: str) -> None:
     """The engine that comes after it sends what one that never died would send."""
@@ -159,6 +160,7 @@ def test_content_at_the_end_stays_where_a_turn_with_sealed_reasoning_goes_on_wit
             assert_shows(store, session_of(store), record.ordinal, request)
 
 
+@one_version
 def test_an_edit_that_no_engine_saw_is_still_the_agents_own(
     pi: Pi, checkout: Path, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_session_is_not_forgotten_while_pi_has_it_open(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
+@one_version
 def test_a_session_erased_under_pi_begins_anew_and_is_resumed(pi: Pi) -> None:
     """As on a shared database by another machine, which cannot see that it is open."""
     model = pi.serve(

@@ -34,6 +34,7 @@ def write_a_note(pi: Pi) -> None:
     assert pi.print("keep a note", foredeck=True).code == 0
 
 
+@one_version
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
 def test_it_stands_first_on_both_wires_and_outlives_the_engine(pi: Pi, api: Api) -> None:
     write_a_note(pi)

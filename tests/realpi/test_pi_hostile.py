@@ -25,6 +25,7 @@ def assert_not_stored(pi: Pi, text: str) -> None:
         assert [d.id for d in documents if d is not None and text in (d.content or "")] == []
 
 
+@one_version
 def test_what_lies_outside_is_shown_only_once_a_tool_has_read_it(pi: Pi, tmp_path: Path) -> None:
     outside = tmp_path / "of-the-user"
     outside.mkdir()
@@ -109,6 +110,7 @@ def test_whoever_guards_read_is_asked_before_a_file_is_shown(
     assert all(SECRET not in recorded.request.text for recorded in model.requests)
 
 
+@one_version
 def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(
     pi: Pi, tmp_path: Path
 ) -> None:

@@ -35,6 +35,7 @@ def hits(model: ScriptedModel) -> list[str]:
     return [line.split(", ")[0] for line in lines if line.startswith(("@", "m-"))]
 
 
+@one_version
 def test_a_new_session_finds_what_another_has_built_and_opens_it(pi: Pi, asked: Asked) -> None:
     run(pi, [call("write", path="login.ts", content=SOURCE), "LoginSchema is in login.ts now."])
     asked("memory", "add", "The user never wants LoginSchema renamed.")

@@ -23,6 +23,7 @@ def asked(pi: Pi, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
+@one_version
 def test_a_model_walks_its_notes_by_their_links_and_they_survive_a_rename(pi: Pi) -> None:
     script = [
         call("write", path="notes/sea.md", content=SEA),

@@ -77,6 +77,7 @@ def prompts(rpc: RpcPi, turns: int, first: int = 0) -> None:
         rpc.prompt(f"Question {number}")
 
 
+@one_version
 @both_wires
 def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     pi: Pi, api: Api, asked: Asked
@@ -102,6 +103,7 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     assert "foredeck's own questions to a model: $" in asked("cost", session)
 
 
+@one_version
 @both_wires
 def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi, api: Api) -> None:
     steps: list[Step] = [f"Answer {n}. {TALK * 12}" for n in range(3)]
@@ -212,6 +214,7 @@ def by_what_it_shows(request: ModelRequest) -> StepResult | None:
     return f"<observations>\n2026-05-03\n{noted}\n</observations>"
 
 
+@one_version
 @both_wires
 def test_a_branch_sees_what_was_noted_of_its_own_past_alone(
     pi: Pi, api: Api, tmp_path: Path

@@ -83,6 +83,7 @@ def test_a_persons_change_between_read_and_edit_is_shown_before_it_is_lost(pi: P
     assert_stable(answered(model))
 
 
+@one_version
 def test_a_persons_change_between_edit_and_write_is_shown_and_the_same_write_goes_through(
     pi: Pi,
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_persons_change_between_edit_and_write_is_shown_and_the_same_write_goe
     assert (pi.repo / "a.txt").read_text() == "all mine\n"
 
 
+@one_version
 def test_an_edit_away_from_a_persons_change_passes_with_a_notice(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(
@@ -121,6 +123,7 @@ def test_an_edit_away_from_a_persons_change_passes_with_a_notice(pi: Pi) -> None
     assert (pi.repo / "a.txt").read_text() == CHANGED.replace("line 20:", "line XX:")
 
 
+@one_version
 def test_the_agents_own_formatter_and_calls_of_one_answer_never_trip_it(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     format_all = "for f in *.txt; do sed s/quick/slow/ $f > .new; mv .new $f; done"
@@ -159,6 +162,7 @@ def test_a_command_that_the_user_runs_is_not_the_agents(pi: Pi) -> None:
     assert "Successfully wrote" in written
 
 
+@one_version
 def test_two_sessions_do_not_write_over_each_other(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     write = call("write", path="a.txt", content="mine\n")
@@ -191,6 +195,7 @@ def test_without_it_pi_writes_at_once(pi: Pi) -> None:
     assert (pi.repo / "a.txt").read_text() == "mine\n"
 
 
+@one_version
 def test_a_save_between_check_and_write_is_named_where_the_watcher_saw_it(
     pi: Pi, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def work(pi: Pi) -> ScriptedModel:
     return model
 
 
+@one_version
 def test_a_session_leaves_its_objects_with_their_fields(pi: Pi) -> None:
     model = work(pi)
     with stored(pi) as store:

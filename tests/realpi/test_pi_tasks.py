@@ -31,6 +31,7 @@ def declared(model: ScriptedModel) -> set[str]:
     return set(names.pop())
 
 
+@one_version
 def test_a_session_plans_and_closes_and_the_next_finds_it_and_does_not_begin_again(
     pi: Pi,
 ) -> None:

@@ -51,6 +51,7 @@ def assert_pi_went_on(pi: Pi, word: str, **environment: str) -> None:
     assert TEXT in results(model.requests[-1])[0]
 
 
+@one_version
 def test_a_damaged_store_is_kept_and_work_goes_on_in_a_fresh_one(work: Pi) -> None:
     home = work.workspace.foredeck_home
     (home / "foredeck.db").write_bytes(b"no database" * 4000)

@@ -44,6 +44,7 @@ def folds(pi: Pi) -> list[str]:
         return [str(c.decision.reason) for c in calls_of(store) if c.decision.is_rebase]
 
 
+@one_version
 @pytest.mark.parametrize(
     ("window", "steps", "tokens", "at_once"),
     [
