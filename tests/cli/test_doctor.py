@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
 import sys
 from pathlib import Path
@@ -190,3 +191,17 @@ def test_low_watch_limits_are_worth_a_note(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_real_change_is_seen() -> None:
     assert by_name(watcher.check_watcher())["watcher"].status == "ok"
+
+
+def test_an_address_of_a_proxy_that_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "none of claude" in by_name(check_programs(tmp_path))["proxy"].text
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/{'t' * 43}/openai")
+        assert by_name(check_programs(tmp_path))["proxy"].status == "ok"
+    assert by_name(check_programs(tmp_path))["proxy"].status == "problem"

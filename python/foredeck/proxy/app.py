@@ -228,6 +228,8 @@ class Proxy:
             messages, call.number = conversation.ready(
                 call.messages, [*declared, *own], system, model, call.added
             )
+            call.state.notices += conversation.notices
+            conversation.notices.clear()
             changed = call.wire.with_messages(call.body, messages, own)
             return json.dumps(changed, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -342,6 +344,7 @@ class Proxy:
                 f"{state.session}  {state.api}: {state.managed} requests with foredeck, "
                 f"{state.passed} without, {state.own_calls} times its tools were called"
             )
+            lines += [f"  {notice}" for notice in state.notices]
         lines += ["", *(self.notes or ["Nothing has gone wrong."])]
         return "\n".join(lines) + "\n"
 

@@ -21,6 +21,7 @@ def _run(args: Namespace) -> int:
         private=args.private,
         tools=not args.no_tools,
         window=args.window,
+        settings=dict(text.split("=", 1) for text in args.set),
     )
 
 

@@ -35,6 +35,8 @@ class ConversationState:
     """Those that went out as they came."""
     own_calls: int = 0
     """Times that the model was asked again after it had called foredeck's tools."""
+    notices: list[str] = field(default_factory=list)
+    """What the engine tells its user."""
 
 
 @dataclass(slots=True)

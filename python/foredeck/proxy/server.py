@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -34,6 +34,7 @@ def serve(
     private: bool,
     tools: bool,
     window: int | None,
+    settings: Mapping[str, str],
 ) -> int:
     """Serve until the command ends, whose exit code is returned; without one until Ctrl-C.
 
@@ -45,7 +46,7 @@ def serve(
             folder = tempfile.TemporaryDirectory(prefix="foredeck-", ignore_cleanup_errors=True)
             home, kept = Path(stack.enter_context(folder)), "nothing is kept when it ends."
         stack.enter_context(_logging(None if private else home))
-        options = ProxyOptions(Path.cwd(), home, kept, tools, window)
+        options = ProxyOptions(Path.cwd(), home, kept, tools, window, settings)
         listener = stack.enter_context(listening_on([port]))
         return asyncio.run(_serve(options, listener, command, upstream))
 

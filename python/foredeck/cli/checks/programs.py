@@ -1,10 +1,11 @@
-"""Python, Node and Pi: are they there, and new enough."""
+"""Python, Node, Pi and other agents: are they there, and new enough."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -25,6 +26,11 @@ CHECKOUT = Path(__file__).parents[4]
 """The folder that this package runs from, where it is a checkout."""
 
 
+AGENTS = ("claude", "codex", "opencode")
+"""Those that `foredeck proxy` is tested with."""
+_PROXIED = re.compile(r"http://127\.0\.0\.1:(\d+)/[\w-]{43}/")
+
+
 def check_programs(checkout: Path = CHECKOUT) -> Iterator[Finding]:
     """Python with its SQLite, Node, Pi.
 
@@ -41,6 +47,24 @@ def check_programs(checkout: Path = CHECKOUT) -> Iterator[Finding]:
     else:
         yield _node()
         yield _pi()
+    yield _proxy()
+
+
+def _proxy() -> Finding:
+    """Other agents, and whether this shell has the address of a proxy that has ended."""
+    for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
+        if (left := _PROXIED.match(os.environ.get(name, ""))) is None:
+            continue
+        try:
+            socket.create_connection(("127.0.0.1", int(left[1])), timeout=1).close()
+        except OSError:
+            text = f"{name} has the address of a foredeck proxy that has ended"
+            return problem("proxy", text, f"unset {name}, or take the address of one that runs.")
+        return ok("proxy", f"{name} leads to one that runs")
+    found = [name for name in AGENTS if shutil.which(name)]
+    if not found:
+        return ok("proxy", f"for agents beside Pi; none of {', '.join(AGENTS)} is on PATH")
+    return ok("proxy", f"for {', '.join(found)}: foredeck proxy -- {found[0]}")
 
 
 def _python() -> Finding:
