@@ -8,7 +8,7 @@ import { GoneError, type RequestOptions } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
 import { helpOf, VERBS } from "./verbs.ts";
-import { asView, showView, type View } from "./view.ts";
+import { asView, readable, showView, type View } from "./view.ts";
 import { visible } from "./visible.ts";
 
 const DEADLINE_MS = 10_000;
@@ -64,7 +64,8 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
         const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
         const answer = await run(command, args.trim(), shim, ask, ctx);
         const { text, view, asked } = typeof answer === "string" ? said(answer) : answer;
-        if (!view || !(await showView(view, asked, ask, ctx))) shim.host.show(text);
+        const shown = view ?? readable(`/${command} ${args}`, shim.host.worded(text));
+        if (!shown || !(await showView(shown, asked, ask, ctx))) shim.host.show(text);
       } catch (error) {
         shim.host.notify("error", error instanceof Error ? error.message : String(error));
       }
@@ -163,6 +164,7 @@ async function forward(
     const result = await request(name, args, shim, limits);
     if (!isRecord(result)) return said("");
     shim.tasks.take(result.tasks);
+    shim.host.takePrivate(result.private);
     const stretch = asStretch(result.stretch);
     if (stretch) shim.putAway.keep(stretch);
     const text = typeof result.text === "string" ? result.text : "";

@@ -19,9 +19,9 @@ import type { Shim } from "./shim.ts";
 const DEADLINE_MS = 10_000;
 
 const CANCELLED =
-  "another extension (or you) cancelled a compaction, not foredeck: the conversation goes on in full";
+  "A compaction was cancelled by another extension or by you: the conversation goes on in full.";
 const WRITTEN =
-  "another extension wrote the summary of a compaction; foredeck keeps the messages that it covers";
+  "Another extension wrote the summary of a compaction. foredeck keeps the messages that it covers.";
 
 /** A compaction that Pi has asked about and not yet reported the end of. */
 interface Pending {

@@ -22,6 +22,8 @@ const WORK_KEY = "foredeck-work";
 export class Host {
   private ctx: ExtensionContext | null = null;
   private readonly notified = new Set<string>();
+  /** What every status begins with. */
+  private name = "foredeck";
   /** Short commands that belong to another extension: ours are typed behind /foredeck. */
   readonly taken = new Set<string>();
   readonly commandLine = new CommandLine();
@@ -72,10 +74,18 @@ export class Host {
     }
   }
 
+  /** Shows from now on that the session is private, where an answer says so. */
+  takePrivate(isPrivate: unknown): void {
+    if (isPrivate !== true) return;
+    this.name = "foredeck (private)";
+    this.status("foredeck");
+  }
+
   /** Sets the status line; null removes it. */
   status(text: string | null): void {
     try {
-      this.ctx?.ui.setStatus(STATUS_KEY, text === null ? undefined : visible(text));
+      const shown = text?.replace(/^foredeck\b/, this.name);
+      this.ctx?.ui.setStatus(STATUS_KEY, shown === undefined ? undefined : visible(shown));
     } catch {
       // As above.
     }

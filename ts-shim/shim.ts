@@ -230,8 +230,9 @@ export class Shim {
     this.engine
       .request("session/open", session, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
-        const { calls, tasks } = isRecord(result) ? result : {};
+        const { calls, tasks, private: isPrivate } = isRecord(result) ? result : {};
         this.tasks.take(tasks);
+        this.host.takePrivate(isPrivate);
         if (typeof calls === "number" && this.session?.session === session.session) {
           this.session.calls ??= calls;
         }

@@ -19,10 +19,9 @@ const NO_SUMMARY =
 
 const NOTHING = "There is no compaction on this branch, or all of them have been taken back.";
 const BUSY = "The agent is at work: take the compaction back once its turn has ended.";
-const BACK = "The newest compaction is taken back: what it had put away is in the chat again.";
+const BACK = "The newest compaction is taken back: what it covered is in the chat again.";
 const BY_US =
-  "Pi has too little chat after it for a compaction of its own, so foredeck brings the messages " +
-  "back at each call, until the next compaction. With /foredeck off they are away.";
+  "Pi could not do that itself: foredeck adds the messages to each call until the next compaction.";
 
 /** The compaction that Pi is to make, if it asks. */
 type Wanted = NonNullable<SessionBeforeCompactResult["compaction"]>;

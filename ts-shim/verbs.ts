@@ -13,7 +13,7 @@ export const VERBS: Record<string, Record<string, string>> = {
     fold: "@N: fold an object when the prompt is next rewritten",
     name: "@N NAME: give an object a nickname",
     describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
-    why: "[@N]: why an object is in view or folded; alone: why the prompt last changed",
+    why: "[@N | --verbose]: why an object is in view or folded; why the prompt last changed",
     cost: "what this session has cost so far, and would have without foredeck",
     observe: "[yes | status | reflect | mode NAME]: note down now what was said and done",
     compact: "[--preview | --calls A-B]: what the newest compaction left out",

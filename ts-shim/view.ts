@@ -35,11 +35,15 @@ export interface View {
   keys: ViewKey[];
   /** What is said where there are no rows. */
   empty: string;
+  /** Nothing but a text to read. */
+  text?: string;
 }
 
 /** Asks the engine to run a command; a view may come beside the text. */
 type Ask = (name: string, args: string) => Promise<{ text: string; view: View | null }>;
 
+/** Longer texts are read in a view. */
+const NOTICE_LINES = 3;
 /** Lines below the rows, the keys left out. */
 const MOST_SAID = 8;
 
@@ -60,6 +64,12 @@ export function asView(view: unknown, worded: (text: string) => string): View | 
   const clean = (_key: string, value: unknown) =>
     typeof value === "string" ? worded(value).replace(/\s+/g, " ") : value;
   return JSON.parse(JSON.stringify(view), clean);
+}
+
+/** A text as a view, where it is too long for a notice; else null. */
+export function readable(title: string, text: string): View | null {
+  if (text.split("\n").length <= NOTICE_LINES && text.length <= NOTICE_LINES * 80) return null;
+  return { title, text, notes: [], bar: [], heads: [], rows: [], keys: [], empty: "" };
 }
 
 /**
@@ -131,6 +141,7 @@ class ViewScreen implements Component {
     this.origin = origin;
     this.ask = ask;
     this.done = done;
+    if (view.text !== undefined) this.page = { title: view.title, text: view.text, top: 0 };
   }
 
   invalidate(): void {}
@@ -236,7 +247,7 @@ class ViewScreen implements Component {
       return [this.typing.label, ...this.typing.line.render(width)];
     }
     const keys = this.page
-      ? ["↑↓ PgUp PgDn scroll", "q back"]
+      ? ["↑↓ PgUp PgDn scroll", this.view.text === undefined ? "q back" : "q quit"]
       : [...this.view.keys.map(({ key, label }) => `${key} ${label}`), "/ search", "q quit"];
     const shown = this.wrapped(keys, " · ", width).map((line) => this.theme.fg("dim", line));
     const about = this.page ? [] : (this.found()[this.at]?.about ?? []);
@@ -278,8 +289,10 @@ class ViewScreen implements Component {
   }
 
   private read(page: Page, data: string): void {
-    if (this.leaves(data)) this.page = null;
-    else page.top += this.moved(data);
+    if (this.leaves(data)) {
+      if (this.view.text === undefined) this.page = null;
+      else this.done();
+    } else page.top += this.moved(data);
   }
 
   /** By how many lines a key moves. */

@@ -49,6 +49,13 @@ def test_the_flag_makes_new_sessions_private_from_their_first_moment(engine: Eng
     assert private_sessions(store_of(engine)) == ("s",)
 
 
+def test_the_host_is_told_at_once_and_again_when_it_opens_the_session(engine: Engine) -> None:
+    assert "private" not in engine.open_session(opening("s"))
+    answer = engine.command(CommandParams(session="s", name="private", args=""))
+    assert (answer["text"], answer["private"]) == (PRIVATE, True)
+    assert engine.open_session(opening("s"))["private"] is True
+
+
 @pytest.mark.parametrize("link", ["parent", "started_by"])
 def test_its_forks_and_subagents_are_private(engine: Engine, link: str) -> None:
     engine.open_session(opening("s", private=True))

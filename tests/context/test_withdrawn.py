@@ -67,7 +67,7 @@ def test_it_leaves_at_the_next_call_and_the_user_is_told_the_price(
         0,
     )
     (price,) = [text for text in told if "is out of the prompt" in text]
-    assert "tokens anew for it" in price
+    assert "tokens are sent anew for it" in price
     after = bash(host, "c3")
     assert as_bytes(after.prompt[:1]) == as_bytes(sent.prompt[:1])
     assert after.decision.reason != "withdrawn"

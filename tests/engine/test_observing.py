@@ -448,6 +448,22 @@ async def test_the_user_asks_for_it(tmp_path: Path) -> None:
         assert "The last time: " in status
         with pytest.raises(ToolError, match="It is /foredeck observe"):
             await made.command("everything")
+
+
+async def test_the_user_insists_where_a_price_is_named(tmp_path: Path, models: Models) -> None:
+    models.cost = {**COST, "output": 60}
+    made = Observed(tmp_path / "home", models, when="auto", asking={"share": 0.0001})
+    with closing(made.engine):
+        await made.rounds_of(2)
+        await made.command()
+        assert made.observations() == []
+        assert "it would cost $" in made.told[-1]
+        assert made.told[-1].endswith(" /foredeck observe yes asks all the same.")
+        await made.command("yes")
+        assert len(made.observations()) == 1
+        await made.rounds_of(2)
+        await made.command()
+        assert len(made.observations()) == 1, "it was this once"
     poor = Observed(tmp_path / "home2", models, when="auto", asking={"share": 0})
     with closing(poor.engine):
         await poor.rounds_of(3)

@@ -100,7 +100,7 @@ def test_the_user_is_told_once_what_to_merge(homes: tuple[Path, Path]) -> None:
         told.append([text for text in agent.notices if "do not fit before the chat" in text])
         agent.close()
     (text,), second = told
-    assert re.match(r"\d\d of your 40 rules and preferences do not fit before the chat", text)
+    assert re.match(r"\d\d of your 40 rules do not fit before the chat", text)
     assert re.search(r"Merge what is alike: m-\w+ and m-\w+; ", text)
     assert second == []
 

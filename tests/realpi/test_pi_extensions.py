@@ -111,7 +111,7 @@ EXTENSIONS = {
 HARMLESS = ("throws",)
 """Those that leave the messages as they are."""
 
-ANOTHER = "another extension changes the messages before foredeck sees them"
+ANOTHER = "Another extension changes messages before foredeck sees them"
 
 
 def extension(tmp_path: Path, source: str) -> Path:

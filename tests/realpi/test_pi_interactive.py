@@ -96,6 +96,8 @@ def test_branches_and_copies_at_the_terminal(pi: Pi) -> None:
         ask(terminal, "still here", "after the reload")
         terminal.submit("/foredeck")
         terminal.wait_for("1 pinned, ")
+        terminal.press("q")
+        terminal.wait_until(lambda screen: "q quit" not in screen, "Pi's own screen")
         terminal.submit("/new")
         terminal.wait_for("New session started")
         ask(terminal, "begin anew", "in a new session")

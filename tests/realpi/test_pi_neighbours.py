@@ -126,8 +126,8 @@ def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) 
     assert "A summary of another extension." in sent[4].request.text
     assert "Question 0" not in sent[4].request.text
     cancelled, written = notified(rpc)
-    assert cancelled.startswith("another extension (or you) cancelled a compaction")
-    assert written.startswith("another extension wrote the summary of a compaction")
+    assert cancelled.startswith("A compaction was cancelled by another extension or by you")
+    assert written.startswith("Another extension wrote the summary of a compaction")
     with stored(pi) as store:
         kept = [head.fields for head in store.query("compaction")]
         assert [fields["written_by"] for fields in kept] == ["extension"]
@@ -144,7 +144,7 @@ def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi, tmp_path: Pat
     rpc.prompt("work")
     rpc.prompt("more")
     (told,) = notified(rpc)
-    assert told.startswith("another extension replaces Pi's own bash")
+    assert told.startswith("Another extension replaces Pi's own bash")
     assert model.violations == []
     ran = "ran elsewhere: ls\n" * 60
     first, again = results(answered(model)[-1])
@@ -169,7 +169,7 @@ def test_a_request_that_another_extension_rewrites_goes_out_as_it_left_it(
     assert_stable(answered(model))
 
 
-REWRITTEN = "another extension changes requests on their way to the model"
+REWRITTEN = "Another extension changes requests on their way to the model"
 
 
 @pytest.mark.parametrize(
@@ -295,8 +295,7 @@ def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Ask
     at = handle(pi, "/a.txt")
     assert results(model.requests[-1])[1] == f"{at}\n{TEXT}"
     listed = notified(rpc)[-1]
-    assert re.search(r"inactive  read a\.txt$", listed, re.MULTILINE)
-    assert re.search(r"inactive  write b\.txt", listed, re.MULTILINE)
+    assert re.search(r" codemode .*, which ran @\d+ read a\.txt, @\d+ write b\.txt", listed)
     with stored(pi) as store:
         (session,) = store.query("session")
         (parent,) = [h for h in store.query("toolcall") if h.fields["tool"] == "codemode"]

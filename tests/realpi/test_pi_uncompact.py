@@ -98,7 +98,7 @@ def test_where_pi_refuses_the_messages_are_put_back_at_each_call(pi: Pi) -> None
     rpc.prompt("Question 4")
     assert "Answer 0." not in "".join(str(m) for m in messages(answered(model)[-1])[1:])
     rpc.command("/foredeck uncompact")
-    assert "brings the messages back at each call" in notified(rpc)[-1]
+    assert "adds the messages to each call" in notified(rpc)[-1]
     assert len(compactions(rpc.entries())) == 1
     rpc.prompt("Go on.")
     rpc.prompt("And on.")
@@ -151,7 +151,7 @@ def test_calls_of_choice_give_way_to_a_summary_and_come_back(
     model, rpc = worked
     before = answered(model)[-1]
     rpc.command("/foredeck compact --calls 1-2")
-    assert f"A summary, {handle(pi)}, stands for the answers of calls 1 to 2" in notified(rpc)[-1]
+    assert f"A summary, {handle(pi)}, replaces the answers of calls 1 to 2" in notified(rpc)[-1]
     rpc.prompt("What was it?")
     assert model.violations == []
     without, found = answered(model)[-2:]
@@ -207,7 +207,7 @@ def test_a_person_takes_compactions_back_at_the_terminal(pi: Pi) -> None:
         typed.wait_for("[compaction]")
         ask(typed, "Question after", "and after")
         typed.submit("/foredeck uncompact")
-        typed.wait_for("brings the messages")
+        typed.wait_for("adds the messages")
         ask(typed, "Question at the end", "at last")
         assert typed.quit() == 0
     assert model.violations == []

@@ -190,3 +190,22 @@ def test_objects_and_tasks_are_completed(pi: Pi) -> None:
         terminal.press(ENTER)
         terminal.wait_for("Claimed: t-")
         assert terminal.quit() == 0
+
+
+def test_long_answers_are_read_in_a_view_and_privacy_stays_visible(pi: Pi) -> None:
+    pi.serve(["hello"])
+    with pi.terminal(foredeck=True, size=(80, 24)) as terminal:
+        terminal.wait_for("foredeck")
+        terminal.submit("/foredeck private")
+        terminal.wait_for("This session is private: nothing said in it is kept")
+        terminal.wait_for("foredeck (private)")
+        terminal.submit("hi")
+        terminal.wait_for("hello")
+        assert "foredeck (private)" in terminal.screen()
+        terminal.submit("/foredeck help")
+        terminal.wait_for("/foredeck open")
+        terminal.press("\x1b[F")
+        terminal.wait_for("this list")
+        terminal.press("q")
+        gone(terminal)
+        assert terminal.quit() == 0

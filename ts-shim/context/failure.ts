@@ -44,9 +44,10 @@ const FOR_THE_USER: Record<string, string> = {
 export function toldOf(reason: string, text: string): string {
   if (reason === TOO_LARGE) {
     const most = MAX_LINE_BYTES / 1024 / 1024;
-    return `this chat is larger than the ${most} MiB that foredeck can take in at once (images, as a rule); Pi goes on without it. /compact makes the chat smaller`;
+    return `This chat is larger than the ${most} MiB that foredeck takes in at once, so Pi goes on without it. /compact makes it smaller.`;
   }
-  return `${inWords(reason, text)}; Pi goes on with what the engine last said`;
+  const why = inWords(reason, text);
+  return `${why.charAt(0).toUpperCase()}${why.slice(1)}. Pi goes on with what foredeck last sent.`;
 }
 
 /** A reason in words, or `otherwise` where it says nothing to a user. */

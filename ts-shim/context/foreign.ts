@@ -51,7 +51,7 @@ export function replacedTools(
   const names = pi.getAllTools().flatMap((tool) => (isReplaced(tool) ? [tool.name] : []));
   if (names.length === 0) return null;
   const list = names.join(", ");
-  return `another extension replaces Pi's own ${list}: foredeck keeps the results of the replacement`;
+  return `Another extension replaces Pi's own ${list}; foredeck keeps the results all the same.`;
 }
 
 /** Sources of Pi's own tools, and of those that a program embedding Pi supplies. */
@@ -65,8 +65,8 @@ export function describeChanges({ added, left, changed }: Changes): string {
     [changed, "changed"],
   ].flatMap(([count, what]) => (count ? [`${count} ${what}`] : []));
   return (
-    `another extension changes the messages before foredeck sees them (${parts.join(", ")}). ` +
-    "foredeck works with what it leaves; if the model forgets or costs rise, use only one of them"
+    `Another extension changes messages before foredeck sees them (${parts.join(", ")}). ` +
+    "If the model forgets things or costs rise, use only one of the two."
   );
 }
 

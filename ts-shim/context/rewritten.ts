@@ -60,8 +60,8 @@ export class SentRequests {
 /** The warning for the user. */
 export function describeRewriting(changed: string): string {
   return (
-    `another extension changes requests on their way to the model (${changed}): the provider's ` +
-    "cache does not find what stands after that. If costs rise, use only one of them"
+    `Another extension changes requests on their way to the model (${changed}), and the provider's ` +
+    "cache misses what follows. If costs rise, use only one of the two."
   );
 }
 

@@ -18,7 +18,7 @@ test("the user is told when another extension cancels a compaction or writes its
   assert.doesNotMatch(harness.notices.join("\n"), /another extension/);
   await compact({ id: "b", firstKeptEntryId: "e7", summary: "theirs" });
   await compact({ id: "c", firstKeptEntryId: "e8", summary: "of other messages" });
-  assert.match(harness.notices.at(-1) ?? "", /^another extension wrote the summary/);
+  assert.match(harness.notices.at(-1) ?? "", /^Another extension wrote the summary/);
   await until(() => harness.requests("session/event").length === 3, "reported");
   assert.deepEqual(
     harness

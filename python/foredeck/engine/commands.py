@@ -51,6 +51,9 @@ from foredeck.timeline.rewind_command import rewind_command
 
 log = logging.getLogger(__name__)
 
+SHORT_ID = 13
+"""Characters of a session's id that tell it from all others: the moment at which it began."""
+
 COMMANDS = (
     "list, context, open, pin, unpin, fold, name, describe, why, cost, observe, compact, private, "
     "rewind, trace"
@@ -66,6 +69,8 @@ def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> 
         return window_command(session, saved, largest=name == "context")
     if name == "compact" and args.startswith(FLAG):
         return compact_stretch(session, config, args)
+    if name == "private":
+        return {"text": go_private(session), "private": True}
     if name == "search":
         return search_command(opened, args)
     if name == "tasks" and not args:
@@ -106,8 +111,6 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
             return _compact(session, config, arguments)
         case "rewind":
             return rewind_command(session, config.home, arguments)
-        case "private":
-            return go_private(session)
         case "tasks":
             return tasks_command(opened, arguments)
         case "memory":
@@ -119,7 +122,8 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
 
 def _cost(session: Session) -> str:
     lines = figure_lines(session.store, session.id, session.newest_record)
-    return "\n".join([*lines, f"`foredeck cost {session.id}` explains it call by call."])
+    by_call = f"`foredeck cost {session.id[:SHORT_ID]}` explains it call by call."
+    return "\n".join([*lines[:2], by_call])
 
 
 def _compact(session: Session, config: Config, arguments: str) -> str:
@@ -205,7 +209,7 @@ def compact_stretch(session: Session, config: Config, arguments: str) -> Command
     name = handle(stretch.made.ordinal)
     calls = f"call {first}" if first == last else f"calls {first} to {last}"
     return {
-        "text": f"A summary, {name}, stands for the answers of {calls} from the next call on. "
+        "text": f"A summary, {name}, replaces the answers of {calls} from the next call on. "
         "/foredeck compact shows what it leaves out, /foredeck uncompact takes it back.",
         "stretch": {
             "first": name_of(stretch.first),

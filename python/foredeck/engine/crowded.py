@@ -42,9 +42,8 @@ def crowded_rules(
 ) -> str:
     """What the user reads. `name_of`: what an entry is called, by its id."""
     return (
-        f"{left_out} of your {len(rules)} rules and preferences do not fit before the chat: the "
-        f"model finds these by memory-search alone. {_merging(rules, name_of)} `head.tokens` "
-        "makes room for more."
+        f"{left_out} of your {len(rules)} rules do not fit before the chat: the model has to "
+        f"search for them. {_merging(rules, name_of)} `head.tokens` makes room for more."
     )
 
 

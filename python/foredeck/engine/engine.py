@@ -154,6 +154,8 @@ class Engine:
             "objects": len(session.index),
             "resumed": session.calls_at_opening > 0,
         }
+        if session.private:
+            answer["private"] = True
         return with_tasks(answer, opened)
 
     def _go_on_keeping(self) -> None:
@@ -265,7 +267,6 @@ class Engine:
         assert record is not None  # that of the call which was just assembled
         figure = session_figure(session.store, session.id, record)
         status = status_line(record.stats, figure.short if figure.matters else "")
-        status += ", private" if session.private else ""
         if trouble := self._store.trouble:
             status = f"{status}, {trouble}"
         return {

@@ -6,13 +6,13 @@ from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
 
 PRIVATE = (
-    "This session is private: nothing said in it is kept, found or summed up outside it. What it "
-    "does to files stays."
+    "This session is private: nothing said in it is kept or found outside it. What it does to "
+    "files stays."
 )
 ALREADY = "This session is private already."
 TOO_LATE = (
-    "A session is private from its first message on or not at all. Begin a new one with "
-    "`pi --foredeck-private`, or with /new and then /foredeck private."
+    "This session is not private: it has begun. Begin a private one with `pi --foredeck-private`, "
+    "or with /new and then /foredeck private."
 )
 
 
@@ -25,7 +25,7 @@ def settle_privacy(session: Session, wanted: bool) -> None:
         if _has_begun(session):
             session.pending.user_messages.append(TOO_LATE)
         else:
-            go_private(session)
+            session.notify(go_private(session))
 
 
 def go_private(session: Session) -> str:

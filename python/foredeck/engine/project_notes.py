@@ -70,7 +70,7 @@ class _Listing:
 
 
 LEFT_OUT = (
-    "Notes that this project has by a link to somewhere else are left out. If they are yours, name "
+    "Notes behind a link that leads out of this project are left out. If they are yours, name "
     "their folder in notes.folders of your own configuration."
 )
 

@@ -267,6 +267,8 @@ class SessionOpenResult(TypedDict):
     calls: int
     objects: int
     resumed: bool
+    private: NotRequired[bool]
+    """True: nothing said in it is kept outside it; the host shows that while it is open."""
     tasks: NotRequired[TaskStatus]
 
 
@@ -408,6 +410,8 @@ class CommandResult(TypedDict):
     tasks: NotRequired[TaskStatus]
     stretch: NotRequired[StretchResult]
     """`compact --calls`: what the host is to leave out."""
+    private: NotRequired[bool]
+    """As of `SessionOpenResult`."""
     choices: NotRequired[list[tuple[str, str]]]
     """`complete`: what could be typed, with a description each."""
 

@@ -21,8 +21,8 @@ from foredeck.context.messages.items import text_block
 from foredeck.context.plan.says import Say
 
 WITHDRAWN_LATER = (
-    "Memory that you have taken back, or whose ground has moved, still stands before the chat: the "
-    "model's signed reasoning is bound to it. It leaves when this turn has ended."
+    "Memory that you took back, or whose files have changed, leaves the prompt when this turn has "
+    "ended: until then the model's signed reasoning depends on it."
 )
 
 HORIZON_CALLS = 20
@@ -66,8 +66,8 @@ def withdrawn_now(tokens: int, price: float) -> str:
     tokens; 0 where it is not known."""
     cost = f", about {tokens * price / 1e6:.2f} in the model's currency" if price else ""
     return (
-        "Memory that you have taken back, or whose ground has moved, is out of the prompt. The "
-        f"model reads {tokens:,} tokens anew for it{cost}."
+        "Memory that you took back, or whose files have changed, is out of the prompt; "
+        f"{tokens:,} tokens are sent anew for it{cost}."
     )
 
 

@@ -95,14 +95,13 @@ def _go_back(session: Session, refused: CallRecord, before: CallRecord) -> None:
 
 def _learned(model: str) -> str:
     return (
-        f"{model} has refused a prompt because older content before its sealed reasoning had "
-        "folded: the old content goes out again, and from now on its turns fold once they have "
-        "ended (`foredeck doctor`)."
+        f"{model} refused a prompt in which content before its sealed reasoning had folded. That "
+        "content goes out again, and from now on its turns fold only once they have ended."
     )
 
 
 def _not_the_reason(model: str) -> str:
     return (
-        f"{model} refuses the prompt with all of its old content, too: folding was not the reason, "
+        f"{model} refuses the prompt with all of its old content, too. Folding was not the reason, "
         "so its turns go on folding."
     )

@@ -22,8 +22,8 @@ from foredeck.model.call_values import Decision
 LEAST_TOKENS = 2000
 """No turn is ended for less, however small the prompt is."""
 TURN_ENDED = (
-    "After the pause all of the prompt has to be paid for again, so older output was folded, and "
-    "the model's reasoning in this turn was left out. rebase.ending_share = 1 keeps both."
+    "Older output was folded and the model's reasoning in this turn left out: after the pause all "
+    "of the prompt is paid for again anyway. rebase.ending_share = 1 keeps both."
 )
 """What the user reads of it."""
 

@@ -26,8 +26,8 @@ from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_p
 from foredeck.store.protocol import Store
 
 CUT = (
-    "Of the calls of this session that are stored the earlier ones are missing: foredeck begins it "
-    "anew with what the chat still holds."
+    "Earlier calls of this session are missing from the store: foredeck begins anew with what the "
+    "chat still holds."
 )
 
 

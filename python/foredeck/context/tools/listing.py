@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from foredeck.context.arguments import relative_path
@@ -50,8 +50,8 @@ def listed_objects(session: Session) -> list[Row]:
             sizes[op.subject] = max(so_far, item.chars)
         else:
             sizes[op.subject] = so_far + (chars if op.shows else 0)
-    names = nicknames(session.store)
-    return [_row(session, n, sizes[n], names) for n in sorted(sizes, reverse=True)]
+    names, nested = nicknames(session.store), _nested(session, sizes)
+    return [_row(session, n, sizes[n], names, nested) for n in sorted(sizes, reverse=True)]
 
 
 def state_of(session: Session, ordinal: int) -> str:
@@ -62,12 +62,33 @@ def state_of(session: Session, ordinal: int) -> str:
     return PINNED if ordinal in branch.sets.pins else IN_VIEW
 
 
-def _row(session: Session, ordinal: int, chars: int, names: Mapping[str, str]) -> Row:
+def _nested(session: Session, listed: Container[int]) -> Mapping[str, list[str]]:
+    """By the id of a call, the calls that ran inside it: no message has these."""
+    found: dict[str, list[str]] = {}
+    for entry in session.index.entries.values():
+        if entry.type != "toolcall" or entry.ordinal in listed:
+            continue
+        head = session.workspace.head(entry.object)
+        if head is not None and (parent := head.fields.get("parent_ref")):
+            called = f"{handle(entry.ordinal)} {_what(session, entry, head.fields)}"
+            found.setdefault(str(parent), []).append(called)
+    return found
+
+
+def _row(
+    session: Session,
+    ordinal: int,
+    chars: int,
+    names: Mapping[str, str],
+    nested: Mapping[str, list[str]],
+) -> Row:
     entry = session.index.entries[ordinal]
     head = session.workspace.head(entry.object)
     fields = {} if head is None else head.fields
     state, nickname = state_of(session, ordinal), names.get(entry.object)
     what = _what(session, entry, fields) + (f" ({nickname})" if nickname else "") + _gone(fields)
+    if inside := nested.get(entry.object):
+        what += f", which ran {', '.join(inside)}"
     if state == IN_VIEW and ordinal not in session.branch.sets.active:
         what += ", folds next"
     return Row(ordinal, state, chars, what)

@@ -44,13 +44,17 @@ WEIGHED: dict[str, str] = {
 }
 """What a decision weighed. Costs are in tokens of uncached input."""
 
+VERBOSE = "--verbose"
+
 
 def why(session: Session, arguments: str, policy: Policy, uses: Uses) -> str:
-    """Of an object: why its content is in view or not. Of nothing: the newest decisions."""
-    if arguments:
-        ordinal = resolve(session, arguments).entry.ordinal
+    """Of an object: why its content is in view or folded. Of nothing: the newest decisions, with
+    what was weighed where `--verbose` asks for it."""
+    object, verbose = arguments.removesuffix(VERBOSE).strip(), arguments.endswith(VERBOSE)
+    if object:
+        ordinal = resolve(session, object).entry.ordinal
         return "\n".join([_where(session, ordinal), _rule(session, ordinal, policy, uses)])
-    return "\n".join(_decisions(session)) or "No call has been made yet."
+    return "\n".join(_decisions(session, verbose=verbose)) or "No call has been made yet."
 
 
 def _where(session: Session, ordinal: int) -> str:
@@ -134,28 +138,30 @@ def _was_shown(session: Session, ordinal: int, call: int) -> bool:
     return any(row.subject == ordinal for record in chain for row in record.parts)
 
 
-def _decisions(session: Session) -> list[str]:
+def _decisions(session: Session, *, verbose: bool) -> list[str]:
     """The newest call, and the newest rebase before it."""
     record = session.branch_record
     if record is None:
         return []
-    lines = [_line(record)]
+    lines = [_line(record, verbose=verbose)]
     if not record.decision.is_rebase:
         chain = reversed(session.log.chain(session.branch.call, session.load_record))
         last = next((each for each in chain if each.decision.is_rebase), None)
-        lines.append("Nothing has been folded yet on this branch." if last is None else _line(last))
+        none = "Nothing has been folded yet on this branch."
+        lines.append(none if last is None else _line(last, verbose=verbose))
         wait = record.stats.rebase_in
         if wait:
-            lines.append(f"Rewriting the prompt again pays in {wait} calls at the earliest.")
+            calls = "1 call" if wait == 1 else f"{wait} calls"
+            lines.append(f"Folding more pays in {calls} at the earliest.")
     return lines
 
 
-def _line(record: CallRecord) -> str:
+def _line(record: CallRecord, *, verbose: bool) -> str:
     decision = record.decision
     match decision.kind:
         case "rebase":
             first = (decision.changed_from or 0) + 1
-            what = f"the prompt was rewritten from message {first} on"
+            what = "the prompt was rewritten" + (f" from message {first} on" if verbose else "")
             if noted := len(decision.stand_ins):
                 count = "a part" if noted == 1 else f"{noted} parts"
                 what += f", with notes in place of {count} of the chat"
@@ -168,11 +174,12 @@ def _line(record: CallRecord) -> str:
             what = "went out without foredeck"
         case _:
             what = "added to; what was sent before stays as it was"
-    return f"Call {record.ordinal}: {what}{_reason(record)}."
+    return f"Call {record.ordinal}: {what}{_reason(record, verbose=verbose)}."
 
 
-def _reason(record: CallRecord) -> str:
-    """Why it was decided so, to be added to a sentence; empty for a call that needs no reason."""
+def _reason(record: CallRecord, *, verbose: bool = False) -> str:
+    """Why it was decided so, to be added to a sentence; empty for a call that needs no reason.
+    `verbose`: with all that was weighed, not only what is saved."""
     decision = record.decision
     if not decision.reason:
         return ""
@@ -182,6 +189,6 @@ def _reason(record: CallRecord) -> str:
     figures = [
         text.format(short(int(weighed[name] * scale)))
         for name, text in WEIGHED.items()
-        if name in weighed
+        if name in weighed and (verbose or name == "saves")
     ]
-    return ": " + "; ".join([REASONS.get(decision.reason, decision.reason), *figures])
+    return " because " + "; ".join([REASONS.get(decision.reason, decision.reason), *figures])

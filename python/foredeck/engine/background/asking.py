@@ -113,17 +113,20 @@ class SessionAsking:
         worth: float | None = None,
         output_tokens: int | None = None,
         wanted: bool = False,
+        insisted: bool = False,
     ) -> CompleteResult:
         """One question, counted and kept as a record of the session.
 
         `worth`: dollars that an answer saves, beyond which it is not asked; `wanted`: the user
-        wants it asked, also of a model that answers one at a time. Raises `NotAsked` or `NoModel`
-        with the reason where nothing was sent, else what `hosts.asking` names.
+        wants it asked, also of a model that answers one at a time; `insisted`: at any price.
+        Raises `NotAsked` or `NoModel` with the reason where nothing was sent, else what
+        `hosts.asking` names.
         """
         warm = question.warm is not None
         terms = await self.terms(warm=warm)
         price = terms.price(question, output_tokens)
-        reason = self.forbidden(terms, wanted=wanted) or self.meter.why_not(price, worth)
+        reason = self.forbidden(terms, wanted=wanted)
+        reason = reason or self.meter.why_not(price, worth, insisted=insisted)
         if reason is not None:
             raise NotAsked(reason)
         said = wanted or self._config.single_slot or None
@@ -208,10 +211,12 @@ class Meter:
         rows = () if record is None else record.spent or ()
         return sum(row.ours * row.price for row in rows) / 1_000_000
 
-    def why_not(self, price: float, worth: float | None) -> str | None:
-        """Why a question at this price is not asked now; None where it may be."""
+    def why_not(self, price: float, worth: float | None, *, insisted: bool = False) -> str | None:
+        """Why a question at this price is not asked now; None where it may be. `insisted`: as of
+        `Spending`."""
         asked = stored_questions(self._session.store, self._session.id)
-        return why_not(asked, Spending(self.session_cost, price, worth), self._caps, self._clock())
+        spending = Spending(self.session_cost, price, worth, insisted)
+        return why_not(asked, spending, self._caps, self._clock())
 
     def begin(self, purpose: str, model: str, price: float, *, warm: bool) -> AskedDocument:
         """A question is about to be sent. Raises `StoreError` where that cannot be noted: then it

@@ -38,18 +38,22 @@ class Spending:
     """What one more question would mean, in dollars.
 
     `session`: what the agent's calls have cost so far; `price`: what the question is expected to;
-    `worth`: what an answer saves, None where that is not the point.
+    `worth`: what an answer saves, None where that is not the point; `insisted`: the user knows the
+    price and wants it asked.
     """
 
     session: float
     price: float
     worth: float | None = None
+    insisted: bool = False
 
 
 def why_not(
     asked: Sequence[AskedDocument], spending: Spending, caps: Caps, now_ms: int
 ) -> str | None:
     """Why a question is not asked now; None where it may be. `asked`: all before, oldest first."""
+    if spending.insisted:
+        return _paused(asked, now_ms)
     return (
         _not_worth_it(spending)
         or _paused(asked, now_ms)

@@ -11,7 +11,7 @@ from foredeck.errors import ToolError
 from foredeck.model.observations import Mode
 from foredeck.observations.timing import coverage
 
-USAGE = "It is /foredeck observe [status | reflect | mode NAME]."
+USAGE = "It is /foredeck observe [yes | status | reflect | mode NAME]."
 OFF = (
     "This session is not observed: `observations` is off, or it is a subagent's "
     "(observing.subagents)."
@@ -28,18 +28,19 @@ def observe_command(workers: tuple[BackgroundWorker, ...], arguments: str) -> st
         return status_of(observing)
     if verb == "mode":
         return _mode(observing, rest.strip())
-    if arguments not in ("", "reflect"):
+    if arguments not in ("", "yes", "reflect"):
         raise ToolError(USAGE)
     if verb == "reflect":
         return _reflect(observing)
-    return _observe(observing)
+    return _observe(observing, insists=verb == "yes")
 
 
-def _observe(observing: Observing) -> str:
+def _observe(observing: Observing, *, insists: bool) -> str:
     waiting = observing.pending()
     if not waiting:
         return "There is nothing to note: all of this chat is observed."
     observing.wishes.add("observe")
+    observing.insists = insists
     return f"Noting down {waiting:,} tokens of chat in the background ({_mode_line(observing)})."
 
 

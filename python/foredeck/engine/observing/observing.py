@@ -71,6 +71,8 @@ class Observing:
     """The mode that the user has said, here or before a restart."""
     wishes: set[Work] = field(default_factory=set)
     """What the user has asked for."""
+    insists: bool = False
+    """Whether they want the next observation at any price."""
     last: str = ""
     """What became of it the last time, for the user."""
     not_before: dict[Work, int] = field(default_factory=dict)

@@ -34,13 +34,14 @@ class AskingWay:
 @dataclass
 class ModelQuestions:
     """Asks for observations and reflections. `worth`: dollars that an answer saves, None where that
-    is not the point; `wanted`: the user has asked for it."""
+    is not the point; `wanted`: the user has asked for it; `insisted`: at any price."""
 
     asking: SessionAsking
     alone: AskingTerms
     agent: AskingTerms
     """Of the model that the agent works with."""
     wanted: bool = False
+    insisted: bool = False
     worth: float | None = None
     ways: list[AskingWay] = field(default_factory=list)
     """Those of the question that was asked last, the cheapest first."""
@@ -105,6 +106,7 @@ class ModelQuestions:
             worth=None if self.wanted else self.worth,
             output_tokens=_expected(asked),
             wanted=self.wanted,
+            insisted=self.insisted,
         )
         name = f"{answer.model.provider}/{answer.model.id}"
         return ModelReply(answer.text, answer.stop, len(answer.calls), name)

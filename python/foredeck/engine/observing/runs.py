@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from foredeck.engine.observing.observing import LeavingChat, Observing
 
 NOTHING = "There is nothing to note yet."
-ALONE = (
-    "foredeck notes down older chat without a model: {reason}. /foredeck observe status says how "
-    "that stands."
-)
+ALONE = "foredeck notes down older chat without a model: {reason}."
 
 _NUMBERS = re.compile(r"\$?\d[\d.,]*")
 
@@ -54,6 +51,7 @@ async def observe(
     if questions is None:
         await _observe_without_model(observing, least, leaving, wanted=wanted)
         return
+    questions.insisted, observing.insists = wanted and observing.insists, False
     if leaving and leaving.call != observing.session.log.newest:
         questions.agent = replace(questions.agent, warm=None)
     choice = _choice(observing, questions, least, leaving, may_wait=is_under_way)
@@ -236,7 +234,8 @@ def _refused(
 ) -> None:
     """No model is asked, and nothing is written without one."""
     _record(observing, asking, work, reason, price)
-    _tell(observing, f"No model is asked: {reason}.", wanted=wanted)
+    insist = " /foredeck observe yes asks all the same." if price and work == "observe" else ""
+    _tell(observing, f"No model is asked: {reason}.{insist if wanted else ''}", wanted=wanted)
 
 
 def _record(
@@ -304,8 +303,10 @@ class ChunkChoice:
         if not self.always:
             questions.worth = worth_of(self._covered(chunk, position), questions.agent.prices)
         self.price = way.price
-        self.reason = questions.asking.meter.why_not(way.price, questions.worth) or ""
-        return not self.reason
+        meter = questions.asking.meter
+        why = meter.why_not(way.price, questions.worth, insisted=questions.insisted)
+        self.reason = why or ""
+        return why is None
 
     def _covered(self, chunk: Chunk, position: Position) -> Covered:
         chars = self.session.branch.plan.chars

@@ -1,0 +1,60 @@
+"""What the user is told in Pi: three lines at 80 columns at most, in words that they know."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from foredeck.context.calls.heading import WITHDRAWN_LATER, withdrawn_now
+from foredeck.context.intake.adoption import damage_report
+from foredeck.context.rewriting.ending import TURN_ENDED
+from foredeck.context.state.opening import CUT
+from foredeck.context.tools.reasons import REASONS
+from foredeck.engine.current import FORGOTTEN
+from foredeck.engine.observing.command import OFF
+from foredeck.engine.observing.runs import ALONE
+from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
+from foredeck.engine.project_notes import LEFT_OUT
+
+NOTICES = {
+    "alone": ALONE.format(reason="Pi has no model that foredeck may ask"),
+    "already private": ALREADY,
+    "cut": CUT,
+    "damaged": damage_report(3),
+    "forgotten": FORGOTTEN,
+    "left out": LEFT_OUT,
+    "not observed": OFF,
+    "private": PRIVATE,
+    "too late to be private": TOO_LATE,
+    "turn ended": TURN_ENDED,
+    "withdrawn": withdrawn_now(84_000, 3.0),
+    "withdrawn later": WITHDRAWN_LATER,
+}
+OF_OURS = (
+    "rent",
+    "premium",
+    "high-water",
+    "anchored",
+    "adaptive",
+    "rebase from",
+    "ground",
+    "put away",
+)
+"""Words that only foredeck's own documentation knows."""
+
+
+@pytest.mark.parametrize("name", NOTICES)
+def test_a_notice_is_short_and_plain(name: str) -> None:
+    text = NOTICES[name]
+    assert len(textwrap.wrap(text, 80)) <= 3
+    assert not [word for word in OF_OURS if word in text]
+
+
+def test_the_reasons_of_foredeck_why_are_plain() -> None:
+    assert not [text for text in REASONS.values() if any(word in text for word in OF_OURS)]
+
+
+def test_the_notices(snapshot: SnapshotAssertion) -> None:
+    assert snapshot == NOTICES
