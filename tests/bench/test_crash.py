@@ -1,4 +1,4 @@
-"""Ten rounds of `foredeck bench crash`: nothing is lost, doubled, different or left behind."""
+"""Some rounds of `foredeck bench crash`: nothing is lost, doubled, different or left behind."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def assert_sound(tally: Tally, rounds: int) -> None:
 
 
 @pytest.mark.long
-def test_ten_rounds_on_sqlite(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rounds_on_sqlite(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs_pi(checkout)
-    assert main(["bench", "crash", "--rounds", "10", "--json"]) == 0
+    assert main(["bench", "crash", "--rounds", "6", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["ok"]
-    assert (found["rounds"], found["through_pi"], found["differing_prompts"]) == (10, 3, 0)
+    assert (found["rounds"], found["through_pi"], found["differing_prompts"]) == (6, 3, 0)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("target", "rounds"), [("engine", 6), ("node", 4)])
+@pytest.mark.parametrize(("target", "rounds"), [("engine", 4), ("node", 3)])
 @pytest.mark.usefixtures("runtime")
-def test_ten_rounds_on_xtdb(checkout: Path, target: Target, rounds: int) -> None:
+def test_rounds_on_xtdb(checkout: Path, target: Target, rounds: int) -> None:
     needs_pi(checkout)
     tally = run_crash(CrashPlan(rounds, "xtdb", target, installed=installed_home()))
     assert_sound(tally, rounds)
