@@ -145,6 +145,7 @@ def _run(chosen: str | None, arguments: list[str]) -> int:
 
 
 def _unknown_command(name: str) -> int:
+    # Only after a mistake.
     import difflib
 
     if name == "bench":
@@ -183,6 +184,7 @@ def _print_traceback() -> bool:
     """Print the traceback if the user wants it; gives whether."""
     if not os.environ.get("FOREDECK_DEBUG"):
         return False
+    # Only after a mistake.
     import traceback
 
     traceback.print_exc()

@@ -19,6 +19,7 @@ PRIVATE = 0o700
 
 def default_home() -> Path:
     """The platform's place for state of this user, for example ~/.local/state/foredeck."""
+    # Only where no variable names the folder.
     from platformdirs import user_state_path
 
     return user_state_path("foredeck", appauthor=False)
@@ -26,6 +27,7 @@ def default_home() -> Path:
 
 def user_config_file() -> Path:
     """The user's configuration file, for example ~/.config/foredeck/config.toml."""
+    # Only where no variable names the folder.
     from platformdirs import user_config_path
 
     return user_config_path("foredeck", appauthor=False) / "config.toml"

@@ -19,6 +19,7 @@ ENTRY_POINTS = "foredeck.policies"
 
 def installed_policies() -> dict[str, EntryPoint]:
     """The policies of other packages, by name. A built-in name cannot be taken."""
+    # Only for a policy that is not built in.
     from importlib.metadata import entry_points
 
     found = entry_points(group=ENTRY_POINTS)

@@ -78,6 +78,7 @@ def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> 
     if name == "memory" and not args:
         return memory_view(memory_commands(config, session, opened.switches))
     if name == "complete":
+        # Loads with the first line that is completed.
         from foredeck.engine.completing import choices
 
         return {"text": "", "choices": choices(opened, config, args)}

@@ -239,6 +239,7 @@ class Engine:
         record = opened.session.branch_record
         if record is None or record.parent == (None if before is None else before.id):
             return  # as nearly always; what plans a rewinding is imported for the others
+        # Loads with the first request for it.
         from foredeck.timeline.rewind_command import offer
 
         if (text := offer(opened.session, record)) is not None:
@@ -317,6 +318,7 @@ class Engine:
         one that may show a file."""
         with self._current.use(params.session) as opened:
             if params.tool in FACILITY_TOOLS["context"]:
+                # Loads with the first request for it.
                 from foredeck.context.tools.tools import ContextTools
 
                 shown = ContextTools(opened.session).reads(params.tool, params.input)
@@ -404,6 +406,7 @@ class Engine:
         """Something that the next request will show anyway."""
         log.debug("session event %s", params.kind)
         if params.kind == "compact" and params.summary:
+            # Loads with the first request for it.
             from foredeck.context.window.compacting import finish_compaction
 
             with self._current.use(params.session) as opened:

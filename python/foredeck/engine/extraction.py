@@ -70,6 +70,7 @@ class Extraction:
         """See `BackgroundWorker`: nothing is held."""
 
     async def _extract(self, asking: SessionAsking) -> None:
+        # Loads with the first turn that is read out.
         from foredeck.memory.extracting.question import (
             EXPECTED_TOKENS,
             is_worth_asking,
@@ -94,6 +95,7 @@ class Extraction:
             session.notify(line)
 
     def _question(self, shown: Sequence[Saying]) -> CompleteParams:
+        # Loads with the first turn that is read out.
         from foredeck.memory.extracting.question import MAX_ANSWER_TOKENS, SYSTEM, question
 
         guard = self._memory.user.vouch(["guard", self._session.id])[:20]
@@ -110,6 +112,7 @@ class Extraction:
 def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
     """The sentences that the user typed, but for those that are in a file of the project: a shell
     (`pi -p "$(cat issue.md)"`), a front end or the clipboard may have brought them."""
+    # Loads with the first turn that is read out.
     from foredeck.memory.extracting.origin import own_sentences
     from foredeck.sources.copied import found_in_files
 
@@ -129,6 +132,7 @@ def extraction(config: Config, session: Session) -> Extraction | None:
         return None
 
     def make_memory() -> Extracted:
+        # Loads with the first turn that is read out.
         from foredeck.memory.taking import Extracted
 
         return Extracted(session.store, user, caps_of(config), by=session.id)

@@ -32,6 +32,7 @@ def promote_finding(config: Config, session: Session) -> PromoteFinding | None:
 
 def questions_of(config: Config, session: Session, tool: PromoteFinding) -> list[MemoryQuestion]:
     """What the tool has just proposed, for the host to ask the user about at once."""
+    # Loads with the first finding.
     from foredeck.engine.memory_commands import memory_questions
 
     return [] if tool.proposed is None else memory_questions(config, session, tool.proposed)

@@ -45,6 +45,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
 
 def compaction_settings(config: Config) -> CompactionSettings:
     """What the user can change about compactions."""
+    # Loads with the first compaction.
     from foredeck.context.window.compacting import CompactionSettings
 
     return CompactionSettings(

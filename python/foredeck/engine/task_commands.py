@@ -85,6 +85,7 @@ def with_tasks(answer: Answer, opened: OpenedSession) -> Answer:
 
 
 def _status(tasks: SessionTasks) -> TaskStatus:
+    # Loads where a project has tasks.
     from foredeck.tasks.wording import counts_line
 
     board, now_ms = tasks.work.board, tasks.work.now_ms()
@@ -93,6 +94,7 @@ def _status(tasks: SessionTasks) -> TaskStatus:
 
 
 def _active(tasks: SessionTasks) -> str:
+    # Loads where a project has tasks.
     from foredeck.tasks.wording import clipped
 
     task = tasks.active.task()

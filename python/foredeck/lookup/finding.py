@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from foredeck.lookup.errors import NotFound
+from foredeck.memory import entry as memory_entry
 from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
@@ -25,6 +26,7 @@ from foredeck.sources.pointers import is_pointer
 from foredeck.sources.pointing import pointer_label
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store
+from foredeck.tasks import names as task_names
 
 MIN_PREFIX = 4
 SHOWN = 6
@@ -232,22 +234,20 @@ def _by_prefix(store: Store, text: str) -> list[Head]:
 
 def _tasks_called(store: Store, text: str) -> list[Head]:
     """Tasks of any project whose name begins so."""
-    from foredeck.tasks.names import MARK, SHORTEST, key_of
-
-    start = text.removeprefix(MARK)
-    if not text.startswith(MARK) or len(start) < SHORTEST:
+    start = text.removeprefix(task_names.MARK)
+    if not text.startswith(task_names.MARK) or len(start) < task_names.SHORTEST:
         return []
-    return [head for head in store.query("task") if key_of(head.id).startswith(start)]
+    tasks = store.query("task")
+    return [head for head in tasks if task_names.key_of(head.id).startswith(start)]
 
 
 def _memories_called(store: Store, text: str) -> list[Head]:
     """Entries of memory whose name begins so."""
-    from foredeck.memory.entry import MARK, named_by
-
-    if not text.startswith(MARK) or len(text) < len(MARK) + MIN_PREFIX:
+    mark = memory_entry.MARK
+    if not text.startswith(mark) or len(text) < len(mark) + MIN_PREFIX:
         return []
     heads = {head.id: head for head in store.query("memory")}
-    return [heads[id] for id in named_by(text, heads)]
+    return [heads[id] for id in memory_entry.named_by(text, heads)]
 
 
 def _by_tail(store: Store, text: str) -> list[Head]:

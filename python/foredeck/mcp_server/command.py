@@ -10,6 +10,7 @@ from foredeck.cli.registry import Command
 
 
 def _run(args: Namespace) -> int:
+    # The protocol's library takes a second that --help does without.
     from foredeck.mcp_server.server import make_server
 
     config = resolve_config(args).config

@@ -37,6 +37,7 @@ class SessionFindings:
     ) -> MemoryEntry:
         """Ask the user about one. `source`: id of the tool call that has it. Raises
         `MemoryRefused`."""
+        # Loads with the first finding.
         from foredeck.memory.extracting.likeness import compare
         from foredeck.memory.extracting.lines import unfit
 
@@ -57,6 +58,7 @@ class SessionFindings:
         return self._memory.propose(new).entry
 
     def _known(self) -> Iterator[KnownFact]:
+        # Loads with the first finding.
         from foredeck.memory.extracting.likeness import KnownFact
 
         for entry in self._memory.all(place="findings"):

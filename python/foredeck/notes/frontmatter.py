@@ -49,6 +49,7 @@ def read_frontmatter(text: str, into: ParsedNote) -> int:
 
 def _load(source: str) -> tuple[list[tuple[str, int, int]], dict[str, Any]]:
     """Each property with the range of its value, and all values. Raises `Unusable`."""
+    # Loads with the first note that has properties.
     import yaml
 
     if len(source) > MAX_CHARS:

@@ -142,6 +142,7 @@ def _take(token: Any, start: int, end: int, parsed: ParsedNote) -> None:
 @cache
 def _parser() -> Any:
     """CommonMark with tables, wikilinks and tags; inline content is parsed by `_read_inline`."""
+    # Loads with the first note.
     from markdown_it import MarkdownIt
 
     parser: Any = MarkdownIt("commonmark").enable("table")

@@ -26,6 +26,7 @@ def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
 
     Raises `ToolError` that lists the headings where there is none like it.
     """
+    # Loads with the first name of a part.
     from foredeck.notes.markdown import parse_note
     from foredeck.notes.sections import section_of
 
@@ -79,6 +80,7 @@ def fields_of(document: Document) -> dict[str, Any]:
     body = document.model_dump()
     fields = {k: v for k, v in body.items() if k not in hidden and v not in (None, "", [], {})}
     if document.content is not None and _is_markdown(body):
+        # Loads with the first name of a part.
         from foredeck.notes.markdown import parse_note
 
         parsed = parse_note(document.content)
@@ -95,6 +97,7 @@ def _may_have(document: Document, field: str) -> bool:
 
 
 def _is_markdown(body: Mapping[str, Any]) -> bool:
+    # Loads with the first name of a part.
     from foredeck.notes.names import MARKDOWN
 
     return body.get("file_type") in MARKDOWN

@@ -129,6 +129,7 @@ def _mac_platform_uuid() -> str | None:
 def _windows_machine_guid() -> str | None:
     if sys.platform != "win32":
         return None
+    # There is none on other systems.
     import winreg
 
     try:

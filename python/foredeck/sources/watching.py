@@ -64,6 +64,7 @@ class FolderWatcher:
 
     def _start(self) -> BaseObserver:
         if self._observer is None:
+            # Loads where files are watched.
             from watchdog.observers import Observer
 
             observer = Observer()
@@ -99,6 +100,7 @@ class _OverflowListener(logging.Handler):
 
 def _wanted_events() -> list[Any]:
     """The event classes to ask the system for: with fewer events its queue overflows later."""
+    # Loads where files are watched.
     from watchdog import events
 
     return [

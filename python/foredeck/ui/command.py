@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from foredeck.cli.common import add_config_flags, resolve_config
 from foredeck.cli.person import check_person
@@ -15,6 +15,7 @@ def _run(args: Namespace) -> int:
     config = resolve_config(args).config
     if args.edit:
         check_person(config.home, "Changing memory")
+    # The web server takes a moment that --help does without.
     from foredeck.ui.server import serve
 
     return serve(config, args.port, opens=not args.no_open, edits=args.edit, follows=args.follow)
@@ -22,8 +23,6 @@ def _run(args: Namespace) -> int:
 
 def port_number(text: str) -> int:
     """A port as it is written on a command line."""
-    from argparse import ArgumentTypeError
-
     if not (text.isascii() and text.isdecimal() and int(text) < 65_536):
         raise ArgumentTypeError(f"must be a port, 0 to 65535, not {text!r}")
     return int(text)

@@ -9,13 +9,13 @@ from foredeck.errors import ForedeckError
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.lookup.texts import counted
 from foredeck.xtdb.journal.journal import read_backlog
+from foredeck.xtdb.node.runtime import find_runtime
+from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, open_database
 
 
 def check_xtdb(config: Config) -> Finding:
     """A node of foredeck's own is not started for this."""
-    from foredeck.xtdb.node.runtime import find_runtime
-    from foredeck.xtdb.node.supervise import own_node_folder
 
     try:
         if config.xtdb.url is None and own_node_folder(config.home).running() is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
+from foredeck.store.copying import compare, count_of
 from foredeck.store.kind import DeliveredCopy
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.journal import Journal, read_backlog
@@ -83,7 +84,6 @@ def deliver_and_compare(config: Config) -> DeliveredCopy:
 
     For a store that no other process writes to. Raises `StoreUnavailable`, `Corrupt`.
     """
-    from foredeck.store.copying import compare, count_of
 
     left = deliver(config)
     with (

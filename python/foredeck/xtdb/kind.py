@@ -41,6 +41,7 @@ class XtdbKind(StoreKind):
 
     def is_awake(self, config: Config) -> bool:
         """See `StoreKind.is_awake`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.node.supervise import own_node_folder
 
         return config.xtdb.url is not None or own_node_folder(config.home).running() is not None
@@ -55,6 +56,7 @@ class XtdbKind(StoreKind):
 
     def place(self, config: Config, where: str) -> StorePlace:
         """See `StoreKind.place`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.place import XtdbPlace
 
         return XtdbPlace.at(config, where)
@@ -68,6 +70,7 @@ class XtdbKind(StoreKind):
 
     def findings(self, config: Config) -> Iterator[Finding]:
         """See `StoreKind.findings`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.checks import check_journal, check_xtdb
 
         yield check_xtdb(config)
@@ -75,6 +78,7 @@ class XtdbKind(StoreKind):
 
     def check_settled(self, config: Config) -> None:
         """See `StoreKind.check_settled`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.journal.journal import read_backlog
 
         if entries := read_backlog(copy_file(config)).entries:
@@ -104,6 +108,7 @@ class XtdbKind(StoreKind):
 
     def finish_erasing(self, config: Config) -> list[str]:
         """See `StoreKind.finish_erasing`: of a node of foredeck's own all is written again."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.node.compacting import compact
         from foredeck.xtdb.node.runtime import find_runtime
         from foredeck.xtdb.node.supervise import own_node_folder
@@ -118,6 +123,7 @@ class XtdbKind(StoreKind):
         self, config: Config, target: Path, report: Report, *, verify: bool
     ) -> BackupReport:
         """See `StoreKind.back_up`: log and documents of the node in the state folder."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.commands.backup import back_up_node, waiting_hint
 
         summary, found, left = back_up_node(config, target, report, verify=verify)
@@ -132,6 +138,7 @@ class XtdbKind(StoreKind):
 
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
         """See `StoreKind.restore`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.commands.backup import REBUILT, restore_node
 
         summary, data, kept = restore_node(config, source, report, force=force)
@@ -140,12 +147,14 @@ class XtdbKind(StoreKind):
 
     def empty_stores(self) -> AbstractContextManager[Settings]:
         """See `StoreKind.empty_stores`: one node in memory for all of them."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.scratch import stores_in_memory
 
         return stores_in_memory()
 
     def deliver_and_compare(self, config: Config) -> DeliveredCopy:
         """See `StoreKind.deliver_and_compare`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.xtdb.delivery import deliver_and_compare
 
         return deliver_and_compare(config)

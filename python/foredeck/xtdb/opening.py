@@ -56,6 +56,7 @@ def _link(config: Config, notify: Notify) -> Link:
 def open_database(config: Config) -> XtdbStore:
     """The configured XTDB itself, without the local copy: a server that others run where
     one is named, else foredeck's own node, started if need be."""
+    # The client loads with the first contact.
     from foredeck.xtdb.database.adapter import open_xtdb
 
     xtdb = config.xtdb

@@ -111,6 +111,7 @@ class Observing:
         """See `BackgroundWorker`: whoever opens the session next need not wait for the lease."""
         if "keeper" not in self.__dict__:
             return
+        # Loads with the first chunk that is observed.
         from foredeck.observations.lease import Operation
 
         lease = self.keeper.lease
@@ -129,6 +130,7 @@ class Observing:
         await observe(self, asking, happened, leaving)
 
     async def _reflect(self, asking: SessionAsking) -> None:
+        # Loads with the first chunk that is observed.
         from foredeck.engine.observing.runs import reflect
 
         await reflect(self, asking)

@@ -90,6 +90,7 @@ class SqliteKind(StoreKind):
 
     def findings(self, config: Config) -> Iterator[Finding]:
         """See `StoreKind.findings`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.store.sqlite.checking import check_file
 
         yield check_file(config.sqlite_file)
@@ -114,6 +115,7 @@ class SqliteKind(StoreKind):
         self, config: Config, target: Path, report: Report, *, verify: bool
     ) -> BackupReport:
         """See `StoreKind.back_up`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.store.sqlite.backup import back_up
 
         if not config.sqlite_file.exists():
@@ -123,6 +125,7 @@ class SqliteKind(StoreKind):
         return _described(target, contents, verified=verified)
 
     def _verified(self, config: Config, backup: Path, report: Report) -> str:
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.store.copying import compare
         from foredeck.store.sqlite.backup import opened_backup
 
@@ -134,6 +137,7 @@ class SqliteKind(StoreKind):
 
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
         """See `StoreKind.restore`."""
+        # Not at the top: only commands need it, an engine starts without.
         from foredeck.store.sqlite.backup import contents_of, restore
 
         kept = restore(source, config.sqlite_file, force=force, report=report)

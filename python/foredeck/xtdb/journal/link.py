@@ -79,6 +79,7 @@ class ServerLink:
 
     def check_error(self, error: StoreError | None) -> None:
         """See `Link.check_error`."""
+        # The client loads with the first contact: an engine may start while XTDB is away.
         from foredeck.xtdb.database.client import TokenRefused
 
         if isinstance(error, TokenRefused):
@@ -97,6 +98,7 @@ class ServerLink:
         raise StoreUnavailable(f"{reason}; whoever runs the server must start it again")
 
     def _open(self, timeout_ms: int) -> XtdbStore:
+        # The client loads with the first contact: an engine may start while XTDB is away.
         from foredeck.xtdb.database.adapter import open_xtdb
 
         return open_xtdb(
@@ -175,6 +177,7 @@ class OwnLink:
         raise StoreUnavailable(reason)
 
     def _open(self, url: str, timeout_ms: int) -> XtdbStore:
+        # The client loads with the first contact: an engine may start while XTDB is away.
         from foredeck.xtdb.database.adapter import open_xtdb
 
         return open_xtdb(

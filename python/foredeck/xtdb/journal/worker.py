@@ -291,6 +291,7 @@ class Worker:
 def _may_pass(error: Exception) -> bool:
     """Whether a delivery may succeed later: the server does not answer, or the server's disk is
     full."""
+    # The client loads with the first contact.
     from foredeck.xtdb.database.client import Refused
 
     return isinstance(error, StoreUnavailable) or (

@@ -298,6 +298,7 @@ def _fetch(jar: Jar, resolve: Callable[[Jar, bool], Path]) -> Path:
 
 
 def _resolver(cache: Path) -> Callable[[Jar, bool], Path]:
+    # Only an installation needs it.
     from jgo.maven import MavenContext
 
     machine: list[Path] = [Path(os.environ.get("M2_REPO", Path.home() / ".m2" / "repository"))]

