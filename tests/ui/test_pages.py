@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foredeck.config import Config
+from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.store.opening import open_store
+from foredeck.store.protocol import Batch
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck.ui.pages import link
+from foredeck.ui.views.sessions import Listing, sessions_page
 
 from .conftest import Served
 
@@ -215,3 +220,29 @@ def test_names_with_slashes_and_endings_are_names(served: Served) -> None:
     answer = served.client.get(link("objects", "package.json"))
     assert (answer.status_code, answer.headers["content-type"][:9]) == (404, "text/html")
     assert "package.json" in answer.text
+
+
+def test_worktrees_are_listed_with_their_project(tmp_path: Path) -> None:
+    config = Config(home=tmp_path)
+    folders = {"a": "/p/app", "b": "/p/app/.worktrees/fix", "c": "/p/other"}
+    with closing(open_store(config)) as store:
+        documents = [
+            SessionDocument(
+                id=session_object_id(name),
+                session_id=name,
+                chat_ref=chat_id(name),
+                system_prompt_ref="",
+                cwd=folder,
+                provenance=Provenance(origin="test", generator="system"),
+            ).seal()
+            for name, folder in folders.items()
+        ]
+        store.commit(Batch(puts=[*documents]))
+        for folder in ("/p/app", "/p/app/.worktrees/fix"):
+            data = sessions_page(store, Listing(folder=folder)).data
+            assert {row["session"] for row in data["sessions"]} == {"a", "b"}
+            assert {row["folder_name"] for row in data["sessions"]} == {"app"}
+        assert data["folders"] == [
+            {"value": "/p/app", "count": 2},
+            {"value": "/p/other", "count": 1},
+        ]

@@ -62,7 +62,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "purge": "remove a text or an object from everything that is stored",
         "forget": "delete a session and what belongs to it alone",
         "prune": "remove the text of old messages that have been summarized",
-        "vacuum": "give the disk space of deleted data back",
+        "vacuum": "return the disk space of deleted data",
     },
     "Measure": {
         "replay": "run recorded sessions through foredeck, and show what a model would have seen",

@@ -20,6 +20,7 @@ from foredeck.memory import entry as memory_entry
 from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
+from foredeck.model.quoting import one_line
 from foredeck.model.records import member_id, nickname_id
 from foredeck.model.sources import history_source, path_of
 from foredeck.sources.pointers import is_pointer
@@ -29,7 +30,7 @@ from foredeck.store.protocol import Head, Store
 from foredeck.tasks import names as task_names
 
 MIN_PREFIX = 4
-SHOWN = 6
+SHOWN, LONG = 6, 120
 _HANDLE = re.compile(r"(?:(?P<session>.+):)?@(?P<ordinal>\d+)")
 
 
@@ -113,12 +114,12 @@ def find_session(store: Store, text: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFound(f"{text!r} matches several sessions: {_listed(found)}. Give more of the id.")
+        raise NotFound(f"{text!r} matches several sessions:{_listed(found)}Give more of the id.")
     if not known:
         raise NotFound("no session is stored here.")
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[::-1][:3]
     raise NotFound(
-        f"no session {text!r} is stored; nearest: {_listed(near)}. `foredeck sessions` lists all."
+        f"no session {text!r} is stored; nearest:{_listed(near)}`foredeck sessions` lists all."
     )
 
 
@@ -146,9 +147,7 @@ def find_object(store: Store, text: str, session: str | None = None) -> Found:
     if len(heads) == 1:
         return _in_session(store, heads[0], session)
     if heads:
-        raise NotFound(
-            f"{text!r} matches several objects: {_listed(map(_named, heads))}. Use an id."
-        )
+        raise NotFound(f"{text!r} matches several objects:{_listed(map(_named, heads))}Use an id.")
     raise NotFound(_nothing_like(store, text))
 
 
@@ -267,9 +266,9 @@ def _nothing_like(store: Store, text: str) -> str:
             names[name] = name
     near = difflib.get_close_matches(text, names, n=SHOWN, cutoff=0.5)
     nearest = _listed(dict.fromkeys(names[name] for name in near))
-    hint = f" Nearest: {nearest}." if near else ""
+    hint = f"Nearest:{nearest}" if near else ""
     return (
-        f"no object is called {text!r}.{hint} An object goes by a path, a nickname, an id or the "
+        f"no object is called {text!r}. {hint}An object goes by a path, a nickname, an id or the "
         f"start of one ({MIN_PREFIX} characters or more), or SESSION:@12."
     )
 
@@ -289,6 +288,10 @@ def _session_of(head: Head) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
+    """What stands after a colon: the names in a row, or a line each where that would be long."""
     every = list(names)
-    more = len(every) - SHOWN
-    return ", ".join(every[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = [f"and {len(every) - SHOWN} more"] if len(every) > SHOWN else []
+    shown = [one_line(name) for name in every[:SHOWN]]
+    if len(text := ", ".join(shown)) > LONG:
+        return "".join(f"\n  {line}" for line in [*shown, *more]) + "\n"
+    return " ".join(["", text, *more]) + ". "

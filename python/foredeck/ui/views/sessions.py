@@ -10,7 +10,7 @@ from typing import Any
 
 from foredeck.accounting.figure import session_figure
 from foredeck.histories.standing import progress_in
-from foredeck.lookup.sessions import newest_calls, titles
+from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id
 from foredeck.store.protocol import Head, Store
@@ -22,7 +22,8 @@ SHOWN_FOLDERS = 12
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What of the sessions is asked for. `page` counts from 1."""
+    """What of the sessions is asked for. `folder`: of a project, or a worktree of it; `page` counts
+    from 1."""
 
     folder: str | None = None
     agent: str | None = None
@@ -34,14 +35,25 @@ def sessions_page(store: Store, asked: Listing) -> WebPage:
     heads = store.query("session")
     chats = {head.id: head.time_ms for head in store.query("chat")}
     active = {head.id: active_ms(head, chats) for head in heads}
-    chosen = [head for head in heads if _is_asked(head, asked)]
+    folders = {_folder(head) for head in heads}
+    projects = {folder: project_folder(folder) for folder in folders}
+    wanted = None if asked.folder is None else projects.get(asked.folder, asked.folder)
+    chosen = [
+        head
+        for head in heads
+        if wanted in (None, projects[_folder(head)]) and asked.agent in (None, _agent(head))
+    ]
     chosen.sort(key=lambda head: active[head.id], reverse=True)
     first = (asked.page - 1) * PER_PAGE
     shown = chosen[first : first + PER_PAGE]
     newest = newest_calls(store, [_id(head) for head in shown])
     named = titles(store, [_id(head) for head in shown])
     rows = [
-        {"title": named.get(_id(head), ""), **_row(store, head, active[head.id], newest[_id(head)])}
+        {
+            "title": named.get(_id(head), ""),
+            "folder_name": PurePath(projects[_folder(head)]).name or _folder(head),
+            **_row(store, head, active[head.id], newest[_id(head)]),
+        }
         for head in shown
     ]
     data = {
@@ -50,9 +62,9 @@ def sessions_page(store: Store, asked: Listing) -> WebPage:
         "of": len(heads),
         "page_number": asked.page,
         "pages": max(1, -(-len(chosen) // PER_PAGE)),
-        "folders": _facet(heads, lambda head: str(head.fields.get("cwd") or "")),
+        "folders": _facet(heads, lambda head: projects[_folder(head)]),
         "agents": _facet(heads, _agent),
-        "folder": asked.folder,
+        "folder": wanted,
         "agent": asked.agent,
     }
     return WebPage("sessions.html", "Sessions", data, "sessions")
@@ -70,24 +82,20 @@ def active_ms(head: Head, chats: dict[str, int]) -> int:
     return max(head.time_ms, chats.get(chat_id(_id(head)), 0))
 
 
+def _folder(head: Head) -> str:
+    return str(head.fields.get("cwd") or "")
+
+
 def _agent(head: Head) -> str:
     return str(head.fields.get("harness") or "pi")
 
 
-def _is_asked(head: Head, asked: Listing) -> bool:
-    if asked.folder is not None and (head.fields.get("cwd") or "") != asked.folder:
-        return False
-    return asked.agent is None or _agent(head) == asked.agent
-
-
 def _row(store: Store, head: Head, active_ms: int, newest: CallRecord | None) -> dict[str, Any]:
     fields = head.fields
-    folder = str(fields.get("cwd") or "")
     read_in = progress_in(fields) if newest is None else None
     return {
         "session": _id(head),
-        "folder": folder,
-        "folder_name": PurePath(folder).name or folder,
+        "folder": _folder(head),
         "agent": _agent(head),
         "active_ms": active_ms,
         "private": bool(fields.get("private")),
