@@ -190,3 +190,16 @@ def test_its_prompts_are_replayed(
         file.unlink()
     assert main(command.split()) == 4
     assert "no longer exists" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("user")
+def test_its_page_has_the_figure_of_its_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ingest", "--yes"]) == 0
+    capsys.readouterr()
+    figure = json.loads(run(capsys, "cost", START, "--json")[0])["figure"]["text"]
+    page = tmp_path / "page.html"
+    out, _ = run(capsys, "cost", START, "--html", str(page))
+    assert "2 calls" in out
+    assert figure in page.read_text()

@@ -42,6 +42,8 @@ def snapshot(
     said = {
         **report.to_json(),
         **described(store, session, head, records),
+        # Of a session that was replayed, the store has not how its provider counts.
+        "figure": report.figure.to_json(),
         "branches": branch_rows(store, session, heads),
     }
     said = redact(said)
