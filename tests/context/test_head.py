@@ -12,7 +12,6 @@ from context.scenes import ask, bash, finish, use
 from context.sent import Sent, as_bytes, message_text
 from foredeck.context.head.budget import CHARS_PER_TOKEN
 from foredeck.context.head.lines import head_opening
-from foredeck.hosts.protocol import CommandParams
 
 COLD_S = 400
 
@@ -210,12 +209,6 @@ def test_it_stands_before_the_summary_of_a_compaction(host: Host) -> None:
     assert host.state.branch.plan.compacted[0]
     assert head(sent)
     assert ", summed up without a model." in message_text(sent.prompt[1])
-
-
-def test_the_list_of_objects_says_how_long_it_is(host: Host) -> None:
-    length = len(head(ask(host)))
-    told = host.engine.command(CommandParams(session=host.session, name="list", args=""))
-    assert told["text"].split("\n")[0].endswith(f"1 calls, {length} characters before the chat")
 
 
 def test_the_layout_pools_has_none(new_host: NewHost, notes: Said) -> None:

@@ -137,7 +137,7 @@ def test_the_users_list_says_what_is_gone(work: Work) -> None:
     work.notice_changes()
     params = CommandParams(session="s", name="list", args="")
     text = str(work.host.engine.command(params)["text"])
-    ends = {line.split()[0]: line.rpartition("/")[2] for line in text.splitlines()}
+    ends = {line.split()[0]: line.rpartition("  ")[2] for line in text.splitlines()}
     assert (ends["@3"], ends["@5"]) == ("a.py, moved", "c.py, deleted")
 
 
