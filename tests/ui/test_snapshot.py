@@ -1,4 +1,4 @@
-"""`foredeck report --html`: a session's page in one file, to be shown around."""
+"""`foredeck cost --html`: a session's page in one file, to be shown around."""
 
 from __future__ import annotations
 
