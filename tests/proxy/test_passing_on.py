@@ -17,7 +17,7 @@ import pytest
 from foredeck.proxy import app
 from foredeck.proxy.conversation import ClientChat
 from foredeck_bench.proxying import RunningProxy
-from foredeck_bench.scripted import Reply, ScriptedModel, Text
+from foredeck_bench.scripted import Failure, Reply, ScriptedModel, Text
 from proxy.agents import APIS, agent, prompts, proxied
 
 KEY = {"x-api-key": "sk-secret", "authorization": "Bearer sk-secret"}
@@ -234,6 +234,17 @@ def test_where_foredeck_fails_the_request_goes_out_as_it_came_and_the_next_is_wo
         one.run("On.")
     assert [len(recorded.request.tools) for recorded in model.requests] == [2, 7]
     assert proxy.told == ["A request went out without foredeck: the store is on fire"]
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_what_a_provider_refuses_goes_out_again_as_it_came(tmp_path: Path, api: str) -> None:
+    script = [Failure(400, "invalid_request_error", "no"), "One.", "Two."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "h", tmp_path / "w") as proxy:
+        one = agent(proxy, api, tmp_path / "w")
+        one.run("Go.")
+        one.run("On.")
+    assert [len(recorded.request.tools) for recorded in model.requests] == [7, 2, 7]
+    assert len(proxy.told) == 1
 
 
 def test_only_those_with_the_token_are_served(proxy: RunningProxy, upstream: RawUpstream) -> None:

@@ -20,6 +20,7 @@ from foredeck.embedded import manager
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.transcripts import RecordedMessage, Transcript, load_transcript
+from foredeck.model.own_tools import DEFAULT_FACILITIES
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession, recorded_source
 from foredeck.store.clock import now_ms
@@ -117,6 +118,10 @@ def _in_one_moment(transcript: Transcript) -> Transcript:
 
 def _replayed(transcript: Transcript, home: Path) -> Iterator[list[str]]:
     session = ReplayedSession(home, transcript, ReplayOptions())
+    # What the definitions of tools weigh is in what a rebase costs.
+    own = manager.definitions(DEFAULT_FACILITIES)
+    session._host.tools = [FORMAT.to_definition(TOOL), *own]
+    session._host.system = []
     for each in transcript.calls:
         yield _flat(_as_sent(session.call(each)[0]))
     session.close()

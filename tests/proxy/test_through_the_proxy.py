@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foredeck_bench.proxying import ProxiedAgent
-from foredeck_bench.scripted import ScriptedModel, Text, call
+from foredeck_bench.scripted import ScriptedModel, Text, Thinking, call
 from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
 
 by_api = pytest.mark.parametrize("api", APIS)
@@ -122,3 +122,74 @@ def _step(one: ProxiedAgent, folder: Path) -> None:
         one.messages.append({"role": "user", "content": results})
     else:
         one.messages += results
+
+
+@by_api
+def test_two_agents_at_once_do_not_mix(tmp_path: Path, api: str) -> None:
+    folder = tmp_path / "work"
+    script = [call("activate", id="@1"), "To one.", "To the other.", "Again to one."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        one, other = (agent(proxy, api, folder, session=name) for name in ("s1", "s2"))
+        one.run("I am one.")
+        other.run("I am the other.")
+        one.run("One again.")
+    assert not model.violations
+    texts = [recorded.request.text for recorded in model.requests]
+    assert "the other" not in texts[3].lower()
+    assert "I am one." not in texts[2]
+    assert [name for name, _ in model.requests[3].request.calls.values()] == ["activate"]
+
+
+@by_api
+def test_a_list_that_its_client_has_rewound_or_compacted_is_a_branch(
+    tmp_path: Path, api: str
+) -> None:
+    folder = tmp_path / "work"
+    script = [
+        call("read", path="a.py"),
+        [Text("Again."), call("activate", id="a.py")],
+        "It is fine.",
+        "Yes.",
+        "Other.",
+        "From the summary.",
+    ]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        one = agent(proxy, api, folder)
+        one.run("Check it.")
+        before = len(one.messages)
+        one.run("Is it?")
+        del one.messages[before:]
+        one.run("Something else.")
+        one.messages = []
+        one.run("Summary of all that: it was fine.")
+    assert not model.violations
+    sent = prompts(model)
+    assert sent[4][: len(sent[3]) - 1] == sent[3][:-1]
+    assert [name for name, _ in model.requests[4].request.calls.values()] == ["read", "activate"]
+    assert "Is it?" not in model.requests[4].request.text
+    assert model.requests[5].request.calls == {}
+
+
+@pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
+def test_signed_reasoning_before_a_call_of_foredecks_own_goes_out_as_it_came(
+    tmp_path: Path, streams: bool
+) -> None:
+    folder = tmp_path / "work"
+    script = [
+        [Thinking("Which?"), call("activate", id="@1")],
+        [Thinking("Then that."), Text("Reading."), call("read", path="a.py")],
+        [Thinking("So be it."), Text("Done.")],
+    ]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text("a = 1\n")
+        one = agent(proxy, "anthropic-messages", folder, streams=streams)
+        one.run("Check it.")
+    assert not model.violations
+    kinds = [[block["type"] for block in m["content"]] for m in prompts(model)[2][1:]]
+    assert kinds == [
+        ["thinking", "tool_use"],
+        ["tool_result"],
+        ["thinking", "text", "tool_use"],
+        ["tool_result"],
+    ]

@@ -78,7 +78,7 @@ class Proxy:
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         self.notes: list[str] = []
-        """What the user was told."""
+        """What has been said to the user."""
         self._conversations = conversations
         self._hosts = {f"{name}:{port}" for name in _NAMES}
         self._upstreams = upstreams
@@ -168,7 +168,12 @@ class Proxy:
             call = None
         if call is None or ready is None:
             return await self._passed(request, url, headers, body)
-        return await self._managed(request, call, ready)
+        refused = await self._managed(request, call, ready)
+        if not isinstance(refused, httpx.Response):
+            return refused
+        self.note("A provider refused a request of foredeck's; it went out again as it came.")
+        await refused.aclose()
+        return await self._passed(request, url, headers, body)
 
     # ------------------------------------------------------------ passing on
 
@@ -245,12 +250,17 @@ class Proxy:
         sent = self._client.build_request("POST", call.url, headers=headers, content=body)
         return await self._client.send(sent, stream=True)
 
-    async def _managed(self, request: Request, call: _ManagedRequest, body: bytes) -> Response:
+    async def _managed(
+        self, request: Request, call: _ManagedRequest, body: bytes
+    ) -> Response | httpx.Response:
+        """What the client gets; the upstream's own answer where it takes the request for wrong."""
         call.state.managed += 1
         try:
             upstream = await _unless_gone(request, self._send(call, body))
         except httpx.HTTPError as error:
             return self._unreachable(error)
+        if upstream.status_code == 400:
+            return upstream
         kind = upstream.headers.get("content-type", "").partition(";")[0].strip()
         if upstream.status_code != 200 or kind not in ("text/event-stream", "application/json"):
             return _streamed(upstream, _raw(upstream))

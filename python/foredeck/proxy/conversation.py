@@ -37,7 +37,7 @@ class WovenMessages(LoopMessages):
         self.own: Set[str] = frozenset()
         """Names of foredeck's tools in this conversation."""
         self.added: list[Message] = []
-        """What the model has said to foredeck since the client's newest message, and was told."""
+        """What the model and foredeck have said to each other since the client's newest message."""
         self.mixed: dict[str, MixedAnswer] = {}
 
     def _arranged(
@@ -155,7 +155,7 @@ class ClientChat(ContextManager):
         said = _as_stored(self._format.to_engine(answer, {})[0])
         own = self._woven.own
         calls = own_calls(said, own)
-        results = [self._told(call) for call in calls]
+        results = [self._result_of(call) for call in calls]
         if not calls:
             return []
         if first := first_call(said, own):
@@ -165,7 +165,7 @@ class ClientChat(ContextManager):
             return []
         return [said, *results]
 
-    def _told(self, call: dict[str, Any]) -> Message:
+    def _result_of(self, call: dict[str, Any]) -> Message:
         request = ToolRequest(call["id"], call["name"], call["arguments"])
         result = self.call(request)
         if self._format.api == "anthropic-messages":

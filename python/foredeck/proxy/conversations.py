@@ -57,7 +57,7 @@ class ProxyOptions:
 
 
 class Conversations:
-    """Opens them, and closes those that nobody has used for long.
+    """Opens them, and closes those that were used longest ago.
 
     All work is done on one thread, in turn: it is Python's, which would take turns anyway, and
     engines of one process that commit at the same time would only wait for each other's locks.
