@@ -83,14 +83,15 @@ class _Sharing(LoadScopeScheduling):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests begin first, so that no worker is left with one at the end; then those that start
-    nodes, which wait the longest: others fill the gaps."""
+    nodes or Pi, which wait the longest: others fill the gaps."""
     items.sort(key=_turn)
 
 
 def _turn(item: pytest.Item) -> int:
     if item.get_closest_marker("long") is not None:
         return 0
-    return 1 if "runtime" in getattr(item, "fixturenames", ()) else 2
+    starts_pi = "realpi" in item.path.parts
+    return 1 if starts_pi or "runtime" in getattr(item, "fixturenames", ()) else 2
 
 
 @pytest.fixture(autouse=True)
