@@ -7,7 +7,7 @@ import { within } from "./engine/wait.ts";
 import { GoneError, type RequestOptions } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
-import { helpOf, VERBS } from "./verbs.ts";
+import definitions from "./verbs.json" with { type: "json" };
 import { asView, readable, showView, type View } from "./view.ts";
 import { visible } from "./visible.ts";
 
@@ -32,6 +32,9 @@ interface Answered {
   view: View | null;
   asked: [string, string];
 }
+
+/** The verbs of each command, with what they take and do. */
+const VERBS: Record<string, Record<string, string>> = definitions;
 
 /** What a list of commands says of each. Those but the first are verbs of it, too. */
 const DESCRIPTIONS: Record<string, string> = {
@@ -135,6 +138,17 @@ async function run(
     default:
       return ask(verb || "view", rest);
   }
+}
+
+/** The verbs of a command with what they take and do, for a person to read. */
+function helpOf(command: string): string {
+  const verbs = Object.entries(VERBS[command] ?? {});
+  const width = Math.max(...verbs.map(([verb]) => verb.length));
+  const bare = `/${command}`.padEnd(`/${command} `.length + width);
+  return [
+    `${bare} opens a view; ↑ ↓ move in it, and it says its other keys`,
+    ...verbs.map(([verb, text]) => `/${command} ${verb.padEnd(width)} ${text}`),
+  ].join("\n");
 }
 
 function said(text: string): Answered {

@@ -184,7 +184,9 @@ def test_objects_and_tasks_are_completed(pi: Pi) -> None:
         terminal.submit("/foredeck tasks new Fix the login")
         terminal.wait_for("Created t-")
         terminal.press("/tasks claim ")
-        terminal.wait_for("Fix the login\n")
+        terminal.wait_until(
+            lambda screen: re.search(r"claim t-\w+ +Fix the login", screen) is not None, "its title"
+        )
         terminal.press(ENTER)
         terminal.wait_until(lambda screen: "/tasks claim t-" in screen, "the task's name")
         terminal.press(ENTER)

@@ -32,7 +32,7 @@ test("the user is told when another extension cancels a compaction or writes its
   );
   await fire("session_before_compact", asked, harness.ctx);
   await fire("session_compact_failed", { aborted: true });
-  assert.match(harness.notices.at(-1) ?? "", /^another extension \(or you\) cancelled/);
+  assert.match(harness.notices.at(-1) ?? "", /^A compaction was cancelled by another extension/);
 });
 
 test("a compaction that the user cancelled is not blamed on another extension", async () => {

@@ -243,7 +243,7 @@ test("a chat that no line can hold goes out as it is, and the user is told once 
   assert.deepEqual(texts(await harness.call(large)), ["A"]);
   const told = harness.notices.filter((text) => text.includes("larger than the 64 MiB"));
   assert.equal(told.length, 1);
-  assert.match(told[0] ?? "", /Pi goes on without it\. \/compact makes the chat smaller/);
+  assert.match(told[0] ?? "", /Pi goes on without it\. \/compact makes it smaller/);
   assert.deepEqual(texts(await harness.call(first)), ["@2|A"], "the engine has not been ended");
   assert.deepEqual(
     outcomes(-1 + harness.requests("context/assemble").length).map(({ reason }) => reason),
