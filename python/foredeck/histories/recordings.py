@@ -190,14 +190,22 @@ def _result(message: Message) -> Message:
     name, _ = _TOOLS[message["toolName"]]
     if name != "read":
         return {**message, "toolName": name}
-    return {**message, "toolName": name, "content": [*map(_unnumbered, message["content"])]}
+    as_file = _unwrapped_file if message["toolName"] == "read" else _unnumbered
+    return {**message, "toolName": name, "content": [*map(as_file, message["content"])]}
+
+
+def _unwrapped_file(block: Block) -> Block:
+    """The lines of a file as opencode shows it."""
+    text = block.get("text")
+    whole = _OPENCODE_FILE.match(text) if isinstance(text, str) else None
+    if whole is None:
+        return block
+    return {**block, "text": _OPENCODE_LINE_NUMBER.sub("", whole[1]) + "\n"}
 
 
 def _unnumbered(block: Block) -> Block:
     """The lines of a file without the numbers that other agents put before them."""
     text = block.get("text")
-    if isinstance(text, str) and (whole := _OPENCODE_FILE.match(text)) is not None:
-        return {**block, "text": _OPENCODE_LINE_NUMBER.sub("", whole[1]) + "\n"}
     if not isinstance(text, str) or not _LINE_NUMBER.match(text):
         return block
     return {**block, "text": _LINE_NUMBER.sub("", text)}
