@@ -177,3 +177,16 @@ def test_nothing_below_hosts_knows_pi() -> None:
         if re.search(r"\b[Pp]i\b", path.read_text())
     }
     assert naming <= NAME_PI
+
+
+def test_modules_that_docstrings_name_exist() -> None:
+    names = {path.name for path in tracked("python", "ts-shim")}
+    named_modules = re.compile(r"`(?:[\w-]+/)*([\w-]+\.py)`")
+    gone = {
+        f"{named(path)}: {found}"
+        for path in tracked("python")
+        if path.suffix == ".py"
+        for found in named_modules.findall(path.read_text())
+        if found not in names
+    }
+    assert not gone, "\n".join(sorted(gone))

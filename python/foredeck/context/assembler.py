@@ -23,7 +23,7 @@ from foredeck.context.head.section import HeadSection
 from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
 from foredeck.context.intake.notices import attach_notices
-from foredeck.context.intake.our_messages import insert_pools, repair_list
+from foredeck.context.intake.our_messages import put_layout_text, repair_list
 from foredeck.context.intake.pauses import attach_time
 from foredeck.context.intake.renames import follow_renames
 from foredeck.context.intake.system import take_system
@@ -84,8 +84,9 @@ class Assembler:
         if self.session.memory is not None:
             self.session.memory.take_over()
         basis = decide(call, self.uses, self._refreshes)
-        insert_pools(call.context, call.layout)
+        put_layout_text(call.context, call.layout)
         fit_window(call, basis)
+        # After the window was fitted: the lines are short, and `budget.py` leaves room for them.
         if call.first_new < len(call.items):
             self._attach_worked_lines(call)
             pause = self.settings.pause_minutes

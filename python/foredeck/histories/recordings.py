@@ -1,6 +1,6 @@
 """Recorded sessions of every known agent, as ones of Pi: what a replay and its judge are given.
 
-Tools get the names and arguments that Pi's have (`pi_tools.py`), so that reads and edits count as
+Tools get the names and arguments that Pi's have, so that reads and edits count as
 such. Of a file that holds a session and its subagents one session is taken.
 """
 

@@ -11,10 +11,11 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 T = TypeVar("T")
 
 Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded", "observed"]
-"""`host`: as the host has it. `full`: the content with its handle. `same` and `diff`: said by
-reference to an earlier copy. `reference`: folded to a line. `note`: a tool's short answer.
-`dropped`: left out, with no blocks at all. `folded`: a message without some of its pieces.
-`observed`: left out as the last of a span; its blocks are the text that covers the span."""
+"""`host`: all that the host has, with lines of ours where there are blocks. `full`: the content with
+its handle. `same` and `diff`: said by reference to an earlier copy. `reference`: folded to a line.
+`note`: a tool's short answer. `dropped`: left out, with no blocks at all. `folded`: a message
+without some of its pieces. `observed`: left out as the last of a span; its blocks are the text that
+covers the span."""
 
 
 _WITHOUT_SLOTS = 7
@@ -96,7 +97,7 @@ class SetChanges(NamedTuple):
     active: Delta[int] = _NONE
     pinned: Delta[int] = _NONE
     expired: Delta[int] = _NONE
-    """Messages whose content goes at the next rebase."""
+    """Messages whose content is no longer kept, whether it has left the prompt or not."""
 
     @classmethod
     def from_record(cls, stored: Mapping[str, Sequence[int]]) -> SetChanges:

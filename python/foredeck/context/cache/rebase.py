@@ -103,7 +103,7 @@ def first_mutable(plan: Plan) -> int:
 
 def binds(plan: Plan, items: Sequence[Item]) -> bool:
     """Whether sealed reasoning of the turn under way is in a list that goes on from what the
-    conversation holds, so that not everything may be rewritten."""
+    plan holds, so that not everything may be rewritten."""
     return _first_mutable(plan, items) > 0
 
 

@@ -12,8 +12,8 @@ from foredeck.model.calls import CallRecord
 def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer to a call that was just recorded: what has changed since the answer before."""
     # Only what has changed crosses the wire: the shim keeps what it has of the messages before
-    # `start`, so an answer does not grow with the session. Fitting the window may change any of
-    # them.
+    # `start`, so an answer does not grow with the session. Where a rebase begins is in what changed
+    # first; fitting the window also changes what neither of the two sees.
     rewritten = not call.keeps_bytes or call.decision.reason == "window"
     goes_on = call.alignment.continued and not rewritten
     start = min(call.first_changed_part, call.first_changed_insert, call.first_new)

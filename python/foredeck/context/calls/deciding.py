@@ -101,6 +101,8 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     call.decision = rebase.run(run.collapsible, find, copies)
     if call.decision.turn_ended:
         session.pending.user_messages.append(TURN_ENDED)
+    # What covers a span changes what is said and omitted from its first message on, though the
+    # operations before its last one may have been `Omit` already.
     if call.decision.stand_ins:
         observed = session.branch.plan.observed
         firsts = [observed[id].first for id in call.decision.stand_ins if id in observed]

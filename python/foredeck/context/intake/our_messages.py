@@ -52,7 +52,7 @@ def has_leftovers(branch: Branch, layout: Layout) -> bool:
     return layout.keeps_bytes and branch.plan.has_layout_text
 
 
-def insert_pools(context: RenderContext, layout: Layout) -> None:
+def put_layout_text(context: RenderContext, layout: Layout) -> None:
     """Replace what the layout puts between the messages.
 
     What precedes sealed reasoning of the turn under way stays, since that is bound to it,

@@ -3,6 +3,14 @@
 Only this module reads and writes that form; it reads all that earlier versions have written. A
 record says what has changed since its parent, so a plan is had by replaying the records from the
 root of their chain: nothing in it is computed again.
+
+| here | in a record |
+|---|---|
+| `Keep`, `Rewrite` | a row of `parts`, with the same form |
+| `Omit` | its index in `drops`; a row `dropped`, or `observed` for the last that a say covers |
+| `Say` | an entry of `inserts`, told apart by its keys |
+| `Rewrite.folded` | `slots` of the row |
+| `Retention.collapsible`, released | `due`, `expired` |
 """
 
 from __future__ import annotations
@@ -26,6 +34,8 @@ def pack_op(plan: Plan, index: int, blobs: dict[str, bytes]) -> PartRow:
     form: Form
     blocks: list[Block] | None
     if isinstance(op, Omit):
+        # The text of the cover is in `inserts`, too: an earlier version that goes on from this
+        # record counts its characters by the row.
         cover = plan.cover_at(index)
         form, blocks = ("dropped", []) if cover is None else ("observed", cover.blocks)
     else:

@@ -74,7 +74,8 @@ class _Operation:
 
 @dataclass(frozen=True, slots=True)
 class Keep(_Operation):
-    """The message goes out as the host has it.
+    """The message goes out as the host has it. That says nothing of `Retention`: a content that is
+    kept may be in a `Rewrite`, and what a `Keep` shows may be released.
 
     `form`: `full` where that is the content of an object, placed by a layout; `note` where it is
     the short answer of a context tool; else `host`.
@@ -99,9 +100,9 @@ class Keep(_Operation):
 
 
 RewrittenForm = Literal["host", "full", "same", "diff", "reference", "note", "folded"]
-"""`host`: the host's content with lines of ours. `full`: content under its handle. `same`, `diff`:
-said by reference to an earlier message, the base. `reference`: folded to a line. `note`: the short
-answer of a context tool. `folded`: without some pieces of the message."""
+"""`host`: all of the host's content, with lines of ours. `full`: content under its handle. `same`,
+`diff`: said by reference to an earlier message, the base. `reference`: folded to a line. `note`: the
+short answer of a context tool. `folded`: without some pieces of the message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ class Retention:
     plan: Plan
     contents: dict[int, int] = field(default_factory=dict)
     """Messages whose content is kept, with the object's handle."""
-    released: set[int] = field(default_factory=set)
-    """Messages of which the call records say that their content is no longer kept."""
+    recorded_released: set[int] = field(default_factory=set)
+    """Messages of which the call records say already that their content is no longer kept."""
     collapsible: dict[PieceRef, int] = field(default_factory=dict)
     """What may be folded, and at which call of the branch that was first so."""
     _changes: dict[PieceRef, bool] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Retention:
 
     def restore(self, released: AbstractSet[int], collapsible: dict[PieceRef, int]) -> None:
         """The plan is what the call records say, and so is this."""
-        self.released, self.collapsible = set(released), dict(collapsible)
+        self.recorded_released, self.collapsible = set(released), dict(collapsible)
         # `take_released` counts on this: records name only what is not kept.
         for index, op in enumerate(self.plan.ops):
             if op.carries and op.subject is not None and index not in released:
@@ -43,7 +43,7 @@ class Retention:
         self._touched.add(index)
 
     def release(self, index: int) -> None:
-        """The opposite of `keep`, for `Branch.release` alone: it keeps the sets in step."""
+        """The opposite of `keep`, for `Branch` alone, which keeps the sets in step."""
         if self.contents.pop(index, None) is not None:
             self._touched.add(index)
 
@@ -64,10 +64,10 @@ class Retention:
         touched = self._touched.union(plan.written[written:], plan.attributed[attributed:])
         self._touched, self._marks = set(), (len(plan.written), len(plan.attributed))
         carrying = {index for index in touched if plan.ops[index].carries}
-        gone = carrying - self.contents.keys() - self.released
-        back = carrying & self.contents.keys() & self.released
-        self.released |= gone
-        self.released -= back
+        gone = carrying - self.contents.keys() - self.recorded_released
+        back = carrying & self.contents.keys() & self.recorded_released
+        self.recorded_released |= gone
+        self.recorded_released -= back
         return Delta(tuple(sorted(gone)), tuple(sorted(back)))
 
     def set_collapsible(self, refs: AbstractSet[PieceRef], depth: int) -> None:

@@ -1,7 +1,7 @@
 """Where content goes in the prompt. Two layouts behind one interface.
 
-A layout turns facts about results into parts, and decides what changes at a rebase. It is given
-a `RenderContext`: the conversation and what it may look up. It never writes to the store.
+A layout turns facts about results into operations, and decides what changes at a rebase. It is
+given a `RenderContext`: the plan and what it may look up. It never writes to the store.
 """
 
 from __future__ import annotations

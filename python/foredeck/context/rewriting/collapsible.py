@@ -1,7 +1,7 @@
 """What may be folded at the next rebase, and what folding it would save. Renders nothing.
 
-Savings and superseded copies follow from the parts of messages, so they are kept in the
-conversation until a message is rendered again: this is asked at every call, of every message.
+Savings and superseded copies follow from the operations, so they are kept in the plan until that
+of a message is replaced: this is asked at every call, of every message.
 """
 
 from __future__ import annotations

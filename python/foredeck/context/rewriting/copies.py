@@ -27,7 +27,6 @@ from foredeck.model.canonical import hash_text
 from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS
 
-LEFT_OUT = frozenset({"dropped", "observed"})
 """Forms of messages that do not go out themselves."""
 
 

@@ -107,7 +107,7 @@ class Branch:
         """Let go of one message's content; with the last such message its object becomes inactive.
 
         Nothing is rendered: what was let go leaves the prompt once its message is rendered again.
-        `subject`: the object, for a message whose part does not name it yet.
+        `subject`: the object, for a message of which the plan does not name it yet.
         """
         if subject is None:
             subject = self.plan.ops[index].subject

@@ -25,7 +25,7 @@ class BranchState(StoredPlan):
 
     sets: Sets = field(default_factory=Sets)
     expired: set[int] = field(default_factory=set)
-    """Messages whose content goes at the next rebase."""
+    """Messages whose content is no longer kept, whether it has left the prompt or not."""
     collapsible: dict[PieceRef, int] = field(default_factory=dict)
     """What may be folded, and since which call of the branch."""
     depth: int = 0

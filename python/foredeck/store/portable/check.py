@@ -2,7 +2,7 @@
 
 Nothing in the file is trusted. Each document must be sealed, each blob have its hash, each
 document belong to the session, and the last line's counts and hash must fit. The store is not
-read here; see `agreement.py`.
+read here; see `importing.py`.
 """
 
 from __future__ import annotations

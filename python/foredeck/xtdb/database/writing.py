@@ -2,7 +2,7 @@
 
 A transaction matches and replaces the clock, so of several that were planned on one state exactly
 one commits, and whoever lost reads the new state and plans again. A store that has lost such a
-race lets the node order its next commits (`stamping.py`), where the server is foredeck's node.
+race lets the node order its next commits, where the server is foredeck's node.
 
 It also orders what comes from another store with its own token and time, for which nothing then
 has to be read.
