@@ -11,9 +11,9 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 T = TypeVar("T")
 
 Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded", "observed"]
-"""`host`: all that the host has, with lines of ours where there are blocks. `full`: the content with
-its handle. `same` and `diff`: said by reference to an earlier copy. `reference`: folded to a line.
-`note`: a tool's short answer. `dropped`: left out, with no blocks at all. `folded`: a message
+"""`host`: all that the host has, with lines of ours where there are blocks. `full`: the content
+with its handle. `same` and `diff`: said by reference to an earlier copy. `reference`: folded to a
+line. `note`: a tool's short answer. `dropped`: left out, with no blocks at all. `folded`: a message
 without some of its pieces. `observed`: left out as the last of a span; its blocks are the text that
 covers the span."""
 

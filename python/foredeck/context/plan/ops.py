@@ -100,9 +100,9 @@ class Keep(_Operation):
 
 
 RewrittenForm = Literal["host", "full", "same", "diff", "reference", "note", "folded"]
-"""`host`: all of the host's content, with lines of ours. `full`: content under its handle. `same`,
-`diff`: said by reference to an earlier message, the base. `reference`: folded to a line. `note`: the
-short answer of a context tool. `folded`: without some pieces of the message."""
+"""`host`: all of the host's content, with lines of ours. `full`: content under its handle.
+`same`, `diff`: said by reference to an earlier message, the base. `reference`: folded to a line.
+`note`: the short answer of a context tool. `folded`: without some pieces of the message."""
 
 
 @dataclass(frozen=True, slots=True)
