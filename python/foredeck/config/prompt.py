@@ -71,6 +71,13 @@ class AdaptiveSection(Section):
     idle_factor: float = Field(
         0.7, gt=0, le=1, description="Factor for what the newest user turn has not used."
     )
+    idle_output: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="The same for what commands and searches have printed: later edits are of "
+        "files, and a digest names what else is used.",
+    )
     cold_factor: float = Field(
         0.6,
         gt=0,

@@ -52,16 +52,23 @@ class Adaptive:
     def is_unused(self, piece: FoldablePiece, history: History) -> bool:
         """Whether a text that was said has gone unused for as long as its size is worth."""
         patience = self._constants.patience
-        cold = self._constants.cold_factor
-        return self._over(piece.age, piece.chars, patience, piece.idle, history, cold)
+        idle, cold = self._idle_factor(piece.idle), self._constants.cold_factor
+        return self._over(piece.age, piece.chars, patience, idle, history, cold)
 
     def _dead_result(self, content: ActiveContent, history: History) -> bool:
         constants = self._constants
         base = constants.patience
         if content.of_edited:
             base = constants.patience_edited if content.at_work else constants.patience_left
-        idle, cold = content.idle, self._cold_factor(content.at_work)
+        idle, cold = self._idle_factor(content.idle), self._cold_factor(content.at_work)
+        if content.idle and content.is_output and not content.of_edited:
+            # Hardly any later edit is of it, and its digest holds the names that are used again.
+            idle = constants.idle_output
         return self._over(content.age, content.chars, base, idle, history, cold)
+
+    def _idle_factor(self, idle: bool) -> float:
+        """What is left of patience with what the newest user turn has not used."""
+        return self._constants.idle_factor if idle else 1.0
 
     def _cold_factor(self, likely: bool) -> float:
         """What a cold cache leaves of patience: more of it with what is edited next, likely."""
@@ -84,7 +91,7 @@ class Adaptive:
         if piece.of_edited:
             base = constants.patience_edited if piece.at_work else constants.patience_left_edits
         # No current copy shows what was written to a file that is no longer at work.
-        idle, cold = piece.idle, self._cold_factor(piece.of_edited)
+        idle, cold = self._idle_factor(piece.idle), self._cold_factor(piece.of_edited)
         return self._over(piece.age, piece.chars, base, idle, history, cold)
 
     def _over(
@@ -92,14 +99,12 @@ class Adaptive:
         age: int,
         chars: int,
         base: float,
-        idle: bool,
+        idle: float,
         history: History,
         cold_factor: float,
     ) -> bool:
         """Whether content of that size has been unused for longer than it may."""
-        factor = self._factors.get(chars) or self._factor(chars)
-        if idle:
-            factor *= self._constants.idle_factor
+        factor = (self._factors.get(chars) or self._factor(chars)) * idle
         if history.cold:
             factor *= cold_factor
         elif history.closing:

@@ -37,6 +37,9 @@ class ActiveContent(NamedTuple):
     """Whether it shows a file that the session edits."""
     at_work: bool = False
     """Whether that file is one of those that were edited last, in this or the turns before."""
+    is_output: bool = False
+    """Whether a command, a search or another tool printed it, so that it is neither the text of a
+    file nor what the model has activated."""
 
     @property
     def message(self) -> int:

@@ -11,6 +11,7 @@ from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.session import Session
+from foredeck.model.own_tools import OWN_TOOLS
 
 AHEAD_CALLS = 20
 """For how many calls the policy is asked what it will give up if nothing is used meanwhile."""
@@ -89,7 +90,8 @@ def _active_contents(
         item = items[use]
         since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
         chars, works = plan.chars[index], uses.path_of(index) in at_work
-        yield ActiveContent(ref, ordinal, since, rank, chars, age, idle, of_edited, works)
+        printed = items[index].tool not in ("read", *OWN_TOOLS)
+        yield ActiveContent(ref, ordinal, since, rank, chars, age, idle, of_edited, works, printed)
 
 
 def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:

@@ -30,7 +30,14 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
         _variant(config, patience_edited=30, patience_left=12, patience_left_edits=12), name="lean"
     ),
     "careful": lambda config: Adaptive(
-        _variant(config, patience=20, patience_left=60, min_names=1, fold_answers=False),
+        _variant(
+            config,
+            patience=20,
+            idle_output=0.7,
+            patience_left=60,
+            min_names=1,
+            fold_answers=False,
+        ),
         name="careful",
     ),
 }
