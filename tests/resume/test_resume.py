@@ -16,7 +16,7 @@ from resume.recorded import FIXTURES, FORMS, StoredSession, digest, stored_sessi
 
 CONSTANTS_THEN = (
     *("adaptive.patience=20", "adaptive.patience_left=60", "adaptive.fold_answers=false"),
-    *("adaptive.at_work=0", "adaptive.copy_chars=0"),
+    *("adaptive.at_work=0", "adaptive.copy_chars=0", "adaptive.idle_output=0.7"),
 )
 """Those of the policy when 0.1.0 stored its sessions. `pools` renders all at every call, so that
 its bytes follow the constants of the day."""
