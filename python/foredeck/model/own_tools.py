@@ -23,7 +23,8 @@ DEFAULT_FACILITIES: tuple[Facility, ...] = ("context", "search")
 """What a project declares of which nothing else is known."""
 
 CONTEXT_TOOLS = frozenset(FACILITY_TOOLS["context"])
-"""Tools that manage the context; they do not count in any window of recent results."""
+"""Tools that manage the sets of a branch, run by `ContextTools`. Their results get no handle and do
+not count in any window of recent results: any other tool belongs to another facility."""
 
 OWN_TOOLS = frozenset(tool for tools in FACILITY_TOOLS.values() for tool in tools)
 """All of them. What they answer is a view of what is stored elsewhere."""

@@ -22,7 +22,8 @@ DEFINITION_CHARS: Mapping[Facility, int] = {
     "tasks": 1291,
     "findings": 347,
 }
-"""Of the definitions of our tools, as a provider gets them with every prompt."""
+"""Of the definitions of our tools, as a provider gets them with every prompt; by facility, each of
+them. tests/test_tool_definitions.py says what a new one has."""
 
 
 def definition_chars(facilities: Iterable[Facility]) -> int:

@@ -4,7 +4,8 @@ A policy names messages whose content it no longer wants; it never touches the p
 leaves at the next rebase. Pinned objects, and results that answer the newest assistant message, are
 never offered to a policy (`policy_run.py`).
 
-To add one: write a class that fits `Policy`, and name it in an entry point (docs/policies.md).
+To add one: write a class that fits `Policy`, and name it in an entry point (docs/policies.md); one
+of foredeck's own: docs/architecture.md.
 """
 
 from __future__ import annotations
