@@ -375,7 +375,9 @@ def test_why_says_when_an_object_left_with_its_chat(worked: tuple[Host, Noted]) 
     command = CommandParams(session="s", name="why", args="@3")
     assert "It left with the chat around it at call" in host.engine.command(command)["text"]
     newest = host.engine.command(CommandParams(session="s", name="why", args=""))["text"]
-    assert "notes in place of 2 parts of the chat: the provider's cache had expired" in newest
+    assert (
+        "notes in place of 2 parts of the chat because the provider's cache had expired" in newest
+    )
 
 
 def test_search_leaves_out_the_notes_that_stand_in_the_prompt(worked: tuple[Host, Noted]) -> None:

@@ -64,8 +64,8 @@ def test_nothing_outside_the_repository_is_taken_in(
     assert [path for path in found if not path.startswith(f"{ground.repo}/")] == []
     assert SECRET not in str(found)
     assert [text for text in told if "left out" in text] == [
-        "Notes that this project has by a link to somewhere else are left out. If they are yours, "
-        "name their folder in notes.folders of your own configuration."
+        "Notes behind a link that leads out of this project are left out. If they are yours, name "
+        "their folder in notes.folders of your own configuration."
     ]
 
 

@@ -155,7 +155,7 @@ def test_what_is_left_can_be_exported_and_gone_on_with(
 
     again = Host(home, session="s", checked=False)
     again.messages, again.entries = list(host.messages), list(host.entries)
-    again.book = host.book
+    again.plan = host.plan
     assert ask(again, "Are you there?").call is not None
     again.close()
 

@@ -274,10 +274,10 @@ def test_deactivate_twice_takes_an_object_off_the_list(pi: Pi) -> None:
     for prompt in ("read and drop", "drop again", "bring back"):
         rpc.prompt(prompt)
         rpc.command("/foredeck list")
-        (line,) = re.findall(r"^(@\d+ +\w+) +\S+/a\.txt$", notified(rpc)[-1], re.MULTILINE)
-        states.append(line.split()[1])
+        (state,) = re.findall(r"^@\d+ +(in view) .* (?:\S+/)?a\.txt(.*)$", notified(rpc)[-1], re.M)
+        states.append(" ".join(state).strip(" ,"))
     at = handle(pi, "/a.txt")
-    assert states == ["inactive", "indexed", "active"]
+    assert states == ["in view , folds next", "in view , folds next", "in view"]
     last = results(model.requests[-1])
     assert last[1] == f"{at} is inactive; its content leaves when the prompt is next rewritten."
     assert last[2] == f"{at} was inactive; it is off the list now."
