@@ -12,8 +12,8 @@ ROOT = Path(foredeck.__file__).parent
 
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
-    *("errors", "finding", "regular_files", "model", "commands", "config", "store", "sources"),
-    *("derived", "search", "notes", "tasks", "worklog", "working", "observations"),
+    *("errors", "finding", "home", "regular_files", "model", "commands", "config", "store"),
+    *("sources", "derived", "search", "notes", "tasks", "worklog", "working", "observations"),
     *("memory", "pruning"),
     *("context", "timeline", "hosts", "histories", "accounting", "engine", "rpc", "replay"),
     *("embedded", "evaluation", "lookup", "cli", "ui", "mcp_server", "proxy", "xtdb"),

@@ -13,7 +13,7 @@ import pytest
 from foredeck.cli import progress
 from foredeck.cli.output import coloured, table, typed
 from foredeck.cli.progress import Progress
-from foredeck.config.folders import command_name
+from foredeck.home import command_name
 
 
 class Terminal(io.StringIO):

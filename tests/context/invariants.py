@@ -53,6 +53,8 @@ def _what_is_kept_is_true(host: Host) -> None:
     plan = host.state.branch.plan
     for index, chars in enumerate([0, *accumulate(plan.chars)]):
         assert plan.chars_before(index) == chars
+    active = host.state.branch.sets.active
+    assert plan.folded_objects(active) == len(plan.carried.keys() - plan.holders.keys() - active)
     for ordinal, old in plan.superseded.items():
         assert old == find_superseded(context, plan.holders[ordinal])
     for index, (slots, savings) in plan.piece_savings.items():

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.embedded.format import ToolRequest
-from foredeck_bench.proxying import ProxiedAgent, RunningProxy
 from foredeck_bench.scripted import ScriptedModel
+from proxy.proxied import ProxiedAgent, RunningProxy
 
 APIS = ("anthropic-messages", "openai-completions", "openai-responses")
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}}

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 
 from foredeck.proxy.clients import run_through, upstreams
-from foredeck_bench.proxying import ProxiedAgent
 from foredeck_bench.scripted import ScriptedModel, Text, call
 from proxy.agents import LONG, TOOLS, in_folder, prompts
+from proxy.proxied import ProxiedAgent
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main", "proxy"]
 SHOW = (

@@ -16,9 +16,9 @@ import pytest
 
 from foredeck.proxy import app
 from foredeck.proxy.conversation import ClientChat
-from foredeck_bench.proxying import RunningProxy
 from foredeck_bench.scripted import Failure, Reply, ScriptedModel, Text
 from proxy.agents import APIS, agent, prompts, proxied
+from proxy.proxied import RunningProxy
 
 KEY = {"x-api-key": "sk-secret", "authorization": "Bearer sk-secret"}
 HTML = b"<html>bad gateway</html>"

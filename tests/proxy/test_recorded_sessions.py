@@ -24,9 +24,9 @@ from foredeck.model.own_tools import DEFAULT_FACILITIES
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession, recorded_source
 from foredeck.store.clock import now_ms
-from foredeck_bench.proxying import RunningProxy
 from foredeck_bench.scripted.anthropic_wire import events
 from foredeck_bench.scripted.cache import Usage
+from proxy.proxied import RunningProxy
 from replay.recordings import SOURCE, Recording, call
 
 RECORDED = Path(__file__).resolve().parents[3] / "shared" / "transcripts-other"

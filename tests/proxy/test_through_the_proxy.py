@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from foredeck_bench.proxying import ProxiedAgent
 from foredeck_bench.scripted import ScriptedModel, Text, Thinking, call
 from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
+from proxy.proxied import ProxiedAgent
 
 by_api = pytest.mark.parametrize("api", APIS)
 by_stream = pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])

@@ -275,9 +275,10 @@ def test_deactivate_twice_takes_an_object_off_the_list(pi: Pi) -> None:
         rpc.prompt(prompt)
         rpc.command("/foredeck list")
         (state,) = re.findall(r"^@\d+ +(in view) .* (?:\S+/)?a\.txt(.*)$", notified(rpc)[-1], re.M)
-        states.append(" ".join(state).strip(" ,"))
+        states.append(state)
     at = handle(pi, "/a.txt")
-    assert states == ["in view , folds next", "in view , folds next", "in view"]
+    folds = ("in view", ", folds next")
+    assert states == [folds, folds, ("in view", "")]
     last = results(model.requests[-1])
     assert last[1] == f"{at} is inactive; its content leaves when the prompt is next rewritten."
     assert last[2] == f"{at} was inactive; it is off the list now."

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from typing import Any
 
 import httpx
 import pytest
+
+from foredeck.ui.access import listening_on
 
 from .conftest import LONG_LINE, Served, started
 
@@ -20,6 +23,15 @@ def test_without_the_token_nothing_is_read(served: Served) -> None:
         answer = httpx.get(served.base + path)
         assert answer.status_code == 403
         assert "foredeck ui" in answer.text
+
+
+def test_no_piece_of_an_answer_waits_for_the_one_before() -> None:
+    with (
+        listening_on([0]) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_the_token_is_in_no_address_afterwards(served: Served) -> None:

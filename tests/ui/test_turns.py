@@ -25,7 +25,7 @@ def _lines() -> Iterator[dict[str, Any]]:
     def line(seconds: int, role: str, content: Any, **message: Any) -> dict[str, Any]:
         time = (BEGAN + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
         said = {"role": role, "content": content, **message}
-        common = {"sessionId": READ, "cwd": "/work/tide", "timestamp": time, "version": "2.0.0"}
+        common = {"sessionId": READ, "cwd": "/repo/tide", "timestamp": time, "version": "2.0.0"}
         return {"type": role, "uuid": f"u{seconds}", "message": said, **common}
 
     def answer(seconds: int, id: str, *blocks: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def _lines() -> Iterator[dict[str, Any]]:
         return line(seconds, "user", [block])
 
     edit = {
-        "file_path": "/work/tide/a.py",
+        "file_path": "/repo/tide/a.py",
         "old_string": "x = 1\ny = 2",
         "new_string": "x = 1\ny = 3",
     }

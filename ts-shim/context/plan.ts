@@ -149,8 +149,9 @@ export function checkAnswer(
   const from = integer(value.from, 0, keep, "from");
   const slots = slotsOf(list(value.ops, "ops"), messages, from);
   const plan = held.with(from, slots);
-  checkPairs(messages, plan);
-  const sent = messages.length - plan.omitted().length + plan.said().length;
+  const [omitted, said] = [plan.omitted(), plan.said()];
+  checkPairs(messages, plan, omittedIds(messages, omitted), said);
+  const sent = messages.length - omitted.length + said.length;
   if (messages.length > 0 && sent === 0) throw new BadAnswerError("nothing would be left to send");
   const answer: Answer = {
     call,
@@ -268,9 +269,13 @@ function isName(value: unknown): boolean {
  * A call and its results stay or go together, and a result of ours answers a call without one.
  * Calls without results in the host's own list are not the answer's fault.
  */
-function checkPairs(messages: readonly HostMessage[], plan: Plan): void {
-  const gone = omittedIds(messages, plan);
-  if (gone.size === 0 && !plan.said().some(({ role }) => role === "toolResult")) return;
+function checkPairs(
+  messages: readonly HostMessage[],
+  plan: Plan,
+  gone: ReadonlySet<string>,
+  said: readonly HostMessage[],
+): void {
+  if (gone.size === 0 && !said.some(({ role }) => role === "toolResult")) return;
   const open = new Set<string>();
   const close = () => {
     const torn = [...open].find((id) => gone.has(id));
@@ -312,9 +317,9 @@ function isSent(message: HostMessage): boolean {
 const UNSENT_STOPS = new Set(["error", "aborted"]);
 
 /** Ids of the calls that are left out, or whose results are. */
-function omittedIds(messages: readonly HostMessage[], plan: Plan): Set<string> {
+function omittedIds(messages: readonly HostMessage[], omitted: readonly number[]): Set<string> {
   const ids = new Set<string>();
-  for (const index of plan.omitted()) {
+  for (const index of omitted) {
     const message = messages[index];
     if (message?.role === "assistant") for (const id of callIds(blocksOf(message))) ids.add(id);
     if (message?.role === "toolResult") ids.add(String(message.toolCallId));

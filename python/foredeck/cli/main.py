@@ -15,6 +15,7 @@ from foredeck import __version__
 from foredeck.cli.output import shown
 from foredeck.cli.registry import COMMANDS, GROUPS, RENAMED, Command, load
 from foredeck.errors import ForedeckError
+from foredeck.home import command_name
 
 EXIT_CODES = {
     0: "success",
@@ -80,8 +81,6 @@ class _Parser(argparse.ArgumentParser):
     """Its help names commands as they can be typed: in the example, and in backquotes."""
 
     def format_help(self) -> str:
-        from foredeck.config.folders import command_name
-
         commands = re.compile(r"(?<=`)foredeck(?= )|(?<=^  )foredeck(?= )", re.MULTILINE)
         return commands.sub(lambda _: command_name(), super().format_help())
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
+from foredeck.home import command_name
 from foredeck.model.canonical import encode_text
 from foredeck.model.quoting import printable, spelled
 
@@ -68,8 +69,6 @@ def raw(stream: TextIO) -> TextIO:
 
 def typed(text: str) -> str:
     """The text with each command in backquotes as it can be typed here."""
-    from foredeck.config.folders import command_name
-
     return re.sub("`foredeck(?= )", lambda _: f"`{command_name()}", text)
 
 

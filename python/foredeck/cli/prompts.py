@@ -66,7 +66,7 @@ def named_session(args: Namespace) -> Iterator[NamedSession]:
         return
     with opened_store(args) as store:
         try:
-            session = _found(store, args.session)
+            session = find_session(store, args.session)
         except NotFound:
             if not path.is_file():
                 raise
@@ -113,10 +113,6 @@ def replay_options(args: Namespace) -> ReplayOptions:
         cache=getattr(args, "cache", None) or default.cache,
         prices=getattr(args, "prices", default.prices),
     )
-
-
-def _found(store: Store, text: str) -> str:
-    return find_session(store, text)
 
 
 def _of_file(path: Path) -> NamedSession:

@@ -6,7 +6,6 @@ resolved.origins["seed_window.turns"]  # ValueOrigin(kind="default", place="")
 """
 
 from foredeck.config.folders import (
-    default_home,
     ensure_home,
     foreign_owner,
     looser_than_private,
@@ -18,6 +17,7 @@ from foredeck.config.load import Resolved, ValueOrigin, load_config
 from foredeck.config.model import Config
 from foredeck.config.outside import LimitsSection, MountSection, SourcesSection, SqliteSection
 from foredeck.config.prompt import RebaseSection, SeedWindowSection
+from foredeck.home import default_home
 
 __all__ = [
     "Config",

@@ -1,28 +1,16 @@
-"""Where configuration and state live on this machine, who may read the state, and by which name the
-command line is called."""
+"""Where configuration lives on this machine, and who may read the state folder."""
 
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import stat
 import sys
-from functools import cache
 from pathlib import Path
 
 from foredeck.errors import ConfigError
 
 PROJECT_FILE = Path(".pi") / "foredeck.toml"
 PRIVATE = 0o700
-
-
-def default_home() -> Path:
-    """The platform's place for state of this user, for example ~/.local/state/foredeck."""
-    # Only where no variable names the folder.
-    from platformdirs import user_state_path
-
-    return user_state_path("foredeck", appauthor=False)
 
 
 def user_config_file() -> Path:
@@ -41,32 +29,6 @@ def user_rules_file() -> Path:
 def project_config_file(project: Path) -> Path:
     """The configuration file that a project brings along."""
     return project / PROJECT_FILE
-
-
-@cache
-def command_name() -> str:
-    """What to type in a shell to run this command line: its name if that is on the PATH, else how
-    it was called, or where it is."""
-    if shutil.which("foredeck"):
-        return "foredeck"
-    suffix = {"win32": (".cmd", ".exe")}.get(sys.platform, ("", ""))
-    launcher = default_home() / "bin" / f"foredeck{suffix[0]}"
-    called = Path(sys.argv[0])
-    beside = Path(sys.executable).with_name(f"foredeck{suffix[1]}")
-    if called.stem != "foredeck" and called.name != "main.py":
-        return "foredeck"  # another program, which has this one's modules
-    if default_home() in beside.parents and launcher.is_file():
-        return _quoted(launcher)
-    return _quoted(called if called.stem == "foredeck" else beside)
-
-
-def _quoted(path: Path) -> str:
-    text = str(path)
-    if sys.platform == "win32":
-        return f'"{text}"' if " " in text else text
-    home = f"{Path.home()}/"
-    is_below = text.startswith(home)
-    return f"~/{shlex.quote(text[len(home) :])}" if is_below else shlex.quote(text)
 
 
 def ensure_home(home: Path) -> Path:

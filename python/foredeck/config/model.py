@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from foredeck.config.asking import AskingSection
-from foredeck.config.folders import default_home
 from foredeck.config.outside import (
     LimitsSection,
     NotesSection,
@@ -35,6 +34,7 @@ from foredeck.config.prompt import (
 )
 from foredeck.config.section import OUTSIDE_FILES, USER_ONLY, Section, absolute_path
 from foredeck.config.tools import ToolsSection
+from foredeck.home import default_home
 
 
 class ObservingSection(Section):

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from foredeck.accounting.figure import money
-from foredeck.config.folders import command_name
+from foredeck.home import command_name
 from foredeck.lookup.texts import counted, lasted, short_count, when
 from foredeck.model.quoting import printable
 from foredeck.ui.rendering import coloured, markdown, marked

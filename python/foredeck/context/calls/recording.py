@@ -139,7 +139,10 @@ def _state(session: Session, new: _NewCall) -> dict[str, Any]:
     return {
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger.total.to_record(),
-        "spent": [list(each) for each in spent_after(session, new.model, new.cache, new.acks)],
+        "spent": [
+            list(each)
+            for each in spent_after(session.log, session.id, new.model, new.cache, new.acks)
+        ],
         **({} if head is None else {"head": head.head_tokens}),
         **({"seals": "free"} if branch.plan.seals.free else {}),
     }
@@ -195,5 +198,5 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
         objects=len(session.index),
         active=len(sets.active),
         pinned=len(sets.pins),
-        folded=len(plan.carried.keys() - plan.holders.keys() - sets.active),
+        folded=plan.folded_objects(sets.active),
     )

@@ -117,7 +117,7 @@ def _purpose(stored: Mapping[str, Any]) -> Purpose:
 def _row_as_host(row: PartRow) -> PartRow:
     """The row of a message that went out as `as_host` says; its blocks are not read for that."""
     op = as_host(unpack_op(row._replace(packed=None), lambda _digest: b""))
-    if row.form == "note":
+    if op.form == "note":
         return row
     return PartRow(row.message, op.form, None, op.subject, op.version, None, op.text_hash)
 

@@ -357,6 +357,12 @@ class Plan:
         """The last message in which a text of that hash can be read, if there is one."""
         return max(self.texts.get(text_hash or "", ()), default=None)
 
+    def folded_objects(self, active: Iterable[int]) -> int:
+        """How many objects have their content in no message, those that are `active` left out."""
+        # Whatever is shown is carried. A long session has thousands of objects and few active ones.
+        waiting = sum(n in self.carried and n not in self.holders for n in active)
+        return len(self.carried) - len(self.holders) - waiting
+
     def find_references(self) -> None:
         """Set `referred_at` from what the operations refer to."""
         self.referred_at = {

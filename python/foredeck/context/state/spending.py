@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.state.call_log import UNSENT
-from foredeck.context.state.session import Session
+from foredeck.context.state.call_log import UNSENT, CallLog
 from foredeck.model.call_values import (
     Ack,
     CachePrediction,
@@ -22,16 +21,16 @@ from foredeck.model.records import call_id
 
 
 def spent_after(
-    session: Session, model: CalledModel, cache: CachePrediction, acks: Iterable[Ack]
+    log: CallLog, session: str, model: CalledModel, cache: CachePrediction, acks: Iterable[Ack]
 ) -> list[ModelSpending]:
-    """The sums of a session after one more call, which says what became of earlier ones."""
-    log = session.log
+    """The sums of a session after one more call, which says what became of earlier ones.
+    `session`: its id."""
     last = log.last
     before = () if last is None else last.spent
     # Records of earlier versions have no sums.
     rows = spent_by(log.records.values(), log.unsent) if before is None else list(before)
     for ack in acks:
-        id = call_id(session.id, ack.call)
+        id = call_id(session, ack.call)
         record = log.record(id) if ack.outcome in UNSENT and id not in log.unsent else None
         if record is not None:
             rows = _with(rows, _negative(spent_at(record)))

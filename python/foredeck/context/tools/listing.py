@@ -141,13 +141,6 @@ def content_for_user(session: Session, arguments: str) -> str:
     return content.text or "(empty)"
 
 
-def object_name(session: Session, ordinal: int) -> str:
-    """What a user would call an object of the session's index."""
-    entry = session.index.entries[ordinal]
-    head = session.workspace.head(entry.object)
-    return _what(session, entry, {} if head is None else head.fields)
-
-
 def _what(session: Session, entry: Entry, fields: Fields) -> str:
     if entry.type == "file":
         return relative_path(session.name_of(entry), session.cwd)
