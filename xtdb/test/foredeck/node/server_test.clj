@@ -11,17 +11,20 @@
   (:import (java.io Closeable)
            (java.net URI)
            (java.net.http HttpClient HttpRequest HttpRequest$BodyPublishers HttpResponse
-                          HttpResponse$BodyHandlers)))
+                          HttpResponse$BodyHandlers)
+           (java.util.concurrent.atomic AtomicLong)))
 
 (def token "a token of the test")
 (def ^:dynamic *port* nil)
+(def ^:dynamic *in-flight* nil)
 (def client (HttpClient/newHttpClient))
 
 (defn with-server [limits f]
   (with-open [node ^Closeable (xt/start-node {:xtdb/query-engine {:fn-allow-list []}})
               http ^Closeable (server/start node {:limits (merge config/defaults limits)
                                                   :token token})]
-    (binding [*port* (:port http)]
+    (binding [*port* (:port http)
+              *in-flight* (:in-flight (:context http))]
       (f))))
 
 (use-fixtures :each #(with-server {:max-body-size 100000} %))
@@ -190,14 +193,25 @@
   (is (= 405 (first (call "DELETE" "/_xtdb/entity" nil))))
   (is (= 413 (first (call "POST" "/_xtdb/submit-tx" (apply str (repeat 100001 \x)))))))
 
+(defn wait-until
+  "Return as soon as `done?` is true, 30 seconds later at the latest."
+  [done?]
+  (let [deadline (+ (System/nanoTime) (* 30 1000000000))]
+    (while (not (or (done?) (< deadline (System/nanoTime))))
+      (Thread/sleep 5))))
+
 (deftest a-full-queue-is-said
   (with-server {:threads 1 :queue-size 1}
     (fn []
       (let [port *port*
-            answers (doall (for [_ (range 4)]
-                             (future (binding [*port* port]
-                                       (try (first (fetch "await-tx?tx-id=9&timeout=300"))
-                                            (catch java.io.IOException _ :dropped))))))]
+            ask (fn [timeout]
+                  (future (binding [*port* port]
+                            (try (first (fetch (str "await-tx?tx-id=9&timeout=" timeout)))
+                                 (catch java.io.IOException _ :dropped)))))
+            ;; The only thread is taken until the others are there.
+            first-answer (ask 2000)
+            _ (wait-until #(pos? (.get ^AtomicLong *in-flight*)))
+            answers (cons first-answer (doall (repeatedly 3 #(ask 20))))]
         (is (every? #{500 503 :dropped} (map deref answers)))
         (is (some #{503 :dropped} (map deref answers)))
         (is (= 200 (first (fetch "status"))) "and it goes on")))))
@@ -210,5 +224,5 @@
           (future (binding [*port* port]
                     (deliver answer (try (first (fetch "await-tx?tx-id=9&timeout=400"))
                                          (catch Exception e e)))))
-          (Thread/sleep 150))))
+          (wait-until #(pos? (.get ^AtomicLong *in-flight*))))))
     (is (= 500 (deref answer 5000 :none)))))
