@@ -4,7 +4,7 @@ import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-c
 import { isRecord } from "./context/messages.ts";
 import { asStretch } from "./context/put-away.ts";
 import { within } from "./engine/wait.ts";
-import { GoneError, type RequestOptions } from "./engine/wire.ts";
+import { GoneError, type RequestOptions, textOf } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
 import definitions from "./verbs.json" with { type: "json" };
@@ -70,7 +70,7 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
         const shown = view ?? readable(`/${command} ${args}`, shim.host.worded(text));
         if (!shown || !(await showView(shown, asked, ask, ctx))) shim.host.show(text);
       } catch (error) {
-        shim.host.notify("error", error instanceof Error ? error.message : String(error));
+        shim.host.notify("error", textOf(error));
       }
     },
   });

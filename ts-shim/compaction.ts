@@ -43,7 +43,7 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
       asked.cancelled = result?.cancel === true;
       return result;
     } catch (error) {
-      shim.log(`session_before_compact: ${error instanceof Error ? error.message : error}`);
+      shim.logError("session_before_compact", error);
       return undefined;
     }
   });

@@ -7,11 +7,10 @@ import { fileURLToPath } from "node:url";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { register } from "./command.ts";
 import { registerCompaction } from "./compaction.ts";
-import { registerRequests } from "./context/marker.ts";
 import { registerRefused } from "./context/refused.ts";
 import { registerContextHook } from "./context/register.ts";
+import { registerRequests } from "./context/requests.ts";
 import { stateDir } from "./engine/state-dir.ts";
-import { registerGates } from "./gates.ts";
 import { registerGuards } from "./guards.ts";
 import { registerNames } from "./names.ts";
 import { isOhMyPi, piProjection, piRunner, piSettings, piVersion } from "./pi-version.ts";
@@ -38,9 +37,8 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerNames(pi, shim, facilities, isFork);
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
-  registerGates(pi, shim, await piRunner());
   // Before the reports: a call that is blocked never runs, so nobody is told that it started.
-  registerPreparing(pi, shim);
+  registerPreparing(pi, shim, await piRunner());
   registerReporting(pi, shim);
   register(pi, shim, "foredeck");
 }

@@ -1,7 +1,7 @@
 /** Which Pi this extension runs in, and what it lends. */
 
 import type { Project } from "./context/put-away.ts";
-import type { RunnerClass } from "./gates.ts";
+import type { RunnerClass } from "./preparing.ts";
 
 /** The first Pi that fires `context_with_system`. */
 const WITH_SYSTEM: readonly number[] = [0, 87, 1];

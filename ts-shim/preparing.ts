@@ -1,27 +1,65 @@
 /**
- * Asks the engine before a tool runs that may write files: a write must not undo what the model has
- * not seen. An exception to the rule that a guard decides alone, and so bounded: whatever goes wrong,
- * the tool runs after a quarter of a second (the setting `prepare_ms`).
+ * Asks the engine before a tool runs: one that may write files must not undo what the model has not
+ * seen, and `activate` and `pin` show a file as `read` does, so that what guards `read` decides of
+ * them, too.
+ *
+ * The first is an exception to the rule that a guard decides alone, and so bounded: whatever goes
+ * wrong, the tool runs after a quarter of a second (the setting `prepare_ms`). The second fails
+ * closed: what an extension would not let `read` show is not shown.
  */
 
 import type { ExtensionAPI, ToolCallEvent } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
-import { TOOL_NAMES } from "./tools.ts";
+import { AWAY, askEngine, TOOL_NAMES } from "./tools.ts";
 
 /** These write nothing. */
 const READERS: ReadonlySet<string> = new Set(["read", "grep", "find", "ls"]);
+/** The context tools that show a file. */
+const SHOWING: ReadonlySet<string> = new Set(["activate", "pin"]);
+/** The names of the tools that come with Pi. */
+const PI_TOOLS = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+/** Sources of Pi's own tools, and of those that a program embedding Pi supplies. */
+const PI_SOURCES: ReadonlySet<string> = new Set(["builtin", "sdk"]);
 
 /** Longer arguments take longer to send than a tool may wait. */
 const MAX_CHARS = 4 * 1024 * 1024;
 
-/** Registers the question, and what it adds to a result. */
-export function registerPreparing(pi: ExtensionAPI, shim: Shim): void {
+/** What Pi asks all extensions before a tool runs. */
+export interface Runner {
+  emitToolCall(event: object): Promise<{ block?: boolean; reason?: string } | undefined>;
+}
+
+export type RunnerClass = { prototype: Runner & { [RUNNERS]?: WeakMap<object, Runner> } };
+
+/** Shared by all instances of this extension, of which Pi makes one for each session. */
+const RUNNERS = Symbol.for("foredeck:runners");
+
+/**
+ * Registers the questions, what they add to a result, and a notice about replaced tools.
+ * @param runnerClass Pi's own, which lends no other way to ask the other extensions; null where Pi
+ *   does not export it: then nothing is shown that no read has shown
+ */
+export function registerPreparing(
+  pi: ExtensionAPI,
+  shim: Shim,
+  runnerClass: RunnerClass | null,
+): void {
+  const runners = runnerClass === null ? null : remembered(runnerClass);
   const notices = new Map<string, string>();
   pi.on("tool_call", async (event) => {
-    const { block, notice } = await prepare(event, shim);
-    if (block === undefined && notice !== undefined) notices.set(event.toolCallId, notice);
-    return block === undefined ? undefined : { block: true, reason: block };
+    const name = event?.toolName;
+    if (shim.isOff() || READERS.has(name)) return undefined;
+    if (TOOL_NAMES.has(name) && !SHOWING.has(name)) return undefined;
+    const isShowing = TOOL_NAMES.has(name);
+    const answer = await (isShowing ? shown(event, shim) : written(event, shim));
+    if (isShowing && typeof answer.reads === "string") {
+      answer.block = await refused(answer.reads, event, pi, runners?.get(event));
+    }
+    const { block, notice } = answer;
+    if (typeof block === "string" && block !== "") return { block: true, reason: block };
+    if (typeof notice === "string" && notice !== "") notices.set(event.toolCallId, notice);
+    return undefined;
   });
   pi.on("tool_result", (event) => {
     const notice = notices.get(event?.toolCallId);
@@ -29,35 +67,84 @@ export function registerPreparing(pi: ExtensionAPI, shim: Shim): void {
     notices.delete(event.toolCallId);
     return { content: [...event.content, { type: "text", text: notice }] };
   });
+  pi.on("agent_start", () => {
+    shim.safely("looking for replaced tools", () => {
+      const names = shim.isOff() ? "" : replaced(pi).join(", ");
+      const text = `Another extension replaces Pi's own ${names}; foredeck keeps the results all the same.`;
+      if (names !== "") shim.host.notifyOnce("replaced", "info", text);
+    });
+  });
 }
 
-interface Verdict {
-  block?: string;
-  notice?: string;
-}
+type Answer = Record<string, unknown>;
 
-/** What the engine says of a call; nothing where it does not answer in time. Never throws. */
-export async function prepare(
-  event: Pick<ToolCallEvent, "toolCallId" | "toolName" | "input">,
-  shim: Pick<Shim, "engine" | "isOff" | "log" | "sessionId">,
-): Promise<Verdict> {
+/** What the engine says of a call that may write; nothing where it does not in time. */
+async function written(event: ToolCallEvent, shim: Shim): Promise<Answer> {
   try {
-    const { toolCallId: id, toolName: tool, input } = event;
-    if (READERS.has(tool) || TOOL_NAMES.has(tool) || shim.isOff()) return {};
     const deadlineMs = shim.engine.prepareMs;
+    const { toolCallId: id, toolName: tool, input } = event;
     if (deadlineMs === 0 || isTooLong(input)) return {};
     const params = { session: shim.sessionId(), id, tool, input };
     const answer = await shim.engine.request("tool/prepare", params, { deadlineMs });
-    return isRecord(answer) ? { ...text(answer, "block"), ...text(answer, "notice") } : {};
+    return isRecord(answer) ? answer : {};
   } catch (error) {
-    shim.log(`tool/prepare: ${error instanceof Error ? error.message : String(error)}`);
+    shim.logError("tool/prepare", error);
     return {};
   }
 }
 
-function text(answer: Record<string, unknown>, name: "block" | "notice"): Verdict {
-  const value = answer[name];
-  return typeof value === "string" && value !== "" ? { [name]: value } : {};
+/** What the engine says of a call that shows a file; a block where it does not. */
+async function shown(event: ToolCallEvent, shim: Shim): Promise<Answer> {
+  try {
+    const { toolCallId: id, toolName: tool, input } = event;
+    const answer = await askEngine(shim, "tool/prepare", { id, tool, input });
+    return isRecord(answer) ? { reads: answer.reads } : {};
+  } catch (error) {
+    // The call itself could be luckier: then it would show what nobody was asked about.
+    shim.logError("tool/prepare", error);
+    return { block: AWAY };
+  }
+}
+
+/** Why a read of the file would not run, for the model; undefined where it would. */
+async function refused(
+  path: string,
+  event: ToolCallEvent,
+  pi: ExtensionAPI,
+  runner: Runner | undefined,
+): Promise<string | undefined> {
+  if (runner === undefined || replaced(pi).includes("read"))
+    return `No read has shown ${path} in this chat: use read.`;
+  const read = { type: "tool_call", toolName: "read", toolCallId: event.toolCallId };
+  const verdict = await runner.emitToolCall({ ...read, input: { path } });
+  return verdict?.block
+    ? (verdict.reason ?? `An extension does not allow to read ${path}.`)
+    : undefined;
+}
+
+/** From now on, which runner has emitted which event. */
+function remembered(runnerClass: RunnerClass): WeakMap<object, Runner> {
+  const { prototype } = runnerClass;
+  const known = prototype[RUNNERS];
+  if (known !== undefined) return known;
+  const runners = new WeakMap<object, Runner>();
+  const { emitToolCall } = prototype;
+  prototype.emitToolCall = function (this: Runner, event: object) {
+    runners.set(event, this);
+    return emitToolCall.call(this, event);
+  };
+  prototype[RUNNERS] = runners;
+  return runners;
+}
+
+/** Which of Pi's own tools another extension has replaced. */
+function replaced(pi: ExtensionAPI): string[] {
+  const active = new Set(pi.getActiveTools());
+  const names = pi.getAllTools().flatMap(({ name, sourceInfo }) => {
+    const isPis = PI_SOURCES.has(sourceInfo?.source ?? "builtin");
+    return active.has(name) && !isPis ? [name] : [];
+  });
+  return names.filter((name) => PI_TOOLS.includes(name));
 }
 
 function isTooLong(input: object): boolean {

@@ -41,7 +41,7 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
     });
   });
   pi.on("session_shutdown", async (event) => {
-    await shim.end(event.reason).catch((error) => shim.log(`session_shutdown: ${error}`));
+    await shim.end(event.reason).catch((error) => shim.logError("session_shutdown", error));
   });
   pi.on("session_tree", (event) => {
     shim.event("tree", { new_leaf: event.newLeafId, old_leaf: event.oldLeafId });

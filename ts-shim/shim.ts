@@ -1,13 +1,13 @@
 /** One instance of the extension: what its parts share, and the life of a session. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { Asking } from "./asking/asking.ts";
+import { Asking, type Question } from "./asking/asking.ts";
 import { LEAST_MESSAGES } from "./context/history.ts";
 import { ContextHook } from "./context/hook.ts";
 import { type HostMessage, isRecord } from "./context/messages.ts";
 import { type Project, PutAway } from "./context/put-away.ts";
 import { describeModel } from "./context/request.ts";
-import { Engine, type LocateOptions } from "./engine/engine.ts";
+import { Engine, type EngineHost, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
 import { packageVersion } from "./engine/package.ts";
 import type { EngineCommand } from "./engine/process.ts";
@@ -15,7 +15,7 @@ import type { EngineInfo, NoticeLevel, SessionParams } from "./engine/protocol.t
 import { ErrorCode } from "./engine/protocol.ts";
 import { ProvisionError, provision } from "./engine/provision.ts";
 import { logLine, stateDir } from "./engine/state-dir.ts";
-import { RpcError } from "./engine/wire.ts";
+import { RpcError, textOf } from "./engine/wire.ts";
 import { Host } from "./host.ts";
 import type { CompactionSettings, SettingsReader } from "./pi-version.ts";
 import { TaskView } from "./tasks.ts";
@@ -39,7 +39,7 @@ const SETTING_UP_WITHOUT_SCREEN =
 const switches = { off: process.env.FOREDECK === "off" };
 
 /** The parts of one extension instance. */
-export class Shim {
+export class Shim implements EngineHost {
   readonly host = new Host();
   readonly tasks = new TaskView(this.host);
   readonly engine: Engine;
@@ -48,7 +48,7 @@ export class Shim {
   readonly uncompacting = new Uncompacting();
   private readonly asking: Asking;
   private readonly piVersion: string;
-  private readonly state = stateDir();
+  readonly state = stateDir();
   private session: SessionParams | null = null;
   private trusted = false;
   private readonly settings: SettingsReader | null;
@@ -69,33 +69,9 @@ export class Shim {
     this.piVersion = piVersion;
     this.settings = settings;
     this.putAway = new PutAway(pi, project);
-    this.engine = new Engine({
-      locate: (options) => this.locate(options),
-      hello: () => this.hello(),
-      cwd: () => this.session?.cwd ?? process.cwd(),
-      stateDir: () => this.state,
-      onConnected: (info) => this.onConnected(info),
-      onTrouble: (error) => this.onTrouble(error),
-      onRequest: (method, params, signal) => this.serve(method, params, signal),
-      onNotification: (method, params) => this.receive(method, params),
-      log: (text) => this.log(text),
-    });
-    this.context = new ContextHook({
-      pi,
-      engine: this.engine,
-      host: this.host,
-      session: () => this.sessionId(),
-      reopen: () => this.open(),
-      isOff: () => this.isOff(),
-      model: (ctx) => this.model(ctx),
-      safely: (what, work) => this.safely(what, work),
-      log: (text) => this.log(text),
-    });
-    this.asking = new Asking({
-      context: () => this.host.context(),
-      lastPrompt: () => this.context.lastPrompt,
-      isOff: () => this.isOff(),
-    });
+    this.engine = new Engine(this);
+    this.context = new ContextHook(pi, this);
+    this.asking = new Asking(this);
   }
 
   /** The id of the session that is open. */
@@ -180,7 +156,16 @@ export class Shim {
     logLine(this.state, text);
   }
 
-  private async locate(options: LocateOptions): Promise<EngineCommand> {
+  logError(what: string, error: unknown): void {
+    this.log(`${what}: ${textOf(error)}`);
+  }
+
+  /** The folder that the engine works in. */
+  cwd(): string {
+    return this.session?.cwd ?? process.cwd();
+  }
+
+  async locate(options: LocateOptions): Promise<EngineCommand> {
     const installed = await locateInstalled(process.env, undefined, options.signal);
     if (installed) return installed;
     return provision({
@@ -200,17 +185,17 @@ export class Shim {
     });
   }
 
-  private async hello(): Promise<Record<string, unknown>> {
+  async hello(): Promise<Record<string, unknown>> {
     return {
       shim: await packageVersion(),
       host: { name: "pi", version: this.piVersion },
-      cwd: this.session?.cwd ?? process.cwd(),
+      cwd: this.cwd(),
       trusted: this.trusted,
       pid: process.pid,
     };
   }
 
-  private onConnected(info: EngineInfo): void {
+  onConnected(info: EngineInfo): void {
     if (this.settingUpSince !== null) {
       const seconds = Math.round((Date.now() - this.settingUpSince) / 1000);
       this.settingUpSince = null;
@@ -224,7 +209,8 @@ export class Shim {
     this.open();
   }
 
-  private open(): void {
+  /** Opens the session with an engine that does not know it. */
+  open(): void {
     const { session } = this;
     if (!session) return;
     this.engine
@@ -256,7 +242,7 @@ export class Shim {
     });
   }
 
-  private onTrouble(error: Error): void {
+  onTrouble(error: Error): void {
     const isKnown = error instanceof ProvisionError && error.known;
     this.host.status("foredeck: not running");
     this.host.work("");
@@ -264,13 +250,13 @@ export class Shim {
       this.host.notifyOnce(error.message, "warning", `${error.message} (plain Pi goes on)`);
   }
 
-  private async serve(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
-    if (method === "host/complete") return this.asking.complete(params, signal);
-    if (method === "host/model") return this.asking.describe(params);
+  async onRequest(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    if (method === "host/complete") return this.asking.complete(params as Question, signal);
+    if (method === "host/model") return this.asking.describe(params as Question);
     throw new RpcError(ErrorCode.methodNotFound, `there is no ${method} here`);
   }
 
-  private receive(method: string, params: unknown): void {
+  onNotification(method: string, params: unknown): void {
     const { level, text } = isRecord(params) ? params : {};
     if (typeof text !== "string") return;
     if (method === "host/status") this.host.status(text);

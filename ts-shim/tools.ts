@@ -7,8 +7,11 @@
  */
 
 import type { ImageContent } from "@earendil-works/pi-ai";
-import type { ExtensionAPI, ToolDefinition } from "@earendil-works/pi-coding-agent";
-import { confirmed } from "./confirming.ts";
+import type {
+  ExtensionAPI,
+  ExtensionContext,
+  ToolDefinition,
+} from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { ErrorCode } from "./engine/protocol.ts";
@@ -17,6 +20,10 @@ import { AbortedError, GoneError, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { DEFAULT_FACILITIES } from "./switches.ts";
 import definitions from "./tools.json" with { type: "json" };
+import { visible } from "./visible.ts";
+
+/** How long the engine may take to keep what the user has confirmed. */
+const CONFIRM_MS = 10_000;
 
 /**
  * A tool as the provider sees it; `parameters` is plain JSON Schema. `facility`: with what it is
@@ -91,9 +98,33 @@ async function callTool(
   } catch (error) {
     if (error instanceof RpcError && error.code === ErrorCode.tool) throw new Error(error.message);
     if (error instanceof AbortedError) throw error;
-    shim.log(`${call.tool}: ${error instanceof Error ? error.message : String(error)}`);
+    shim.logError(call.tool, error);
     throw new Error(AWAY);
   }
+}
+
+/**
+ * Asks the user about the first of an answer's questions; what the model reads then. Undefined where
+ * nobody was asked, or nobody answered: the proposal waits.
+ */
+async function confirmed(
+  questions: unknown,
+  shim: Shim,
+  ctx: ExtensionContext,
+): Promise<string | undefined> {
+  const [question] = Array.isArray(questions) ? questions.filter(isRecord) : [];
+  if (!Array.isArray(question?.lines) || !ctx.hasUI) return undefined;
+  const shown = visible(question.lines.join("\n"));
+  const wanted = await ctx.ui.confirm("Keep this finding?", shown);
+  const args = `${wanted ? "accept" : "refuse"} ${question.name}`;
+  try {
+    const command = { session: shim.sessionId(), name: "memory", args };
+    await shim.engine.request("command", command, { deadlineMs: CONFIRM_MS });
+  } catch (error) {
+    shim.logError(`/memory ${args}`, error);
+    return undefined;
+  }
+  return wanted ? "Kept: the user has confirmed it." : "The user does not want it kept.";
 }
 
 /**

@@ -79,7 +79,7 @@ async function takeBack(
     await shim.uncompacting.make(earlier(branch, newest), ctx);
     return BACK;
   } catch (error) {
-    shim.log(`uncompact: ${error instanceof Error ? error.message : String(error)}`);
+    shim.logError("uncompact", error);
     if (!shim.putAway.canBringBack) throw error;
     shim.putAway.takeBack(newest);
     return `${BACK} ${BY_US}`;

@@ -3,6 +3,7 @@
 import type { ExtensionCommandContext, Theme, ThemeColor } from "@earendil-works/pi-coding-agent";
 import type { Component, Input, KeyId, TUI } from "@earendil-works/pi-tui";
 import { isRecord } from "./context/messages.ts";
+import { textOf } from "./engine/wire.ts";
 
 interface Row {
   /** What keys call it. */
@@ -369,7 +370,7 @@ class ViewScreen implements Component {
         this.message = answer.text;
       }
     } catch (error) {
-      this.message = error instanceof Error ? error.message : String(error);
+      this.message = textOf(error);
     }
     this.tui.requestRender();
   }

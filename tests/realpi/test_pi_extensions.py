@@ -108,12 +108,6 @@ EXTENSIONS = {
 }
 
 
-HARMLESS = ("throws",)
-"""Those that leave the messages as they are."""
-
-ANOTHER = "Another extension changes messages before foredeck sees them"
-
-
 def extension(tmp_path: Path, source: str) -> Path:
     """A file with an extension."""
     path = tmp_path / "other.ts"
@@ -129,10 +123,10 @@ def test_another_extension_leaves_prompts_valid_and_data_whole(
 ) -> None:
     """Loaded before foredeck or after it."""
     other = extension(tmp_path, EXTENSIONS[name])
-    check(pi, other, name, first=first)
+    check(pi, other, first=first)
 
 
-def check(pi: Pi, other: Path, name: str, *, first: bool) -> None:
+def check(pi: Pi, other: Path, *, first: bool) -> None:
     """Two prompts of work beside another extension, and what must be true after them."""
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)
@@ -144,10 +138,7 @@ def check(pi: Pi, other: Path, name: str, *, first: bool) -> None:
     rpc.prompt("more")
     assert model.violations == []
     assert model.steps_left == 0
-    expected = 0 if name in HARMLESS else 1
-    told = notified(rpc)
-    assert [text for text in told if ANOTHER in text] == told
-    assert len(told) == expected
+    assert notified(rpc) == []
     with stored(pi) as store:
         assert len(calls_of(store)) == len(model.requests)
         tools = [store.get(h.id, ToolcallDocument) for h in store.query("toolcall")]

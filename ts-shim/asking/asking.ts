@@ -7,33 +7,45 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { isRecord } from "../context/messages.ts";
 import { describe } from "../context/request.ts";
 import { warmedAt } from "../context/warming.ts";
 import { ErrorCode } from "../engine/protocol.ts";
 import { RpcError } from "../engine/wire.ts";
-import { askedAgain, type LastPrompt, type SentPrompt } from "./last-prompt.ts";
-import { isSingleSlot } from "./model.ts";
-import { type Question, readModel, readQuestion } from "./question.ts";
+import type { Shim } from "../shim.ts";
+import { askedAgain, type SentPrompt } from "./last-prompt.ts";
 
 type Model = NonNullable<ExtensionContext["model"]>;
 type Registry = ExtensionContext["modelRegistry"];
 type StreamSimple = Registry["streamSimple"];
 type Answer = Awaited<ReturnType<ReturnType<StreamSimple>["result"]>>;
 
-export interface AskingHost {
-  /** Pi for the session at hand; null where there is none. */
-  context(): ExtensionContext | null;
-  lastPrompt(): LastPrompt;
-  isOff(): boolean;
+interface ModelName {
+  provider: string;
+  id: string;
+}
+
+/** The parameters of `host/complete`, as docs/protocol.md describes them; the engine checks them. */
+export interface Question {
+  messages: Record<string, unknown>[];
+  max_tokens: number;
+  system?: string;
+  model?: ModelName;
+  reasoning?: string;
+  tools?: Record<string, unknown>[];
+  session_id?: string;
+  retention?: string;
+  warm?: number;
+  wanted?: boolean;
 }
 
 /** Serves `host/model` and `host/complete`. */
 export class Asking {
-  private readonly host: AskingHost;
+  private readonly shim: Pick<Shim, "context" | "host" | "isOff">;
   private ending = new AbortController();
 
-  constructor(host: AskingHost) {
-    this.host = host;
+  constructor(shim: Pick<Shim, "context" | "host" | "isOff">) {
+    this.shim = shim;
   }
 
   /** The session ends: nobody waits for what is being asked in it. */
@@ -42,15 +54,11 @@ export class Asking {
     this.ending = new AbortController();
   }
 
-  /**
-   * Whether a model could be asked now, and whether its warm cache would be read. Sends nothing.
-   * @throws RpcError where the parameters are none
-   */
-  describe(params: unknown): Record<string, unknown> {
-    const named = readModel(params);
+  /** Whether a model could be asked now, and whether its warm cache would be read. Sends nothing. */
+  describe({ model: named }: Pick<Question, "model">): Record<string, unknown> {
     try {
       const { ctx, model } = this.usable(named);
-      const found = this.host.lastPrompt().find(model, warmedAt(ctx.sessionManager));
+      const found = this.shim.context.lastPrompt.find(model, warmedAt(ctx.sessionManager));
       const warm = typeof found === "string" ? { cold: found } : { warm: found.call };
       return { model: describe(model), single_slot: isSingleSlot(model), ...warm };
     } catch (error) {
@@ -63,8 +71,7 @@ export class Asking {
    * Asks one question.
    * @throws RpcError where it is refused: nothing was sent then
    */
-  async complete(params: unknown, signal: AbortSignal): Promise<Record<string, unknown>> {
-    const question = readQuestion(params);
+  async complete(question: Question, signal: AbortSignal): Promise<Record<string, unknown>> {
     const { ctx, model } = this.usable(question.model);
     if (isSingleSlot(model) && !question.wanted) {
       throw refused(`${model.id} answers one at a time, and nobody wants this asked`);
@@ -78,9 +85,9 @@ export class Asking {
     return { ...resultOf(answer, prompt !== null), single_slot: isSingleSlot(model) };
   }
 
-  private usable(named: Question["model"]): { ctx: ExtensionContext; model: Model } {
-    if (this.host.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
-    const ctx = this.host.context();
+  private usable(named: ModelName | undefined): { ctx: ExtensionContext; model: Model } {
+    if (this.shim.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
+    const ctx = this.shim.host.context();
     if (!ctx) throw noModel("no session is open");
     const registry = ctx.modelRegistry as Partial<Registry>;
     if (!registry.streamSimple)
@@ -98,7 +105,7 @@ export class Asking {
   }
 
   private prompt(ctx: ExtensionContext, model: Model, call: number): SentPrompt {
-    const found = this.host.lastPrompt().find(model, warmedAt(ctx.sessionManager));
+    const found = this.shim.context.lastPrompt.find(model, warmedAt(ctx.sessionManager));
     if (typeof found === "string") throw refused(`the cache would not be read: ${found}`);
     if (found.call !== call) throw refused(`call ${call} is not the last that went out`);
     return found;
@@ -111,23 +118,28 @@ function request(
   prompt: SentPrompt | null,
   signal: AbortSignal,
 ): Parameters<StreamSimple> {
-  const { system, tools, reasoning, sessionId, retention } = question;
+  const { system, tools, reasoning, retention, max_tokens: maxTokens } = question;
   const now = Date.now();
-  const context = {
-    ...(system === undefined ? {} : { systemPrompt: system }),
-    ...(tools ? { tools } : {}),
+  const context = defined({
+    systemPrompt: system,
+    tools,
     messages: question.messages.map((message) => ({ timestamp: now, ...message })),
-  };
-  const options = {
+  });
+  const options = defined({
     signal,
-    maxTokens: question.maxTokens,
-    ...(reasoning && reasoning !== "off" ? { reasoning } : {}),
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(retention === undefined ? {} : { cacheRetention: retention }),
-    ...(prompt ? { onPayload: (built: unknown) => askedAgain(prompt, built) } : {}),
-  };
+    maxTokens,
+    reasoning: reasoning === "off" ? undefined : reasoning,
+    sessionId: question.session_id,
+    cacheRetention: retention,
+    onPayload: prompt ? (built: unknown) => askedAgain(prompt, built) : undefined,
+  });
   // Messages and tools are Pi's own shapes, which the engine has from Pi: nothing more to check.
   return [model, context, options] as unknown as Parameters<StreamSimple>;
+}
+
+/** What is not undefined: Pi lets such an option take the place of its default. */
+function defined(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 function resultOf(answer: Answer, warm: boolean): Record<string, unknown> {
@@ -173,6 +185,21 @@ function countUsage(ctx: ExtensionContext, answer: Answer): void {
 
 interface UsageLog {
   appendUsage(kind: string, provider: string, model: string, usage: unknown): unknown;
+}
+
+const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\]|\[::ffff:7f.*\])$/;
+
+/**
+ * Whether a question would push the agent's own prompt out of a server's only slot: a model on this
+ * machine, or one without a price, which a server of the user's own usually is.
+ */
+export function isSingleSlot(model: object): boolean {
+  const { cost, baseUrl } = model as Record<string, unknown>;
+  const prices = isRecord(cost) ? [cost.input, cost.output] : [];
+  if (!prices.some((price) => typeof price === "number" && price > 0)) return true;
+  // Some providers have no address of their own.
+  const address = URL.canParse(String(baseUrl)) ? new URL(String(baseUrl)).hostname : "";
+  return LOOPBACK.test(address);
 }
 
 function noModel(text: string): RpcError {

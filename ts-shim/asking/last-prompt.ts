@@ -7,7 +7,6 @@
  */
 
 import { isRecord } from "../context/messages.ts";
-import { warmTime } from "./model.ts";
 
 type Json = Record<string, unknown>;
 
@@ -82,6 +81,14 @@ export class LastPrompt {
     }
     return unreadable(sent, model, repeatedMs) ?? sent;
   }
+}
+
+/** Milliseconds that the provider keeps a prompt of this model; null where Pi does not know. */
+export function warmTime(model: object): number | null {
+  const { promptCache } = model as Record<string, unknown>;
+  const retention = process.env.PI_CACHE_RETENTION === "long" ? "long" : "short";
+  const seconds = isRecord(promptCache) ? promptCache[retention] : undefined;
+  return typeof seconds === "number" ? seconds * 1000 : null;
 }
 
 function unreadable({ payload, sentMs }: SentPrompt, model: ModelRecord, repeatedMs: number) {

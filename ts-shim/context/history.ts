@@ -4,10 +4,9 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import type { Engine } from "../engine/engine.ts";
 import { within } from "../engine/wait.ts";
 import type { RequestOptions } from "../engine/wire.ts";
-import type { Host } from "../host.ts";
+import type { Shim } from "../shim.ts";
 import { type HostMessage, isRecord, isSystem } from "./messages.ts";
 import type { RequestBuilder } from "./request.ts";
 
@@ -18,13 +17,6 @@ const TAKING_MS = 120_000;
 /** How long the first call waits for that, unless it may wait longer for an answer anyway. */
 export const HISTORY_MS = 10_000;
 
-/** What History needs of the rest of the extension. */
-interface HistoryHost {
-  engine: Engine;
-  host: Host;
-  log(text: string): void;
-}
-
 /** The messages that the engine holds, and its connection that does. */
 export interface Held {
   list: HostMessage[];
@@ -33,12 +25,12 @@ export interface Held {
 
 /** Sends the history of one session, once to each engine. */
 export class History {
-  private readonly deps: HistoryHost;
+  private readonly shim: Shim;
   private readonly requests: RequestBuilder;
   private underWay: Promise<Held | null> | null = null;
 
-  constructor(deps: HistoryHost, requests: RequestBuilder) {
-    this.deps = deps;
+  constructor(shim: Shim, requests: RequestBuilder) {
+    this.shim = shim;
     this.requests = requests;
   }
 
@@ -47,7 +39,7 @@ export class History {
    * @param all as Pi has them, system entries included
    */
   send(session: string, all: HostMessage[], ctx: ExtensionContext): void {
-    const { engine, host, log } = this.deps;
+    const { engine, host } = this.shim;
     const list = all.filter((message) => !isSystem(message));
     const { params } = this.requests.build({ ctx, all, list }, 0);
     const { messages, entries, system, tools } = params;
@@ -61,7 +53,7 @@ export class History {
       )
       .then((result) => heldOf(result, list, generation))
       .catch((error: Error) => {
-        log(`session/history: ${error.message}`);
+        this.shim.log(`session/history: ${error.message}`);
         return null;
       })
       .finally(() => host.status("foredeck"));

@@ -8,36 +8,18 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { LastPrompt } from "../asking/last-prompt.ts";
-import type { Engine } from "../engine/engine.ts";
 import { ErrorCode } from "../engine/protocol.ts";
 import { within } from "../engine/wait.ts";
-import { DeadlineError, GoneError, RpcError } from "../engine/wire.ts";
-import type { Host } from "../host.ts";
+import { DeadlineError, GoneError, RpcError, textOf } from "../engine/wire.ts";
+import type { Shim } from "../shim.ts";
 import { type Failure, failureOf, inWords, toldOf } from "./failure.ts";
 import { HISTORY_MS, History } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
-import { OtherExtensions } from "./others.ts";
 import { OutcomeLog, Unacknowledged } from "./outcomes.ts";
 import { checkAnswer } from "./plan.ts";
 import { type HostLists, RequestBuilder } from "./request.ts";
-
-/** What the hook needs of the rest of the extension. */
-export interface HookHost {
-  pi: ExtensionAPI;
-  engine: Engine;
-  host: Host;
-  /** The session that is open, or null before the first. */
-  session(): string | null;
-  /** Opens the session again with an engine that does not know it. */
-  reopen(): void;
-  isOff(): boolean;
-  /** The model in use, as the protocol describes it; null where none is selected. */
-  model(ctx: ExtensionContext): Record<string, unknown> | null;
-  /** Runs work whose failure must not reach Pi. */
-  safely(what: string, work: () => void): void;
-  log(text: string): void;
-}
+import { SentRequests } from "./rewritten.ts";
 
 /** More new messages than this may take the engine a second or more: the status line says so. */
 const MANY_MESSAGES = 500;
@@ -54,23 +36,22 @@ interface Call extends HostLists {
 
 /** Runs before every model call of one session. */
 export class ContextHook {
-  private readonly deps: HookHost;
+  private readonly shim: Shim;
   private readonly inForce = new AnswerInForce();
   private readonly requests: RequestBuilder;
   private readonly history: History;
   private readonly outcomes = new OutcomeLog();
-  private readonly others: OtherExtensions;
+  readonly requestsSent = new SentRequests();
   readonly lastPrompt = new LastPrompt();
   /** What the user has typed (`typed.ts`). */
   readonly typed = new Unacknowledged<string>(MOST_TYPED);
   /** The tool call on whose result one more cache marker goes, in the call under way. */
   marker: string | null = null;
 
-  constructor(deps: HookHost) {
-    this.deps = deps;
-    this.requests = new RequestBuilder(deps.pi, deps.model);
-    this.history = new History(deps, this.requests);
-    this.others = new OtherExtensions(deps);
+  constructor(pi: ExtensionAPI, shim: Shim) {
+    this.shim = shim;
+    this.requests = new RequestBuilder(pi, shim);
+    this.history = new History(shim, this.requests);
   }
 
   /** Another session: nothing of the last one applies. */
@@ -79,7 +60,7 @@ export class ContextHook {
     this.history.clear();
     this.outcomes.clear();
     this.typed.clear();
-    this.others.clear();
+    this.requestsSent.clear();
     this.lastPrompt.clear();
   }
 
@@ -93,46 +74,37 @@ export class ContextHook {
     return list.slice(this.inForce.commonPrefix(list));
   }
 
-  /** Looks at a request as Pi and the extensions loaded before this one have made it. */
-  inspectRequest(payload: unknown): void {
-    this.others.inspectRequest(payload, (changed) => {
-      this.outcomes.rewritten(changed);
-      this.lastPrompt.othersRewrite();
-    });
+  /** Another extension has changed the request that went out last, or the one before it. */
+  rewrittenByOthers(changed: string): void {
+    this.outcomes.rewritten(changed);
+    this.lastPrompt.othersRewrite();
   }
 
   /**
    * The list to send in place of `all`, or undefined to send it as it is. Never rejects.
    * @param all the host's messages, a copy that may be changed
-   * @param changedByUs whether they differ from Pi's own by what the user had put away or back
    */
-  async run(
-    all: HostMessage[],
-    ctx: ExtensionContext,
-    changedByUs = false,
-  ): Promise<HostMessage[] | undefined> {
+  async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
     const list = all.filter((message) => !isSystem(message));
-    const isNewTurn = list.at(-1)?.role !== "toolResult";
-    if (isNewTurn && !changedByUs && !this.deps.isOff()) this.others.inspectConversation(list, ctx);
     this.marker = null;
-    this.others.expectRequest(false);
+    this.requestsSent.expect(false);
     this.lastPrompt.expect(null);
     let prefix = 0;
     try {
       prefix = this.inForce.commonPrefix(list);
       // One deadline for everything that follows (the start of the engine, the request, a request to
       // its successor): Pi itself waits without a limit.
-      const until = Date.now() + this.deps.engine.deadlineMs;
+      const until = Date.now() + this.shim.engine.deadlineMs;
       return await this.decide({ ctx, all, list, prefix, until });
     } catch (error) {
-      this.deps.log(`context hook: ${error instanceof Error ? (error.stack ?? error) : error}`);
+      this.shim.log(`context hook: ${error instanceof Error ? (error.stack ?? error) : error}`);
       this.showAway("internal");
       return this.fallBack({ all, list, prefix }, { kind: "fallback", reason: "internal" });
     }
   }
 
   private async decide(call: Call): Promise<HostMessage[] | undefined> {
-    if (this.deps.isOff()) {
+    if (this.shim.isOff()) {
       this.outcomes.without("off", { edited: 0, messages: call.list.length, reason: "off" });
       return undefined;
     }
@@ -140,7 +112,7 @@ export class ContextHook {
       return await this.ask(call);
     } catch (error) {
       this.inForce.distrustEngine();
-      const failure = failureOf(error, this.deps.engine.state);
+      const failure = failureOf(error, this.shim.engine.state);
       if (failure.kind === "fallback") {
         this.notifyOfFallback(failure.reason, error);
         this.showAway(failure.reason);
@@ -150,7 +122,7 @@ export class ContextHook {
   }
 
   private async ask(call: Call): Promise<HostMessage[] | undefined> {
-    const { engine } = this.deps;
+    const { engine } = this.shim;
     await this.waitForStart(call);
     await this.waitForHistory(call);
     const { generation } = engine;
@@ -159,7 +131,7 @@ export class ContextHook {
     } catch (error) {
       if (error instanceof GoneError) return this.askSuccessor(generation, call);
       if (!(error instanceof RpcError)) throw error;
-      if (error.code === ErrorCode.unknownSession) this.deps.reopen();
+      if (error.code === ErrorCode.unknownSession) this.shim.open();
       else if (error.code !== ErrorCode.outOfSync) throw error;
       return this.assemble(call, 0);
     }
@@ -170,12 +142,12 @@ export class ContextHook {
    * left: it finds the call's record or makes the same one, so the prompt is the same.
    */
   private async askSuccessor(generation: number, call: Call): Promise<HostMessage[] | undefined> {
-    await within(this.deps.engine.whenReplaced(generation), remaining(call));
+    await within(this.shim.engine.whenReplaced(generation), remaining(call));
     return this.assemble(call, 0);
   }
 
   private async waitForStart(call: Call): Promise<void> {
-    const { engine } = this.deps;
+    const { engine } = this.shim;
     try {
       await within(engine.whenReady(), remaining(call));
     } catch (error) {
@@ -198,7 +170,7 @@ export class ContextHook {
   }
 
   private async assemble(call: Call, keep: number): Promise<HostMessage[] | undefined> {
-    const { engine, host } = this.deps;
+    const { engine, host } = this.shim;
     // Taken before the wait: if the engine is replaced meanwhile, its successor does not know what
     // this answer was given for.
     const { generation } = engine;
@@ -209,7 +181,7 @@ export class ContextHook {
     const { params, sameHead, accepted } = this.requests.build(call, keep);
     const outcomes = this.outcomes.pending();
     const typed = this.typed.pending();
-    const request = { session: this.deps.session(), ...params, outcomes, typed };
+    const request = { session: this.shim.sessionId(), ...params, outcomes, typed };
     const value = await this.request(request, call);
     const checked = checkAnswer(value, list, keep, this.inForce.planBefore(keep));
     const { answer } = checked;
@@ -218,7 +190,7 @@ export class ContextHook {
     this.outcomes.acknowledge(outcomes.length);
     this.typed.acknowledge(typed.length);
     const extendsLast = sameHead && this.inForce.isExtendedBy(answer, keep);
-    this.others.expectRequest(extendsLast, call.ctx.signal);
+    this.requestsSent.expect(extendsLast, call.ctx.signal);
     this.inForce.accept(list, keep, checked, generation);
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);
@@ -227,7 +199,7 @@ export class ContextHook {
   }
 
   private async request(params: unknown, call: Call): Promise<unknown> {
-    const { engine } = this.deps;
+    const { engine } = this.shim;
     try {
       const value = await engine.request("context/assemble", params, remaining(call));
       engine.answered();
@@ -262,18 +234,18 @@ export class ContextHook {
 
   /** The status line must not keep showing the figures of a prompt that was not sent. */
   private showAway(reason: string): void {
-    const { state } = this.deps.engine;
+    const { state } = this.shim.engine;
     if (state === "setup" || state === "away") return;
-    this.deps.host.status(`foredeck away: ${inWords(reason, "it failed, see its log")}`);
+    this.shim.host.status(`foredeck away: ${inWords(reason, "it failed, see its log")}`);
   }
 
   private notifyOfFallback(reason: string, error: unknown): void {
-    const { state } = this.deps.engine;
-    const text = error instanceof Error ? error.message : String(error);
-    this.deps.log(`fell back (${reason}): ${text}`);
+    const { state } = this.shim.engine;
+    const text = textOf(error);
+    this.shim.log(`fell back (${reason}): ${text}`);
     // In these states the user has been told already that there is no engine, and why.
     if (state === "setup" || state === "away" || state === "idle") return;
-    this.deps.host.notifyOnce("fallback", "warning", toldOf(reason, text));
+    this.shim.host.notifyOnce("fallback", "warning", toldOf(reason, text));
   }
 }
 

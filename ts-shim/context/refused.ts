@@ -36,17 +36,14 @@ export function registerRefused(pi: ExtensionAPI, shim: Shim): void {
 }
 
 /** Whether the engine has another prompt for the call that was refused. Never throws. */
-export async function hasAnother(
-  message: string,
-  shim: Pick<Shim, "engine" | "log" | "sessionId">,
-): Promise<boolean> {
+async function hasAnother(message: string, shim: Shim): Promise<boolean> {
   try {
     const params = { session: shim.sessionId(), message };
     const limits = { deadlineMs: DEADLINE_MS };
     const answer = await shim.engine.request("context/refused", params, limits);
     return isRecord(answer) && answer.again === true;
   } catch (error) {
-    shim.log(`context/refused: ${error instanceof Error ? error.message : String(error)}`);
+    shim.logError("context/refused", error);
     return false;
   }
 }

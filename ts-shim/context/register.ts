@@ -19,7 +19,7 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim, version: strin
     shim.host.attach(ctx);
     const own = messages as unknown as HostMessage[];
     const list = withPutAway(own, ctx, shim);
-    const result = await shim.context.run(list, ctx, list !== own);
+    const result = await shim.context.run(list, ctx);
     if (!result && list === own) return undefined;
     return { messages: (result ?? list) as unknown as typeof messages };
   });

@@ -1,6 +1,7 @@
 /** Builds the parameters of `context/assemble` from Pi's state. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { Shim } from "../shim.ts";
 import { entryIds } from "./entries.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { LastSent } from "./sync.ts";
@@ -25,13 +26,13 @@ export interface BuiltRequest {
 /** Leaves out system messages and tool definitions that the engine has already. */
 export class RequestBuilder {
   private readonly pi: ExtensionAPI;
-  private readonly model: (ctx: ExtensionContext) => Record<string, unknown> | null;
+  private readonly shim: Shim;
   private readonly system = new LastSent();
   private readonly tools = new LastSent();
 
-  constructor(pi: ExtensionAPI, model: (ctx: ExtensionContext) => Record<string, unknown> | null) {
+  constructor(pi: ExtensionAPI, shim: Shim) {
     this.pi = pi;
-    this.model = model;
+    this.shim = shim;
   }
 
   /** @param keep how many messages at the start of the list the engine has already */
@@ -46,7 +47,7 @@ export class RequestBuilder {
       entries: entryIds(ctx.sessionManager, list, keep),
       system: this.system.ifChanged(system),
       tools: this.tools.ifChanged(tools),
-      model: this.model(ctx),
+      model: this.shim.model(ctx),
       time_ms: Date.now(),
       warmed_ms: warmedAt(ctx.sessionManager),
       zone: timeZone(),

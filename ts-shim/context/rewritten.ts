@@ -57,65 +57,36 @@ export class SentRequests {
   }
 }
 
-/** The warning for the user. */
-export function describeRewriting(changed: string): string {
-  return (
-    `Another extension changes requests on their way to the model (${changed}), and the provider's ` +
-    "cache misses what follows. If costs rise, use only one of the two."
-  );
-}
-
 function changes(last: Json, now: Json): string | null {
   const found = Object.keys(HEAD_FIELDS)
-    .filter((name) => !sameRequest(last[name], now[name]))
+    .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))
     .map((name) => HEAD_FIELDS[name]);
-  const changed = firstChanged(listOf(last), listOf(now));
-  if (changed !== null) found.push(`messages from number ${changed + 1} on`);
+  const [before, after] = [partsOf(last), partsOf(now)];
+  const at = before.findIndex(({ part }, index) => !sameValue(part, after[index]?.part));
+  const [was, is] = [before[at], after[at]];
+  if (was) found.push(`messages from number ${Math.min(was.number, is?.number ?? was.number)} on`);
   return found.length > 0 ? found.join(", ") : null;
 }
 
-/** Index of the first message of `last` with which `now` does not begin; null for none. */
-function firstChanged(last: unknown[], now: unknown[]): number | null {
-  const at = last.findIndex((message, index) => {
-    if (sameRequest(message, now[index])) return false;
-    return index < last.length - 1 || !isExtendedBy(plain(message), plain(now[index]));
-  });
-  return at < 0 ? null : at;
-}
-
-/** Whether `other` is `one` with blocks added: results of later calls may join its last message. */
-function isExtendedBy(one: unknown, other: unknown): boolean {
-  if (!isRecord(one) || !isRecord(other)) return false;
-  const { content: before, ...fields } = one;
-  const { content: after, ...others } = other;
-  if (!Array.isArray(before) || !Array.isArray(after)) return false;
-  return sameValue(fields, others) && sameValue(before, after.slice(0, before.length));
-}
-
-/** Whether the provider reads the same. Compares as is first: few messages carry a marker. */
-function sameRequest(one: unknown, other: unknown): boolean {
-  return sameValue(one, other) || sameValue(plain(one), plain(other));
-}
-
-function listOf(payload: Json): unknown[] {
-  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray);
-  return (list as unknown[] | undefined) ?? [];
-}
-
 /**
- * A copy without cache markers, which move from request to request. Pi writes a text that carries
- * a marker as a block, and as a plain string otherwise, so every text becomes a block here.
+ * What a provider reads of each message, in its order: the fields beside the content, then block
+ * after block, so that results of later calls may join the last message.
  */
-function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain);
+function partsOf(payload: Json): { number: number; part: unknown }[] {
+  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray) ?? [];
+  return list.flatMap((message: unknown, index: number) => {
+    const { content, ...fields } = isRecord(message) ? message : { content: message };
+    // Pi writes a text that carries a marker as a block, and as a plain string otherwise.
+    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+    const parts = [fields, blocks].flatMap(unmarked);
+    return parts.map((part) => ({ number: index + 1, part }));
+  });
+}
+
+/** A copy without cache markers, which move from request to request. */
+function unmarked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(unmarked);
   if (!isRecord(value)) return value;
-  const fields = Object.entries(value).filter(([name]) => name !== "cache_control");
-  return Object.fromEntries(
-    fields.map(([name, field]) => [
-      name,
-      name === "content" && typeof field === "string"
-        ? [{ type: "text", text: field }]
-        : plain(field),
-    ]),
-  );
+  const { cache_control: _, ...rest } = value;
+  return rest;
 }

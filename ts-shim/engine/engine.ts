@@ -34,7 +34,8 @@ export interface EngineHost extends Omit<PeerHandlers, "write"> {
   /** Parameters of `initialize` beyond `protocol`. */
   hello(): Promise<Record<string, unknown>>;
   cwd(): string;
-  stateDir(): string;
+  /** The state folder. */
+  readonly state: string;
   /** The engine is connected: open the session. Called again after each restart. */
   onConnected(info: EngineInfo): void;
   /** The engine cannot be had, with a sentence for the user. */
@@ -196,7 +197,7 @@ export class Engine {
     const process: EngineProcess = new EngineProcess(command, {
       ...this.handlers(),
       cwd: this.host.cwd(),
-      stateDir: this.host.stateDir(),
+      stateDir: this.host.state,
       onExit: (reason, started) => this.onExit(process, reason, started),
     });
     this.process = process;

@@ -36,6 +36,11 @@ export class GoneError extends Error {}
 /** What is to be sent is longer than a line may be. Nothing was sent. */
 export class TooLongError extends Error {}
 
+/** What went wrong, in words. */
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 export interface RequestOptions {
   /** Milliseconds until the request fails with `DeadlineError`. */
   deadlineMs: number;
@@ -139,7 +144,7 @@ export class Peer {
       this.handlers.write(`${this.line(message)}\n`);
       return null;
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = textOf(error);
       this.handlers.log(`could not send: ${text}`);
       return error instanceof TooLongError ? error : new GoneError(text);
     }
@@ -232,9 +237,9 @@ export class Peer {
 }
 
 function describeError(error: unknown, cancelled: boolean): { code: number; message: string } {
-  const message = error instanceof Error ? error.message : String(error);
   if (cancelled) return { code: ErrorCode.cancelled, message: "cancelled" };
-  return { code: error instanceof RpcError ? error.code : ErrorCode.internal, message };
+  const code = error instanceof RpcError ? error.code : ErrorCode.internal;
+  return { code, message: textOf(error) };
 }
 
 /** As JSON; null where that is longer than any string can be. */

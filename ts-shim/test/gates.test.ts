@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Runner, type RunnerClass, registerGates } from "../gates.ts";
+import { type Runner, type RunnerClass, registerPreparing } from "../preparing.ts";
 import { recorder, registered } from "./support/pi.ts";
 
 /** A runner of Pi's with one extension, which guards `read`, beside this one. */
@@ -23,7 +23,11 @@ async function start({ lent = true, source = "builtin" } = {}) {
     }
   }
   const runnerClass = ExtensionRunner as unknown as RunnerClass;
-  registerGates(Object.assign(pi, tools), harness.shim, lent ? runnerClass : null);
+  registerPreparing(
+    Object.assign(pi as object, tools) as never,
+    harness.shim,
+    lent ? runnerClass : null,
+  );
   const call = (toolName: string, verdict: object, more: object = {}) =>
     new ExtensionRunner().emitToolCall({
       toolName,
@@ -71,6 +75,6 @@ test("where nobody can be asked, only what a read has shown is shown", async () 
 test("Pi's class is changed once, whatever number of sessions it serves", async () => {
   const { runnerClass, harness } = await start();
   const { emitToolCall } = runnerClass.prototype;
-  registerGates(recorder().pi, harness.shim, runnerClass);
+  registerPreparing(recorder().pi, harness.shim, runnerClass);
   assert.equal(runnerClass.prototype.emitToolCall, emitToolCall);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { withMarker } from "../context/marker.ts";
+import { withMarker } from "../context/requests.ts";
 import { warmedAt } from "../context/warming.ts";
 
 const control = { type: "ephemeral", ttl: "1h" };

@@ -7,7 +7,7 @@ async function start(mode = "good") {
   const { harness } = registered(mode);
   await harness.shim.engine.whenReady();
   const { pi, fire } = recorder();
-  registerPreparing(pi, harness.shim);
+  registerPreparing(pi, harness.shim, null);
   const call = (toolName: string, input: object) =>
     fire("tool_call", { toolCallId: "c1", toolName, input });
   return { call, fire, asked: () => harness.requests("tool/prepare").length, harness };
@@ -42,7 +42,7 @@ test("a tool runs where the engine is slow, fails, talks nonsense or is asked no
 
 test("only tools that may write are asked about, while foredeck and its guard are on", async () => {
   const { call, asked, harness } = await start();
-  for (const tool of ["read", "grep", "find", "ls", "activate"]) await call(tool, {});
+  for (const tool of ["read", "grep", "find", "ls", "deactivate"]) await call(tool, {});
   assert.equal(asked(), 0);
   await call("bash", { command: "make" });
   assert.equal(asked(), 1);

@@ -1,6 +1,8 @@
 /**
- * One more cache marker in an Anthropic request. Pi marks the end of each request; the engine names
- * the end of an earlier one that the provider should keep in its cache as well.
+ * Requests on their way to the provider, as Pi and the extensions loaded before this one have made
+ * them: changes by others are found, the last request is kept to be asked again, and an Anthropic
+ * request gets one more cache marker. Pi marks the end of each request; the engine names the end of
+ * an earlier one that the provider should keep in its cache as well.
  */
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
@@ -12,21 +14,31 @@ const MAX_MARKERS = 4;
 
 type Json = Record<string, unknown>;
 
-/**
- * Inspects requests for changes by others, sets the marker that the newest answer asks for, and
- * keeps the last one.
- */
+/** Registers what is done with each request. */
 export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
-  pi.on("after_provider_response", ({ status }) => shim.context.lastPrompt.answered(status));
+  const { context, host } = shim;
+  pi.on("after_provider_response", ({ status }) => context.lastPrompt.answered(status));
   pi.on("before_provider_request", ({ payload }, ctx) => {
     let marked: Json | undefined;
     shim.safely("before_provider_request", () => {
-      shim.context.inspectRequest(payload);
-      marked = withMarker(payload, shim.context.marker);
-      shim.context.lastPrompt.take(marked ?? payload, ctx.model);
+      const compare = context.requestsSent.inspect(payload);
+      // Later extensions may still change it in place: compared when it is on its way.
+      if (compare) setImmediate(() => shim.safely("comparing requests", () => report(compare())));
+      marked = withMarker(payload, context.marker);
+      context.lastPrompt.take(marked ?? payload, ctx.model);
     });
     return marked;
   });
+  const report = (changed: string | null) => {
+    if (changed === null) return;
+    context.rewrittenByOthers(changed);
+    host.notifyOnce(
+      "rewritten",
+      "warning",
+      `Another extension changes requests on their way to the model (${changed}), and the ` +
+        "provider's cache misses what follows. If costs rise, use only one of the two.",
+    );
+  };
 }
 
 /**
