@@ -3,8 +3,7 @@
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
 import { asStretch } from "./context/put-away.ts";
-import { within } from "./engine/wait.ts";
-import { GoneError, type RequestOptions, textOf } from "./engine/wire.ts";
+import { GoneError, type RequestOptions, textOf, within } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
 import definitions from "./verbs.json" with { type: "json" };

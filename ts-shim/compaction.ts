@@ -12,7 +12,7 @@ import type {
   SessionCompactEvent,
 } from "@earendil-works/pi-coding-agent";
 import { type HostMessage, isRecord, isSystem } from "./context/messages.ts";
-import { within } from "./engine/wait.ts";
+import { within } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 
 /** A compaction may write some megabytes; Pi's own takes a model call. */

@@ -205,7 +205,7 @@ export class Shim implements EngineHost {
       );
     }
     this.host.status(this.isOff() ? "foredeck off" : "foredeck");
-    for (const text of info.warnings) this.host.notifyOnce(text, "warning", text);
+    for (const text of info.warnings ?? []) this.host.notifyOnce(text, "warning", text);
     this.open();
   }
 

@@ -15,8 +15,7 @@ import type {
 import { isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { ErrorCode } from "./engine/protocol.ts";
-import { within } from "./engine/wait.ts";
-import { AbortedError, GoneError, RpcError } from "./engine/wire.ts";
+import { AbortedError, GoneError, RpcError, within } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { DEFAULT_FACILITIES } from "./switches.ts";
 import definitions from "./tools.json" with { type: "json" };

@@ -1,6 +1,6 @@
 /** Why a model call went out without the engine, for the engine's records and for the user. */
 
-import type { EngineState } from "../engine/status.ts";
+import type { EngineState } from "../engine/engine.ts";
 import {
   AbortedError,
   DeadlineError,

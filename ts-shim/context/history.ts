@@ -4,8 +4,7 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { within } from "../engine/wait.ts";
-import type { RequestOptions } from "../engine/wire.ts";
+import { type RequestOptions, within } from "../engine/wire.ts";
 import type { Shim } from "../shim.ts";
 import { type HostMessage, isRecord, isSystem } from "./messages.ts";
 import type { RequestBuilder } from "./request.ts";

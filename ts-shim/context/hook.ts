@@ -9,8 +9,7 @@
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { LastPrompt } from "../asking/last-prompt.ts";
 import { ErrorCode } from "../engine/protocol.ts";
-import { within } from "../engine/wait.ts";
-import { DeadlineError, GoneError, RpcError, textOf } from "../engine/wire.ts";
+import { DeadlineError, GoneError, RpcError, textOf, within } from "../engine/wire.ts";
 import type { Shim } from "../shim.ts";
 import { type Failure, failureOf, inWords, toldOf } from "./failure.ts";
 import { HISTORY_MS, History } from "./history.ts";

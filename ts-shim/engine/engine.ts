@@ -3,13 +3,9 @@
  * a crash, and ended. One per extension instance.
  */
 
-import { DEFAULT_DEADLINE_MS, parseInfo } from "./handshake.ts";
-import { EngineHealth, MAX_RESTARTS } from "./health.ts";
-import { type EngineCommand, EngineProcess } from "./process.ts";
-import { type EngineInfo, PROTOCOL_VERSION } from "./protocol.ts";
-import { type EngineState, EngineStatus } from "./status.ts";
-import { within } from "./wait.ts";
-import { GoneError, type PeerHandlers, type RequestOptions, RpcError } from "./wire.ts";
+import { type EngineCommand, EngineProcess, type ProcessHost } from "./process.ts";
+import { type EngineInfo, ErrorCode, PROTOCOL_VERSION } from "./protocol.ts";
+import { GoneError, type RequestOptions, RpcError, within } from "./wire.ts";
 
 /** A hanging `initialize` is given up after this long. Cold disks and first imports are slow. */
 const INITIALIZE_MS = 30_000;
@@ -17,6 +13,22 @@ const INITIALIZE_MS = 30_000;
 const MAX_HELD = 200;
 /** How long ending waits for an installer's temporary files to go. */
 const CLEANUP_MS = 1000;
+/** How long a model call may wait until an engine has said. */
+const DEFAULT_DEADLINE_MS = 3000;
+/** How often an engine that keeps crashing is started again. */
+export const MAX_RESTARTS = 5;
+/** The pause before the first restart; it doubles with each further one. */
+const FIRST_PAUSE_MS = 200;
+/** An engine that has answered this many requests is sound: if it dies, the count starts over. */
+const SOUND_ANSWERS = 5;
+/** An engine that misses this many deadlines in a row is hung. */
+const MAX_MISSED = 3;
+
+/**
+ * `idle`: never started, or stopped. `pausing`: it crashed and will be started again.
+ * `away`: it cannot be had.
+ */
+export type EngineState = "idle" | "setup" | "starting" | "ready" | "pausing" | "away";
 
 export interface LocateOptions {
   /** To be called before setting up starts. */
@@ -28,14 +40,11 @@ export interface LocateOptions {
   insist: boolean;
 }
 
-export interface EngineHost extends Omit<PeerHandlers, "write"> {
+export interface EngineHost extends ProcessHost {
   /** Finds the engine, setting it up if need be. */
   locate(options: LocateOptions): Promise<EngineCommand>;
   /** Parameters of `initialize` beyond `protocol`. */
   hello(): Promise<Record<string, unknown>>;
-  cwd(): string;
-  /** The state folder. */
-  readonly state: string;
   /** The engine is connected: open the session. Called again after each restart. */
   onConnected(info: EngineInfo): void;
   /** The engine cannot be had, with a sentence for the user. */
@@ -45,23 +54,31 @@ export interface EngineHost extends Omit<PeerHandlers, "write"> {
 /** Starts the engine and keeps it running. */
 export class Engine {
   private readonly host: EngineHost;
-  private readonly status = new EngineStatus();
-  private readonly health = new EngineHealth();
+  private current: EngineState = "idle";
+  /** Why the engine is not ready, for a user to read; empty where it is. */
+  private reason = "the engine was not started";
+  private wakeUps: (() => void)[] = [];
   private process: EngineProcess | null = null;
   private heldNotifications: [string, unknown][] = [];
   private pause: NodeJS.Timeout | null = null;
   private locating: AbortController | null = null;
   private connecting: Promise<void> = Promise.resolve();
   private connections = 0;
-  private preparing = 0;
-  private deadline = DEFAULT_DEADLINE_MS;
+  private info: EngineInfo | null = null;
+  private restarts = 0;
+  private missed = 0;
+  private answers = 0;
+  /** A model call waited its whole time for the engine to start; later ones do not wait. */
+  private isSlowToStart = false;
+  /** The last process that was started ended before it answered `initialize`. */
+  private failedBefore = false;
 
   constructor(host: EngineHost) {
     this.host = host;
   }
 
   get state(): EngineState {
-    return this.status.state;
+    return this.current;
   }
 
   /** Counts connections: when it changes, what an earlier engine process remembered is gone. */
@@ -72,7 +89,7 @@ export class Engine {
   /** Milliseconds that a model call may wait: FOREDECK_DEADLINE_MS, else the engine's setting. */
   get deadlineMs(): number {
     const override = Number(process.env.FOREDECK_DEADLINE_MS);
-    return override > 0 ? override : this.deadline;
+    return override > 0 ? override : (this.info?.deadline_ms ?? DEFAULT_DEADLINE_MS);
   }
 
   /** Milliseconds that a tool or a command may wait: `least`, or as long as a model call. */
@@ -82,7 +99,7 @@ export class Engine {
 
   /** Milliseconds that a tool which may write files waits for `tool/prepare`; 0: not at all. */
   get prepareMs(): number {
-    return this.state === "ready" ? this.preparing : 0;
+    return this.state === "ready" ? (this.info?.prepare_ms ?? 0) : 0;
   }
 
   /** How the engine that runs was started; null where none does. */
@@ -97,7 +114,8 @@ export class Engine {
   /** Starts the engine unless it is running or on its way. Returns at once. */
   start(insist = false): void {
     if (this.state !== "idle" && this.state !== "away") return;
-    this.health.forgive();
+    // The user, or a new session, starts it: past crashes no longer count.
+    this.restarts = 0;
     this.connecting = this.connect(insist);
   }
 
@@ -108,7 +126,7 @@ export class Engine {
     this.locating?.abort();
     if (this.pause) clearTimeout(this.pause);
     this.heldNotifications = [];
-    this.status.enter("idle", "the engine was ended");
+    this.enter("idle", "the engine was ended");
     await process?.stop();
     // An installer that was just ended cleans up after itself.
     await within(this.connecting, { deadlineMs: CLEANUP_MS }).catch(() => {});
@@ -119,117 +137,128 @@ export class Engine {
    * @param patient wait even while it is being set up, or started again more than once
    * @throws GoneError at once where it is not on its way, else as soon as it is known to fail
    */
-  async whenReady(patient = false): Promise<void> {
-    await this.status.whileTrue(() => this.isComing(patient));
-    if (this.state !== "ready") throw new GoneError(this.status.reason);
+  whenReady(patient = false): Promise<void> {
+    return this.readyAfter(() => {
+      if (patient) return this.isStarting || this.state === "setup";
+      const isFirstTry = this.state === "starting" || this.restarts <= 1;
+      return this.isStarting && isFirstTry && !this.isSlowToStart;
+    });
   }
 
   /**
    * Resolves when another engine is ready in place of the one with this `generation`.
    * @throws GoneError where none is on its way
    */
-  async whenReplaced(generation: number): Promise<void> {
-    await this.status.whileTrue(
-      () => this.connections === generation && (this.state === "ready" || this.status.isStarting),
+  whenReplaced(generation: number): Promise<void> {
+    return this.readyAfter(
+      () => this.connections === generation && (this.state === "ready" || this.isStarting),
     );
-    if (this.state !== "ready") throw new GoneError(this.status.reason);
   }
 
   /** One request. @throws as `Peer.request` does. */
   async request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
     const { process } = this;
-    if (!process || this.state !== "ready") throw new GoneError(this.status.reason);
+    if (!process || this.state !== "ready") throw new GoneError(this.reason);
     return process.peer.request(method, params, options);
   }
 
   /** One notification; kept for later while the engine is starting, dropped while it is away. */
   notify(method: string, params: unknown): void {
     if (this.state === "ready") this.process?.peer.notify(method, params);
-    else if (this.status.isStarting && this.heldNotifications.length < MAX_HELD) {
+    else if (this.isStarting && this.heldNotifications.length < MAX_HELD) {
       this.heldNotifications.push([method, params]);
     }
   }
 
   /** A model call got its answer. */
   answered(): void {
-    this.health.answered();
+    this.missed = 0;
+    this.answers += 1;
+    if (this.answers >= SOUND_ANSWERS) this.restarts = 0;
   }
 
   /** A model call waited its whole time for the engine to start; the next ones do not. */
   missedStart(): void {
-    this.health.missedStart();
+    this.isSlowToStart = true;
   }
 
   /** A model call got no answer in time. A few in a row, and the engine is started again. */
   missedDeadline(): void {
-    if (this.health.missedDeadline()) this.process?.kill();
+    this.missed += 1;
+    if (this.missed >= MAX_MISSED) this.process?.kill();
   }
 
-  private isComing(patient: boolean): boolean {
-    const { state } = this;
-    if (patient) return this.status.isStarting || state === "setup";
-    return (state === "starting" || state === "pausing") && this.health.isWorthWaitingFor(state);
+  /** Starting for the first time or again. Setting up takes minutes and does not count. */
+  private get isStarting(): boolean {
+    return this.state === "starting" || this.state === "pausing";
+  }
+
+  private enter(state: EngineState, reason: string): void {
+    this.current = state;
+    this.reason = reason;
+    for (const wakeUp of this.wakeUps.splice(0)) wakeUp();
+  }
+
+  /** Waits while a condition holds, which is checked at each change of the state. */
+  private async readyAfter(isComing: () => boolean): Promise<void> {
+    while (isComing()) await new Promise<void>((resolve) => this.wakeUps.push(resolve));
+    if (this.state !== "ready") throw new GoneError(this.reason);
   }
 
   private async connect(insist = false): Promise<void> {
-    this.status.enter("starting", "the engine is starting");
-    const locating = new AbortController();
-    this.locating = locating;
+    this.enter("starting", "the engine is starting");
+    this.locating = new AbortController();
+    const { signal } = this.locating;
     try {
-      const command = await this.host.locate({
-        settingUp: () => {
-          if (!locating.signal.aborted) this.status.enter("setup", "foredeck is being set up");
-        },
-        signal: locating.signal,
-        failedBefore: this.health.failedBefore,
-        insist,
-      });
-      if (locating.signal.aborted) return;
-      this.status.enter("starting", "the engine is starting");
+      const settingUp = () => {
+        if (!signal.aborted) this.enter("setup", "foredeck is being set up");
+      };
+      const { failedBefore } = this;
+      const command = await this.host.locate({ settingUp, signal, failedBefore, insist });
+      if (signal.aborted) return;
+      this.enter("starting", "the engine is starting");
       await this.launch(command);
     } catch (error) {
-      if (locating.signal.aborted) return;
+      if (signal.aborted) return;
       this.giveUp(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
   private async launch(command: EngineCommand): Promise<void> {
-    const process: EngineProcess = new EngineProcess(command, {
-      ...this.handlers(),
-      cwd: this.host.cwd(),
-      stateDir: this.host.state,
-      onExit: (reason, started) => this.onExit(process, reason, started),
-    });
+    const process: EngineProcess = new EngineProcess(command, this.host, (reason, started) =>
+      this.onExit(process, reason, started),
+    );
     this.process = process;
-    this.health.launched();
+    this.failedBefore = true;
     try {
       const hello = { protocol: PROTOCOL_VERSION, ...(await this.host.hello()) };
       const options = { deadlineMs: INITIALIZE_MS, holdsProcess: false };
-      this.onInitialized(parseInfo(await process.peer.request("initialize", hello, options)));
+      const info = (await process.peer.request("initialize", hello, options)) as EngineInfo | null;
+      if (info?.protocol !== PROTOCOL_VERSION) {
+        const text = `the engine speaks protocol ${info?.protocol}, this extension ${PROTOCOL_VERSION}`;
+        throw new RpcError(ErrorCode.protocol, text);
+      }
+      this.onInitialized(info);
     } catch (error) {
       // `onExit`, or whoever has ended it on purpose, has seen to it.
       if (this.process !== process) return;
+      if (!(error instanceof RpcError)) return process.kill();
       // What the engine says about itself will not change by starting it again.
-      if (error instanceof RpcError) this.abandon(process, error);
-      else process.kill();
+      this.process = null;
+      void process.stop();
+      this.giveUp(error);
     }
   }
 
-  /** Ends an engine that runs but cannot be used. */
-  private abandon(process: EngineProcess, error: Error): void {
-    this.process = null;
-    void process.stop();
-    this.giveUp(error);
-  }
-
   private onInitialized(info: EngineInfo): void {
-    this.deadline = info.deadlineMs;
-    this.preparing = info.prepareMs;
-    this.health.initialized();
+    this.info = info;
+    this.missed = 0;
+    this.answers = 0;
+    this.failedBefore = false;
+    this.isSlowToStart = false;
     this.connections += 1;
-    const held = this.heldNotifications;
-    this.heldNotifications = [];
-    this.status.enter("ready", "");
+    const held = this.heldNotifications.splice(0);
+    this.enter("ready", "");
     // It opens the session, which the engine must know before it hears of anything in it.
     this.host.onConnected(info);
     for (const [method, params] of held) this.notify(method, params);
@@ -239,18 +268,18 @@ export class Engine {
     // It was ended on purpose, which is no crash.
     if (this.process !== process) return;
     this.process = null;
-    if (!started) {
-      this.giveUp(new Error(reason));
-      return;
-    }
-    this.host.log(reason);
-    const pauseMs = this.health.nextRestart();
-    if (pauseMs === null) {
+    if (!started) this.giveUp(new Error(reason));
+    else if (this.restarts >= MAX_RESTARTS) {
       const text = `${reason}; it was started ${MAX_RESTARTS} more times and is left alone now`;
       this.giveUp(new Error(text));
-      return;
-    }
-    this.status.enter("pausing", reason);
+    } else this.startAgain(reason);
+  }
+
+  private startAgain(reason: string): void {
+    this.host.log(reason);
+    const pauseMs = FIRST_PAUSE_MS * 2 ** this.restarts;
+    this.restarts += 1;
+    this.enter("pausing", reason);
     this.pause = setTimeout(() => {
       this.connecting = this.connect();
     }, pauseMs);
@@ -259,16 +288,8 @@ export class Engine {
 
   private giveUp(error: Error): void {
     this.heldNotifications = [];
-    this.status.enter("away", error.message);
+    this.enter("away", error.message);
     this.host.log(error.message);
     this.host.onTrouble(error);
-  }
-
-  private handlers(): Omit<PeerHandlers, "write"> {
-    return {
-      log: (text) => this.host.log(text),
-      onRequest: (method, params, signal) => this.host.onRequest(method, params, signal),
-      onNotification: (method, params) => this.host.onNotification(method, params),
-    };
   }
 }

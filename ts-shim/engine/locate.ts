@@ -1,7 +1,7 @@
 /**
  * Finds the command that runs the engine, in this order:
  *
- * 1. `FOREDECK_ENGINE`, a command line or a JSON array of strings: for tests and experiments.
+ * 1. `FOREDECK_ENGINE`, a JSON array of strings or words between blanks: for tests and experiments.
  * 2. `FOREDECK_PYTHON`, an interpreter that has foredeck.
  * 3. `.venv` of a checkout of this package.
  * 4. an engine that was set up earlier for exactly these sources (provision.ts).
@@ -12,10 +12,9 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { isRecord } from "../context/messages.ts";
 import { PACKAGE_ROOT } from "./package.ts";
 import type { EngineCommand } from "./process.ts";
-import { engineWith, hasForedeck } from "./python.ts";
+import { type RunOptions, run } from "./run.ts";
 
 type Env = Record<string, string | undefined>;
 
@@ -41,23 +40,26 @@ async function fromInterpreter(python: string, signal?: AbortSignal): Promise<En
   throw new Error(`FOREDECK_PYTHON (${python}) cannot run foredeck: ${lastLine}`);
 }
 
-/** Splits a command line at blanks, or takes a JSON array; quotes group, backslashes are literal. */
-export function parseCommand(text: string): EngineCommand {
-  const words = text.trimStart().startsWith("[") ? jsonWords(text) : plainWords(text);
-  const [file, ...args] = words;
-  if (!file) throw new Error("FOREDECK_ENGINE names no command");
+/**
+ * Runs the engine with an interpreter. `-P` keeps the working directory off the import path: a
+ * cloned repository must not be able to put a module of its own in foredeck's place.
+ */
+export function engineWith(python: string): EngineCommand {
+  const code = "from foredeck.cli.main import main; raise SystemExit(main())";
+  return { file: python, args: ["-P", "-c", code, "engine"] };
+}
+
+/** Whether an interpreter can import foredeck. */
+export async function hasForedeck(
+  python: string,
+  options: RunOptions,
+): Promise<{ ok: boolean; output: string }> {
+  const { code, output } = await run(python, ["-P", "-c", "import foredeck.cli.main"], options);
+  return { ok: code === 0, output };
+}
+
+function parseCommand(text: string): EngineCommand {
+  const words: unknown = text.startsWith("[") ? JSON.parse(text) : text.split(" ");
+  const [file = "", ...args] = words as string[];
   return { file, args };
-}
-
-function jsonWords(text: string): string[] {
-  const words: unknown = JSON.parse(text);
-  if (isRecord(words) || !Array.isArray(words) || words.some((word) => typeof word !== "string")) {
-    throw new Error("FOREDECK_ENGINE is not a JSON array of strings");
-  }
-  return words;
-}
-
-function plainWords(text: string): string[] {
-  const words = text.match(/(?:[^\s"']+|"[^"]*"|'[^']*')+/g) ?? [];
-  return words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
 }

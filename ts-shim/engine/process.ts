@@ -8,7 +8,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import { closeLog, openLog } from "./state-dir.ts";
-import { GoneError, Peer, type PeerHandlers } from "./wire.ts";
+import { GoneError, Peer, type PeerHandlers, within } from "./wire.ts";
 
 /** How to run the engine. */
 export interface EngineCommand {
@@ -18,12 +18,11 @@ export interface EngineCommand {
   env?: Record<string, string>;
 }
 
-export interface SpawnOptions extends Omit<PeerHandlers, "write"> {
-  cwd: string;
+export interface ProcessHost extends Omit<PeerHandlers, "write"> {
+  /** The folder that the engine works in. */
+  cwd(): string;
   /** The state folder, whose log takes the engine's stderr. */
-  stateDir: string;
-  /** Called once, when the process has ended, or (`started` false) could not be started. */
-  onExit(reason: string, started: boolean): void;
+  readonly state: string;
 }
 
 /** Bytes that may wait for an engine that does not read, before it counts as gone. */
@@ -40,17 +39,27 @@ export class EngineProcess {
   private readonly exited: Promise<void>;
   private exitReason: string | null = null;
 
-  constructor(command: EngineCommand, options: SpawnOptions) {
+  /** @param onExit called once, when the process has ended, or (`started` false) did not start */
+  constructor(
+    command: EngineCommand,
+    host: ProcessHost,
+    onExit: (reason: string, started: boolean) => void,
+  ) {
     this.command = command;
-    this.child = start(command, options);
-    this.peer = new Peer({ ...options, write: (line) => this.write(line) });
+    this.child = start(command, host);
+    this.peer = new Peer({
+      write: (line) => this.write(line),
+      onRequest: (method, params, signal) => host.onRequest(method, params, signal),
+      onNotification: (method, params) => host.onNotification(method, params),
+      log: (text) => host.log(text),
+    });
     this.exited = new Promise((resolve) => {
       const ended = (reason: string) => {
         if (this.exitReason !== null) return;
         this.exitReason = reason;
         this.peer.close(new GoneError(reason));
         resolve();
-        options.onExit(reason, this.child.pid !== undefined);
+        onExit(reason, this.child.pid !== undefined);
       };
       this.child.once("error", (error) =>
         ended(`the engine could not be started: ${error.message}`),
@@ -95,23 +104,20 @@ export class EngineProcess {
     stdin.write(line);
   }
 
-  private endsWithin(milliseconds: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      // This timer keeps Pi alive while it waits: the process itself does not.
-      const timer = setTimeout(() => resolve(false), milliseconds);
-      void this.exited.then(() => {
-        clearTimeout(timer);
-        resolve(true);
-      });
-    });
+  /** Keeps Pi alive while it waits: the process itself does not. */
+  private endsWithin(deadlineMs: number): Promise<boolean> {
+    return within(this.exited, { deadlineMs }).then(
+      () => true,
+      () => false,
+    );
   }
 }
 
-function start(command: EngineCommand, options: SpawnOptions): ChildProcess {
-  const log = openLog(options.stateDir);
+function start(command: EngineCommand, host: ProcessHost): ChildProcess {
+  const log = openLog(host.state);
   try {
     return spawn(command.file, command.args, {
-      cwd: options.cwd,
+      cwd: host.cwd(),
       env: { ...process.env, ...command.env },
       stdio: ["pipe", "pipe", log ?? "ignore"],
       windowsHide: true,

@@ -21,13 +21,11 @@ export const ErrorCode = {
   cancelled: -32800,
 } as const;
 
-/** The answer to `initialize`. */
+/** The answer to `initialize`, as far as it matters here. */
 export interface EngineInfo {
-  engine: string;
-  store: string;
-  deadlineMs: number;
-  /** How long a tool that may write files waits for `tool/prepare`; 0: it is not asked. */
-  prepareMs: number;
+  protocol: number;
+  deadline_ms: number;
+  prepare_ms: number;
   warnings: string[];
 }
 

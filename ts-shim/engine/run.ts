@@ -71,20 +71,15 @@ function start(file: string, args: string[], options: RunOptions): ChildProcess 
 
 function killTree(child: ChildProcess): void {
   if (child.pid === undefined) return;
+  if (process.platform === "win32") {
+    // There are no process groups.
+    const args = ["/pid", String(child.pid), "/t", "/f"];
+    spawn("taskkill", args, { stdio: "ignore", windowsHide: true }).on("error", () => {});
+    return;
+  }
   try {
-    const { file, args } = treeKiller(child.pid);
-    if (file) spawn(file, args, { stdio: "ignore", windowsHide: true }).on("error", () => {});
-    else process.kill(-child.pid, "SIGKILL");
+    process.kill(-child.pid, "SIGKILL");
   } catch {
     // It has ended by itself.
   }
-}
-
-/** The program that ends a process and all that it has started, where the system has no groups. */
-export function treeKiller(
-  pid: number,
-  platform: NodeJS.Platform = process.platform,
-): { file?: string; args: string[] } {
-  if (platform !== "win32") return { args: [] };
-  return { file: "taskkill", args: ["/pid", String(pid), "/t", "/f"] };
 }

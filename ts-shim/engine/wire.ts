@@ -59,7 +59,34 @@ export interface PeerHandlers {
 }
 
 interface Waiting {
-  settle(error: Error | null, result?: unknown): void;
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/**
+ * The promise's own result, if it comes in time.
+ * @param lacking what the error of a missed deadline says
+ * @throws DeadlineError, AbortedError, or what the promise rejects with.
+ */
+export function within<T>(
+  promise: Promise<T>,
+  { deadlineMs, signal, holdsProcess = true }: RequestOptions,
+  lacking = "not",
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort = () => {};
+  const limit = new Promise<never>((_, reject) => {
+    const late = () => reject(new DeadlineError(`${lacking} in ${deadlineMs} ms`));
+    timer = setTimeout(late, Math.max(0, deadlineMs));
+    if (!holdsProcess) timer.unref();
+    onAbort = () => reject(new AbortedError("aborted"));
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+  return Promise.race([promise, limit]).finally(() => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  });
 }
 
 /** One end of the connection. Feed it bytes with `receive`; it writes through its handlers. */
@@ -94,34 +121,23 @@ export class Peer {
    * Sends a request and waits for its answer.
    * @throws RpcError, DeadlineError, AbortedError, GoneError or TooLongError.
    */
-  request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      if (this.closed) return reject(this.closed);
-      if (options.signal?.aborted) return reject(new AbortedError(`${method} was aborted`));
-      const id = this.nextId++;
-      const cancel = (error: Error) => {
-        // Settled first: an answer that crosses the cancelling finds nobody waiting.
-        settle(error);
-        this.send({ method: "$/cancel", params: { id } });
-      };
-      const onAbort = () => cancel(new AbortedError(`${method} was aborted`));
-      const timer = setTimeout(
-        () => cancel(new DeadlineError(`no answer to ${method} in ${options.deadlineMs} ms`)),
-        options.deadlineMs,
-      );
-      if (options.holdsProcess === false) timer.unref();
-      const settle = (error: Error | null, result?: unknown) => {
-        this.waiting.delete(id);
-        clearTimeout(timer);
-        options.signal?.removeEventListener("abort", onAbort);
-        if (error) reject(error);
-        else resolve(result);
-      };
-      options.signal?.addEventListener("abort", onAbort, { once: true });
-      this.waiting.set(id, { settle });
+  async request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
+    if (options.signal?.aborted) throw new AbortedError(`${method} was aborted`);
+    const id = this.nextId++;
+    const answer = new Promise<unknown>((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
       const failure = this.send({ id, method, params });
-      if (failure) settle(failure);
+      if (failure) reject(failure);
     });
+    try {
+      return await within(answer, options, `no answer to ${method}`);
+    } catch (error) {
+      const isGivenUp = error instanceof DeadlineError || error instanceof AbortedError;
+      if (isGivenUp) this.send({ method: "$/cancel", params: { id } });
+      throw error;
+    } finally {
+      this.waiting.delete(id);
+    }
   }
 
   /** Sends a notification. Silently lost when the connection is closed. */
@@ -133,7 +149,7 @@ export class Peer {
   close(reason: Error): void {
     if (this.closed) return;
     this.closed = reason;
-    for (const waiting of [...this.waiting.values()]) waiting.settle(reason);
+    for (const waiting of [...this.waiting.values()]) waiting.reject(reason);
     for (const controller of this.serving.values()) controller.abort();
     this.serving.clear();
   }
@@ -193,14 +209,14 @@ export class Peer {
     }
     if (isRecord(message.error)) {
       const { code, message: text } = message.error;
-      waiting.settle(
+      waiting.reject(
         new RpcError(
           typeof code === "number" ? code : ErrorCode.internal,
           typeof text === "string" ? text : "unknown error",
         ),
       );
     } else {
-      waiting.settle(null, message.result);
+      waiting.resolve(message.result);
     }
   }
 

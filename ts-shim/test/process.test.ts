@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { MAX_RESTARTS } from "../engine/health.ts";
+import { MAX_RESTARTS } from "../engine/engine.ts";
 import { result, user } from "./support/conversation.ts";
 import { Harness, until } from "./support/harness.ts";
 import { isAlive } from "./support/processes.ts";

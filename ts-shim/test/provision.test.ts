@@ -4,11 +4,10 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
-import { locateInstalled, parseCommand } from "../engine/locate.ts";
+import { hasForedeck, locateInstalled } from "../engine/locate.ts";
 import { engineKey, PACKAGE_ROOT } from "../engine/package.ts";
-import { ProvisionError, provision } from "../engine/provision.ts";
-import { hasForedeck, pythonAdvice, runners } from "../engine/python.ts";
-import { run, treeKiller } from "../engine/run.ts";
+import { ProvisionError, provision, pythonAdvice, runners } from "../engine/provision.ts";
+import { run } from "../engine/run.ts";
 import { stateDir } from "../engine/state-dir.ts";
 import { removeFolder } from "./support/processes.ts";
 
@@ -180,24 +179,10 @@ test("the engine is looked for in the documented order", async () => {
   assert.deepEqual(await locateInstalled({}, root), { file: script, args: ["engine"] });
   const env = { FOREDECK_ENGINE: "own engine", FOREDECK_PYTHON: "/nonexistent/python" };
   assert.deepEqual(await locateInstalled(env, root), { file: "own", args: ["engine"] });
+  env.FOREDECK_ENGINE = '["my own", "--engine"]';
+  assert.deepEqual(await locateInstalled(env, root), { file: "my own", args: ["--engine"] });
   const { FOREDECK_PYTHON } = env;
   await assert.rejects(locateInstalled({ FOREDECK_PYTHON }, root), /FOREDECK_PYTHON/);
-});
-
-test("FOREDECK_ENGINE is a command line or a JSON array", () => {
-  const words = (text: string) => {
-    const { file, args } = parseCommand(text);
-    return [file, ...args];
-  };
-  assert.deepEqual(words('["a b", "", "c\\"d"]'), ["a b", "", 'c"d']);
-  assert.deepEqual(words(`uv run "my engine" 'x y'z --flag=""`), [
-    "uv",
-    "run",
-    "my engine",
-    "x yz",
-    "--flag=",
-  ]);
-  for (const bad of ["[", "[1]", "[]", " "]) assert.throws(() => parseCommand(bad), bad);
 });
 
 test("what each system runs, and what it is told where nothing runs", () => {
@@ -217,11 +202,6 @@ test("what each system runs, and what it is told where nothing runs", () => {
   assert.match(pythonAdvice(false, "linux"), /run `curl .*astral.*`, then type \/foredeck setup/);
   assert.match(pythonAdvice(false, "win32"), /run `winget install [^`]*uv[^`]*`/);
   assert.match(pythonAdvice(true, "darwin"), /run `uv python install/);
-});
-
-test("what a set-up has started ends with it, also where there are no process groups", () => {
-  assert.deepEqual(treeKiller(7, "win32"), { file: "taskkill", args: ["/pid", "7", "/t", "/f"] });
-  assert.deepEqual(treeKiller(7, "darwin"), { args: [] });
 });
 
 test("the state folder is the platform's own, unless it is named", () => {
