@@ -176,8 +176,7 @@ async function forward(
     await within(shim.engine.whenReady(), limits);
     const result = await request(name, args, shim, limits);
     if (!isRecord(result)) return said("");
-    shim.tasks.take(result.tasks);
-    shim.host.takePrivate(result.private);
+    shim.host.take(result);
     const stretch = asStretch(result.stretch);
     if (stretch) shim.putAway.keep(stretch);
     const text = typeof result.text === "string" ? result.text : "";

@@ -8,12 +8,14 @@
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { CommandLine } from "./command-line.ts";
-import type { NoticeLevel } from "./engine/protocol.ts";
+import { isRecord } from "./context/messages.ts";
 import { visible } from "./visible.ts";
 
 const STATUS_KEY = "foredeck";
 const WIDGET_KEY = "foredeck-tasks";
 const WORK_KEY = "foredeck-work";
+
+export type NoticeLevel = "info" | "warning" | "error";
 
 /**
  * Pi for one session. No method throws, and no text that is shown steers the terminal: names of
@@ -48,13 +50,18 @@ export class Host {
    * @param withoutScreen what to print there in place of `text`, whatever the level
    */
   notify(level: NoticeLevel, text: string, withoutScreen?: string): void {
-    try {
+    this.quietly(() => {
       if (this.ctx?.hasUI) this.ctx.ui.notify(this.worded(text), level);
       else if (withoutScreen || level !== "info")
         console.error(`foredeck: ${this.worded(withoutScreen ?? text)}`);
-    } catch {
-      // The session has just been replaced: nobody is left to read it.
-    }
+    });
+  }
+
+  /** Shows a notice of the engine's: `{level, text}`. */
+  notice(notice: unknown): void {
+    const { level, text } = isRecord(notice) ? notice : {};
+    if (typeof text !== "string") return;
+    this.notify(level === "warning" || level === "error" ? level : "info", text);
   }
 
   /** Shows a notice once per key, in the life of this extension. */
@@ -66,16 +73,19 @@ export class Host {
 
   /** Shows what the user asked for. In print mode Pi keeps stdout for the model's answer. */
   show(text: string): void {
-    try {
+    this.quietly(() => {
       if (this.ctx?.hasUI) this.ctx.ui.notify(this.worded(text), "info");
       else console.log(this.worded(text));
-    } catch {
-      // As above.
-    }
+    });
   }
 
-  /** Shows from now on that the session is private, where an answer says so. */
-  takePrivate(isPrivate: unknown): void {
+  /**
+   * Shows what an answer says of the session beside its text: a line about the project's tasks,
+   * empty for none, and that the session is private. What it leaves out has not changed.
+   */
+  take({ tasks, private: isPrivate }: Record<string, unknown>): void {
+    const { line } = isRecord(tasks) ? tasks : {};
+    if (typeof line === "string") this.widget(WIDGET_KEY, line);
     if (isPrivate !== true) return;
     this.name = "foredeck (private)";
     this.status("foredeck");
@@ -83,22 +93,15 @@ export class Host {
 
   /** Sets the status line; null removes it. */
   status(text: string | null): void {
-    try {
-      const shown = text?.replace(/^foredeck\b/, this.name);
-      this.ctx?.ui.setStatus(STATUS_KEY, shown === undefined ? undefined : visible(shown));
-    } catch {
-      // As above.
-    }
-  }
-
-  /** Shows lines above the editor; undefined removes them. */
-  widget(lines: string[] | undefined): void {
-    this.setWidget(WIDGET_KEY, lines);
+    const shown = text?.replace(/^foredeck\b/, this.name);
+    this.quietly(() =>
+      this.ctx?.ui.setStatus(STATUS_KEY, shown === undefined ? undefined : visible(shown)),
+    );
   }
 
   /** Shows above the editor what foredeck does in the background; empty for nothing. */
   work(text: string): void {
-    this.setWidget(WORK_KEY, text === "" ? undefined : [text]);
+    this.widget(WORK_KEY, text);
   }
 
   /** The text with every command as it is typed here. */
@@ -110,11 +113,16 @@ export class Host {
       );
   }
 
-  private setWidget(key: string, lines: string[] | undefined): void {
+  private widget(key: string, line: string): void {
+    this.quietly(() => {
+      if (this.ctx?.hasUI) this.ctx.ui.setWidget(key, line === "" ? undefined : [visible(line)]);
+    });
+  }
+
+  /** Where the session has just been replaced, nobody is left to read it. */
+  private quietly(show: () => void): void {
     try {
-      if (this.ctx?.hasUI) this.ctx.ui.setWidget(key, lines?.map(visible));
-    } catch {
-      // As above.
-    }
+      show();
+    } catch {}
   }
 }

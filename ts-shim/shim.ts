@@ -11,14 +11,13 @@ import { Engine, type EngineHost, type LocateOptions } from "./engine/engine.ts"
 import { locateInstalled } from "./engine/locate.ts";
 import { packageVersion } from "./engine/package.ts";
 import type { EngineCommand } from "./engine/process.ts";
-import type { EngineInfo, NoticeLevel, SessionParams } from "./engine/protocol.ts";
+import type { EngineInfo, SessionParams } from "./engine/protocol.ts";
 import { ErrorCode } from "./engine/protocol.ts";
 import { ProvisionError, provision } from "./engine/provision.ts";
 import { logLine, stateDir } from "./engine/state-dir.ts";
 import { RpcError, textOf } from "./engine/wire.ts";
 import { Host } from "./host.ts";
 import type { CompactionSettings, SettingsReader } from "./pi-version.ts";
-import { TaskView } from "./tasks.ts";
 import { Uncompacting } from "./uncompact.ts";
 
 /** Milliseconds to open and to close a session. No model call waits for either. */
@@ -41,7 +40,6 @@ const switches = { off: process.env.FOREDECK === "off" };
 /** The parts of one extension instance. */
 export class Shim implements EngineHost {
   readonly host = new Host();
-  readonly tasks = new TaskView(this.host);
   readonly engine: Engine;
   readonly context: ContextHook;
   readonly putAway: PutAway;
@@ -216,9 +214,9 @@ export class Shim implements EngineHost {
     this.engine
       .request("session/open", session, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
-        const { calls, tasks, private: isPrivate } = isRecord(result) ? result : {};
-        this.tasks.take(tasks);
-        this.host.takePrivate(isPrivate);
+        if (!isRecord(result)) return;
+        const { calls } = result;
+        this.host.take(result);
         if (typeof calls === "number" && this.session?.session === session.session) {
           this.session.calls ??= calls;
         }
@@ -257,13 +255,10 @@ export class Shim implements EngineHost {
   }
 
   onNotification(method: string, params: unknown): void {
-    const { level, text } = isRecord(params) ? params : {};
+    const { text } = isRecord(params) ? params : {};
     if (typeof text !== "string") return;
     if (method === "host/status") this.host.status(text);
     if (method === "host/work") this.host.work(text);
-    if (method === "host/notify") {
-      const known = level === "warning" || level === "error" ? level : "info";
-      this.host.notify(known satisfies NoticeLevel, text);
-    }
+    if (method === "host/notify") this.host.notice(params);
   }
 }

@@ -88,7 +88,7 @@ async function callTool(
   try {
     const result = await askEngine(shim, "tool/call", call, signal);
     if (!isRecord(result) || typeof result.text !== "string") throw new Error("no text");
-    shim.tasks.take(result.tasks);
+    shim.host.take(result);
     // `details` holds the engine's decision. It reads it back from the message list, so that the
     // decision follows the branch on which the call was made.
     const { text, details, questions } = result;

@@ -7,17 +7,16 @@ let count = 0;
 function answer({ id, method, params }, began) {
   let result = {};
   if (method === "initialize") {
-    result = { protocol: 1, engine: "bench", store: "none", deadline_ms: 10_000, warnings: [] };
+    result = { protocol: 2, engine: "bench", store: "none", deadline_ms: 10_000, warnings: [] };
   } else if (method === "context/assemble") {
     count = params.keep + params.messages.length;
-    const edits = [];
-    params.messages.forEach((message, i) => {
-      if (message.role !== "toolResult") return;
-      edits.push([params.keep + i, [{ type: "text", text: `@${params.keep + i}` }, { keep: 0 }]]);
+    const ops = params.messages.map(({ role }, i) => {
+      if (role !== "toolResult") return ["keep", 1];
+      return ["rewrite", [{ type: "text", text: `@${params.keep + i}` }, { keep: 0 }]];
     });
     const spent = Number(process.hrtime.bigint() - began) / 1e6;
     const status = { text: String(spent) };
-    result = { call: ++calls, from: params.keep, edits, inserts: [], drops: [], status, notices: [] };
+    result = { call: ++calls, from: params.keep, ops, status, notices: [] };
   }
   if (id !== undefined) process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, result })}\n`);
   if (method === "shutdown") process.exit(0);

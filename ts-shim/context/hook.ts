@@ -6,17 +6,31 @@
  * on the messages they were made for, and what is newer as Pi has it.
  */
 
-import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type {
+  ContextEventResult,
+  ExtensionAPI,
+  ExtensionContext,
+} from "@earendil-works/pi-coding-agent";
 import { LastPrompt } from "../asking/last-prompt.ts";
+import type { EngineState } from "../engine/engine.ts";
 import { ErrorCode } from "../engine/protocol.ts";
-import { DeadlineError, GoneError, RpcError, textOf, within } from "../engine/wire.ts";
+import {
+  AbortedError,
+  DeadlineError,
+  GoneError,
+  MAX_LINE_BYTES,
+  RpcError,
+  TooLongError,
+  textOf,
+  within,
+} from "../engine/wire.ts";
+import { firesContextWithSystem } from "../pi-version.ts";
 import type { Shim } from "../shim.ts";
-import { type Failure, failureOf, inWords, toldOf } from "./failure.ts";
 import { HISTORY_MS, History } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OutcomeLog, Unacknowledged } from "./outcomes.ts";
-import { checkAnswer } from "./plan.ts";
+import { BadAnswerError, checkAnswer } from "./plan.ts";
 import { type HostLists, RequestBuilder } from "./request.ts";
 import { SentRequests } from "./rewritten.ts";
 
@@ -31,6 +45,31 @@ interface Call extends HostLists {
   prefix: number;
   /** `Date.now()` after which the call goes out without the engine. */
   until: number;
+}
+
+/**
+ * Registers for `context_with_system` where Pi has it: it runs after every other extension, and Pi
+ * sends what it returns as it is. Elsewhere for `context`.
+ */
+export function registerContextHook(pi: ExtensionAPI, shim: Shim, version: string): void {
+  const event = firesContextWithSystem(version) ? "context_with_system" : "context";
+  pi.on(event as "context", async ({ messages }, ctx): Promise<ContextEventResult | undefined> => {
+    shim.host.attach(ctx);
+    const own = messages as unknown as HostMessage[];
+    const list = withPutAway(own, ctx, shim);
+    const result = await shim.context.run(list, ctx);
+    if (!result && list === own) return undefined;
+    return { messages: (result ?? list) as unknown as typeof messages };
+  });
+}
+
+/** Pi's list, with what the user has had put away or back; Pi's own where that fails. */
+function withPutAway(own: HostMessage[], ctx: ExtensionContext, shim: Shim): HostMessage[] {
+  let list = own;
+  shim.safely("chat put away or back", () => {
+    if (!shim.isOff()) list = shim.putAway.apply(own, ctx);
+  });
+  return list;
 }
 
 /** Runs before every model call of one session. */
@@ -104,7 +143,7 @@ export class ContextHook {
 
   private async decide(call: Call): Promise<HostMessage[] | undefined> {
     if (this.shim.isOff()) {
-      this.outcomes.without("off", { edited: 0, messages: call.list.length, reason: "off" });
+      this.outcomes.without("off", call.list.length, "off");
       return undefined;
     }
     try {
@@ -182,18 +221,17 @@ export class ContextHook {
     const typed = this.typed.pending();
     const request = { session: this.shim.sessionId(), ...params, outcomes, typed };
     const value = await this.request(request, call);
-    const checked = checkAnswer(value, list, keep, this.inForce.planBefore(keep));
-    const { answer } = checked;
+    const answer = checkAnswer(value, list, keep, this.inForce.plan);
     // From here on nothing can fail: the answer is taken as a whole or not at all.
     accepted();
     this.outcomes.acknowledge(outcomes.length);
     this.typed.acknowledge(typed.length);
     const extendsLast = sameHead && this.inForce.isExtendedBy(answer, keep);
     this.requestsSent.expect(extendsLast, call.ctx.signal);
-    this.inForce.accept(list, keep, checked, generation);
+    this.inForce.accept(list, keep, answer, generation);
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);
-    for (const { level, text } of answer.notices) host.notify(level, text);
+    for (const notice of answer.notices) host.notice(notice);
     return this.send(call, answer.call);
   }
 
@@ -212,8 +250,7 @@ export class ContextHook {
   private send(call: Call, record: number): HostMessage[] | undefined {
     // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
     if (call.ctx.signal?.aborted) {
-      const sent = { edited: 0, messages: call.list.length, reason: "user", call: record };
-      this.outcomes.without("aborted", sent);
+      this.outcomes.without("aborted", call.list.length, "user", { call: record });
     } else {
       this.outcomes.applied(record);
       this.lastPrompt.expect(record);
@@ -227,7 +264,7 @@ export class ContextHook {
   ): HostMessage[] | undefined {
     const reusable = this.inForce.reusable(list, prefix);
     const call = kind === "fallback" ? this.inForce.call : null;
-    this.outcomes.without(kind, { ...reusable, messages: list.length, reason, call });
+    this.outcomes.without(kind, list.length, reason, { ...reusable, call });
     return this.inForce.apply(all, reusable);
   }
 
@@ -251,4 +288,48 @@ export class ContextHook {
 /** What is left of a call's time: at least a millisecond, so that a request is sent at all. */
 function remaining({ until, ctx }: Call): { deadlineMs: number; signal: AbortSignal | undefined } {
   return { deadlineMs: Math.max(1, until - Date.now()), signal: ctx.signal };
+}
+
+/** `aborted`: the user stopped the call. `reason` goes into the call record (docs/protocol.md). */
+interface Failure {
+  kind: "fallback" | "aborted";
+  reason: string;
+}
+
+const TOO_LARGE = "too large";
+
+function failureOf(error: unknown, state: EngineState): Failure {
+  if (error instanceof AbortedError) return { kind: "aborted", reason: "user" };
+  return { kind: "fallback", reason: reasonOf(error, state) };
+}
+
+function reasonOf(error: unknown, state: EngineState): string {
+  if (error instanceof DeadlineError) return "timeout";
+  if (error instanceof BadAnswerError) return "answer";
+  if (error instanceof TooLongError) return TOO_LARGE;
+  if (error instanceof RpcError) return `error ${error.code}`;
+  if (error instanceof GoneError) return state === "setup" ? "setup" : "away";
+  return "internal";
+}
+
+const FOR_THE_USER: Record<string, string> = {
+  timeout: "the engine did not answer in time",
+  answer: "the engine's answer did not fit the conversation",
+  away: "the engine is not running",
+  [TOO_LARGE]: "this chat is too large",
+};
+
+/** What the user is told of it. `text` is the error's own. */
+function toldOf(reason: string, text: string): string {
+  if (reason === TOO_LARGE) {
+    const most = MAX_LINE_BYTES / 1024 / 1024;
+    return `This chat is larger than the ${most} MiB that foredeck takes in at once, so Pi goes on without it. /compact makes it smaller.`;
+  }
+  const why = inWords(reason, text);
+  return `${why.charAt(0).toUpperCase()}${why.slice(1)}. Pi goes on with what foredeck last sent.`;
+}
+
+/** A reason in words, or `otherwise` where it says nothing to a user. */
+function inWords(reason: string, otherwise: string): string {
+  return FOR_THE_USER[reason] ?? otherwise;
 }

@@ -5,10 +5,9 @@
  * engine goes by the same plan again, so that the provider's cache still finds its beginning.
  */
 
-import type { Answer } from "../engine/protocol.ts";
 import type { HostMessage } from "./messages.ts";
-import { Plan } from "./plan.ts";
-import { AnsweredList } from "./sync.ts";
+import { type Answer, Plan } from "./plan.ts";
+import { sameMessage } from "./sync.ts";
 
 /** How far the plan in force still fits a list that the engine has not seen. */
 export interface Reusable {
@@ -19,8 +18,9 @@ export interface Reusable {
 }
 
 export class AnswerInForce {
-  private readonly answered = new AnsweredList();
-  private plan = new Plan();
+  /** The messages that were answered. */
+  private answered: HostMessage[] = [];
+  private held = new Plan();
   private record: number | null = null;
   /** The engine connection that knows the answered list; 0 where none is known to. */
   private connection = 0;
@@ -30,24 +30,30 @@ export class AnswerInForce {
     return this.record;
   }
 
+  get plan(): Plan {
+    return this.held;
+  }
+
   /** Another session: nothing of the last one applies. */
   clear(): void {
-    this.answered.clear();
-    this.plan = new Plan();
+    this.answered = [];
+    this.held = new Plan();
     this.record = null;
     this.connection = 0;
   }
 
   /** How many messages at the start of a list the last answer was given for. */
   commonPrefix(list: readonly HostMessage[]): number {
-    return this.answered.commonPrefix(list);
+    const at = this.answered.findIndex((message, index) => {
+      const own = list[index];
+      return own === undefined || !sameMessage(message, own);
+    });
+    return at < 0 ? this.answered.length : at;
   }
 
   /** The engine holds these messages, as the host has them: it was sent them ahead. */
   hold(list: readonly HostMessage[], connection: number): void {
-    if (this.record !== null) return;
-    this.answered.accept(list, 0);
-    this.connection = connection;
+    if (this.record === null) this.keep(list, 0, connection);
   }
 
   /** Of such a prefix, what an engine need not be sent again: nothing if it is another engine. */
@@ -60,11 +66,6 @@ export class AnswerInForce {
     this.connection = 0;
   }
 
-  /** The plan in force of the messages before an index. */
-  planBefore(index: number): Plan {
-    return this.plan.before(index);
-  }
-
   /** Whether an answer leaves all that was sent before as it was. */
   isExtendedBy(answer: Answer, keep: number): boolean {
     const { length } = this.answered;
@@ -72,16 +73,10 @@ export class AnswerInForce {
   }
 
   /** Takes a checked answer. Call it before the plan is applied: that changes the messages. */
-  accept(
-    list: readonly HostMessage[],
-    keep: number,
-    { answer, plan }: { answer: Answer; plan: Plan },
-    connection: number,
-  ): void {
-    this.answered.accept(list, keep);
-    this.plan = plan;
+  accept(list: readonly HostMessage[], keep: number, answer: Answer, connection: number): void {
+    this.keep(list, keep, connection);
+    this.held = answer.plan;
     this.record = answer.call;
-    this.connection = connection;
   }
 
   /**
@@ -91,7 +86,9 @@ export class AnswerInForce {
   reusable(list: readonly HostMessage[], prefix: number): Reusable {
     // Nothing was ever answered: whatever the engine holds, all goes out as the host has it.
     if (this.record === null) return { edited: 0, ending: list[0]?.role !== "toolResult" };
-    const edited = this.wholeCalls(list, prefix);
+    const isWhole = prefix === this.answered.length || list.length === 0;
+    // Leaving out a call before `prefix` could leave the call's result behind.
+    const edited = isWhole ? prefix : Math.min(prefix, this.plan.omitted()[0] ?? prefix);
     // What ended the last prompt stays where it was. Nothing may come between a call and its
     // result, though, and the result may be the next message.
     const ending = edited === this.answered.length && list[edited]?.role !== "toolResult";
@@ -107,9 +104,10 @@ export class AnswerInForce {
     return this.plan.apply(all, edited, ending);
   }
 
-  /** `prefix`, or less where leaving out a call before it would leave the call's result behind. */
-  private wholeCalls(list: readonly HostMessage[], prefix: number): number {
-    if (prefix === this.answered.length || list.length === 0) return prefix;
-    return Math.min(prefix, this.plan.omitted()[0] ?? prefix);
+  /** Messages are copied one level deep: edits set a new `content` on the originals. */
+  private keep(list: readonly HostMessage[], prefix: number, connection: number): void {
+    this.answered.length = prefix;
+    for (const message of list.slice(prefix)) this.answered.push({ ...message });
+    this.connection = connection;
   }
 }

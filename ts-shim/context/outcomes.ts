@@ -1,6 +1,15 @@
 /** What became of the model calls since the engine last answered: reported with the next request. */
 
-import type { Outcome } from "../engine/protocol.ts";
+/** What became of one model call (docs/protocol.md). */
+interface Outcome {
+  call: number | null;
+  kind: "applied" | "fallback" | "aborted" | "off";
+  edited?: number;
+  ending?: boolean;
+  messages?: number;
+  time_ms?: number;
+  reason?: string;
+}
 
 /** What goes with the next request until the engine has answered one that carried it. */
 export class Unacknowledged<T> {
@@ -62,16 +71,11 @@ export class OutcomeLog extends Unacknowledged<Outcome> {
    */
   without(
     kind: "fallback" | "aborted" | "off",
-    sent: {
-      edited: number;
-      ending?: boolean;
-      messages: number;
-      reason: string;
-      call?: number | null;
-    },
+    messages: number,
+    reason: string,
+    { edited = 0, ending = false, call = null }: Partial<Outcome> = {},
   ): void {
-    const { edited, ending = false, messages, reason, call = null } = sent;
-    const outcome = { call, kind, edited, messages, time_ms: Date.now(), reason };
-    this.add(ending ? { ...outcome, ending } : outcome);
+    const sent = { call, kind, edited, messages, time_ms: Date.now(), reason };
+    this.add(ending ? { ...sent, ending } : sent);
   }
 }

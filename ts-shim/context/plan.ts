@@ -8,7 +8,6 @@
  */
 
 import type { ImageContent } from "@earendil-works/pi-ai";
-import type { Answer, EditBlock, NoticeLevel } from "../engine/protocol.ts";
 import {
   type Block,
   blocksOf,
@@ -22,12 +21,28 @@ import {
 /** The engine's answer cannot be used; the message says what is wrong with it. */
 export class BadAnswerError extends Error {}
 
+/** A block of a rewritten message: `{keep: k}` stands for block `k` of the message's own content. */
+export type EditBlock = { keep: number } | Block;
+
 /** What goes out before a message of the host's, and what becomes of that. */
 interface Slot {
   says: HostMessage[];
   /** What it is rewritten to; null where it is not. */
   blocks: EditBlock[] | null;
   isOmitted: boolean;
+}
+
+/** A checked answer to `context/assemble`. */
+export interface Answer {
+  call: number;
+  /** What it says is of the messages from here on. */
+  from: number;
+  /** The plan in force with it. */
+  plan: Plan;
+  status: string | null;
+  notices: unknown[];
+  /** Id of the tool call whose result gets one more cache marker. */
+  marker: string | null;
 }
 
 const KEPT: Slot = { says: [], blocks: null, isOmitted: false };
@@ -45,11 +60,6 @@ export class Plan {
     return this.slots[index] ?? KEPT;
   }
 
-  /** The plan of the messages before an index. */
-  before(index: number): Plan {
-    return new Plan(this.slots.slice(0, index));
-  }
-
   /** With the slots of all messages from an index on. */
   with(from: number, slots: readonly Slot[]): Plan {
     const before = Array.from({ length: from }, (_, index) => this.slot(index));
@@ -61,9 +71,16 @@ export class Plan {
     return this.slots.flatMap((slot, index) => (slot.isOmitted ? [index] : []));
   }
 
-  /** All messages of ours. */
-  said(): HostMessage[] {
-    return this.slots.flatMap((slot) => slot.says);
+  /** What goes out of the messages from an index on, none of them rewritten. */
+  sent(messages: readonly HostMessage[], from = 0): HostMessage[] {
+    const sent: HostMessage[] = [];
+    for (let index = from; index <= messages.length; index++) {
+      const { says, isOmitted } = this.slot(index);
+      const own = messages[index];
+      sent.push(...says);
+      if (own && !isOmitted) sent.push(own);
+    }
+    return sent;
   }
 
   /** Whether all goes out as the host has it. */
@@ -134,7 +151,6 @@ function isKeep(block: EditBlock): block is { keep: number } {
  *
  * @param messages the host's list without system entries
  * @param held the plan in force before
- * @returns the answer, and the plan in force with it
  * @throws BadAnswerError
  */
 export function checkAnswer(
@@ -142,26 +158,30 @@ export function checkAnswer(
   messages: readonly HostMessage[],
   keep: number,
   held: Plan,
-): { answer: Answer; plan: Plan } {
+): Answer {
   if (!isRecord(value)) throw new BadAnswerError("the answer is not an object");
   const call = integer(value.call, 1, Number.MAX_SAFE_INTEGER, "call");
   // What was said before holds for messages that the engine knows to be unchanged, and no others.
   const from = integer(value.from, 0, keep, "from");
-  const slots = slotsOf(list(value.ops, "ops"), messages, from);
-  const plan = held.with(from, slots);
-  const [omitted, said] = [plan.omitted(), plan.said()];
-  checkPairs(messages, plan, omittedIds(messages, omitted), said);
-  const sent = messages.length - omitted.length + said.length;
-  if (messages.length > 0 && sent === 0) throw new BadAnswerError("nothing would be left to send");
-  const answer: Answer = {
+  const plan = held.with(from, slotsOf(list(value.ops, "ops"), messages, from));
+  // What comes before the last answer that was there already has been checked with it.
+  const start = Math.max(0, messages.slice(0, from).findLastIndex(isAnswer));
+  const sent = plan.sent(messages, start);
+  if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0) {
+    throw new BadAnswerError("nothing would be left to send");
+  }
+  const before = unpaired(messages.slice(start));
+  const torn = [...unpaired(sent)].filter((each) => !before.has(each));
+  if (torn.length > 0) throw new BadAnswerError(`torn apart: ${torn.join(", ")}`);
+  const { status, notices, marker } = value;
+  return {
     call,
     from,
-    status:
-      isRecord(value.status) && typeof value.status.text === "string" ? value.status.text : null,
-    notices: checkNotices(value.notices),
-    marker: typeof value.marker === "string" ? value.marker : null,
+    plan,
+    status: isRecord(status) && typeof status.text === "string" ? status.text : null,
+    notices: Array.isArray(notices) ? notices : [],
+    marker: typeof marker === "string" ? marker : null,
   };
-  return { answer, plan };
 }
 
 /** The slots of the messages from an index on, and the one that ends the list. */
@@ -194,13 +214,7 @@ function slotsOf(ops: unknown[], messages: readonly HostMessage[], from: number)
       `operations for ${from + slots.length} of ${messages.length} messages`,
     );
   }
-  slots.push({ ...KEPT, says });
-  slots.forEach((slot, n) => {
-    if (slot.says.length && !slot.isOmitted && messages[from + n]?.role === "toolResult") {
-      throw new BadAnswerError(`a result is separated from its call at message ${from + n}`);
-    }
-  });
-  return slots;
+  return [...slots, { ...KEPT, says }];
 }
 
 function checkBlocks(value: unknown, message: HostMessage, index: number): EditBlock[] {
@@ -223,84 +237,66 @@ function checkBlocks(value: unknown, message: HostMessage, index: number): EditB
 /** Text, an image, or in an assistant message a tool call. Thinking can only be kept. */
 function checkBlock(value: unknown, role: string, where: string): Block {
   const isAssistant = role === "assistant";
-  if (isRecord(value)) {
-    if (value.type === "text" && typeof value.text === "string") return value as Block;
-    if (!isAssistant && isImage(value)) return value as Block;
-    if (isAssistant && value.type === "toolCall" && isToolCall(value)) return value as Block;
-  }
+  const isAllowed =
+    isRecord(value) &&
+    ((value.type === "text" && typeof value.text === "string") ||
+      (!isAssistant && isImage(value)) ||
+      (isAssistant && isToolCall(value)));
+  if (isAllowed) return value as Block;
   throw new BadAnswerError(`${where} holds a block that does not belong in a ${role} message`);
 }
 
 /** Whether a block of the engine's is an image that Pi can send. */
 export function isImage(value: unknown): value is ImageContent {
-  return (
-    isRecord(value) &&
-    value.type === "image" &&
-    typeof value.data === "string" &&
-    typeof value.mimeType === "string"
-  );
+  return isRecord(value) && value.type === "image" && areTexts(value.data, value.mimeType);
 }
 
-function isToolCall(value: Record<string, unknown>): boolean {
-  return (
-    typeof value.id === "string" && typeof value.name === "string" && isRecord(value.arguments)
-  );
+function isToolCall({ type, id, name, arguments: given }: Record<string, unknown>): boolean {
+  return type === "toolCall" && areTexts(id, name) && isRecord(given);
 }
 
 /** A user's message, or the result of a call that has none. */
 function checkSaid(value: unknown, where: string): HostMessage {
-  if (!isRecord(value) || (value.role !== "user" && value.role !== "toolResult")) {
-    throw new BadAnswerError(`${where} is no message of ours`);
-  }
-  const { role } = value;
-  if (role === "toolResult" && !(isName(value.toolCallId) && isName(value.toolName))) {
-    throw new BadAnswerError(`${where} is a tool result that answers no call`);
-  }
+  const { role, toolCallId, toolName } = isRecord(value) ? value : {};
+  const answers = areTexts(toolCallId, toolName) && toolCallId !== "" && toolName !== "";
+  const isResult = role === "toolResult" && answers;
+  if (role !== "user" && !isResult) throw new BadAnswerError(`${where} is no message of ours`);
   const blocks = blocksOf(value as HostMessage).map((block) => checkBlock(block, role, where));
   if (blocks.length === 0) throw new BadAnswerError(`${where} has no content`);
   return value as HostMessage;
 }
 
-function isName(value: unknown): boolean {
-  return typeof value === "string" && value !== "";
+function areTexts(...values: unknown[]): boolean {
+  return values.every((value) => typeof value === "string");
 }
 
 /**
- * A call and its results stay or go together, and a result of ours answers a call without one.
- * Calls without results in the host's own list are not the answer's fault.
+ * Calls whose results do not follow them, and results that follow no call of theirs. Those in the
+ * host's own list are not the answer's fault.
  */
-function checkPairs(
-  messages: readonly HostMessage[],
-  plan: Plan,
-  gone: ReadonlySet<string>,
-  said: readonly HostMessage[],
-): void {
-  if (gone.size === 0 && !said.some(({ role }) => role === "toolResult")) return;
+function unpaired(messages: readonly HostMessage[]): Set<string> {
+  const found = new Set<string>();
   const open = new Set<string>();
   const close = () => {
-    const torn = [...open].find((id) => gone.has(id));
-    if (torn) throw new BadAnswerError(`the tool call ${torn} would be torn from its result`);
+    for (const id of open) found.add(`the call ${id}`);
     open.clear();
   };
-  const visit = (message: HostMessage, isOurs: boolean) => {
+  for (const message of messages.filter(isSent)) {
     if (message.role === "toolResult") {
       const id = String(message.toolCallId);
-      if (!open.delete(id) && (isOurs || gone.has(id))) {
-        throw new BadAnswerError(`the result of ${id} would stand without its call`);
-      }
-      return;
+      if (!open.delete(id)) found.add(`a result of ${id}`);
+      continue;
     }
     close();
-    if (message.role !== "assistant" || UNSENT_STOPS.has(String(message.stopReason))) return;
+    if (!isAnswer(message) || UNSENT_STOPS.has(String(message.stopReason))) continue;
     for (const id of callIds(blocksOf(message))) open.add(id);
-  };
-  for (let index = 0; index <= messages.length; index++) {
-    const slot = plan.slot(index);
-    for (const message of slot.says) visit(message, true);
-    const own = messages[index];
-    if (own && isSent(own) && !slot.isOmitted) visit(own, false);
   }
   close();
+  return found;
+}
+
+function isAnswer({ role }: HostMessage): boolean {
+  return role === "assistant";
 }
 
 /** The roles that Pi sends to a model. It leaves out others, and what the user excluded. */
@@ -315,30 +311,6 @@ function isSent(message: HostMessage): boolean {
 
 /** Pi's adapters leave out answers with these stop reasons, calls and all. */
 const UNSENT_STOPS = new Set(["error", "aborted"]);
-
-/** Ids of the calls that are left out, or whose results are. */
-function omittedIds(messages: readonly HostMessage[], omitted: readonly number[]): Set<string> {
-  const ids = new Set<string>();
-  for (const index of omitted) {
-    const message = messages[index];
-    if (message?.role === "assistant") for (const id of callIds(blocksOf(message))) ids.add(id);
-    if (message?.role === "toolResult") ids.add(String(message.toolCallId));
-  }
-  return ids;
-}
-
-const LEVELS = new Set(["info", "warning", "error"]);
-
-function checkNotices(value: unknown): Answer["notices"] {
-  if (!Array.isArray(value)) return [];
-  return value
-    .filter(isRecord)
-    .flatMap(({ level, text }) =>
-      typeof level === "string" && LEVELS.has(level) && typeof text === "string"
-        ? [{ level: level as NoticeLevel, text }]
-        : [],
-    );
-}
 
 function integer(value: unknown, low: number, high: number, what: string): number {
   if (typeof value !== "number" || !Number.isInteger(value) || value < low || value > high) {

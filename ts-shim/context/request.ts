@@ -4,7 +4,7 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import type { Shim } from "../shim.ts";
 import { entryIds } from "./entries.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
-import { LastSent } from "./sync.ts";
+import { sameValue } from "./sync.ts";
 import { warmedAt } from "./warming.ts";
 
 /** The host's list for one model call, with and without its system entries. */
@@ -27,8 +27,7 @@ export interface BuiltRequest {
 export class RequestBuilder {
   private readonly pi: ExtensionAPI;
   private readonly shim: Shim;
-  private readonly system = new LastSent();
-  private readonly tools = new LastSent();
+  private sent: { system?: unknown; tools?: unknown } = {};
 
   constructor(pi: ExtensionAPI, shim: Shim) {
     this.pi = pi;
@@ -38,15 +37,15 @@ export class RequestBuilder {
   /** @param keep how many messages at the start of the list the engine has already */
   build({ ctx, all, list }: HostLists, keep: number): BuiltRequest {
     // It may be another engine, or one that has lost the session: it has nothing of before.
-    if (keep === 0) this.forget();
+    if (keep === 0) this.sent = {};
     const system = systemMessages(all, ctx);
     const tools = describeTools(this.pi);
     const params = {
       keep,
       messages: list.slice(keep),
       entries: entryIds(ctx.sessionManager, list, keep),
-      system: this.system.ifChanged(system),
-      tools: this.tools.ifChanged(tools),
+      system: sameValue(this.sent.system, system) ? undefined : system,
+      tools: sameValue(this.sent.tools, tools) ? undefined : tools,
       model: this.shim.model(ctx),
       time_ms: Date.now(),
       warmed_ms: warmedAt(ctx.sessionManager),
@@ -56,15 +55,9 @@ export class RequestBuilder {
       params,
       sameHead: params.system === undefined && params.tools === undefined,
       accepted: () => {
-        this.system.accept(system);
-        this.tools.accept(tools);
+        this.sent = { system, tools };
       },
     };
-  }
-
-  private forget(): void {
-    this.system.clear();
-    this.tools.clear();
   }
 }
 

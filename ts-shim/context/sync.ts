@@ -1,6 +1,4 @@
-/**
- * What the engine has seen: the last list that it answered, to find what has changed since. Pure.
- */
+/** Whether values and messages are the same, to find what has changed since the last call. Pure. */
 
 import type { HostMessage } from "./messages.ts";
 
@@ -41,58 +39,4 @@ function sameFields(a: Fields, b: Fields, seenOnly: boolean): boolean {
     balance -= 1;
   }
   return balance === 0;
-}
-
-/** The list of the last answered request. */
-export class AnsweredList {
-  private readonly messages: HostMessage[] = [];
-
-  get length(): number {
-    return this.messages.length;
-  }
-
-  /** How many messages at the start of `list` are those of the last answered request. */
-  commonPrefix(list: readonly HostMessage[]): number {
-    const end = Math.min(list.length, this.messages.length);
-    let index = 0;
-    while (
-      index < end &&
-      sameMessage(this.messages[index] as HostMessage, list[index] as HostMessage)
-    ) {
-      index += 1;
-    }
-    return index;
-  }
-
-  /**
-   * Keeps a list that was answered. Messages are copied one level deep: edits set a new `content`
-   * on the originals, so call this before any are applied.
-   * @param prefix what `commonPrefix(list)` gave
-   */
-  accept(list: readonly HostMessage[], prefix: number): void {
-    this.messages.length = prefix;
-    for (let i = prefix; i < list.length; i++) this.messages.push({ ...(list[i] as HostMessage) });
-  }
-
-  clear(): void {
-    this.messages.length = 0;
-  }
-}
-
-/** A value that is sent only when it differs from what was last sent and answered. */
-export class LastSent {
-  private value: unknown;
-
-  /** The value if it has to be sent, else undefined. */
-  ifChanged<T>(value: T): T | undefined {
-    return sameValue(this.value, value) ? undefined : value;
-  }
-
-  accept(value: unknown): void {
-    this.value = value;
-  }
-
-  clear(): void {
-    this.value = undefined;
-  }
 }

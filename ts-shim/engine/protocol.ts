@@ -1,7 +1,5 @@
 /** The shapes that cross the wire, as docs/protocol.md describes them. */
 
-import type { Block } from "../context/messages.ts";
-
 export const PROTOCOL_VERSION = 2;
 
 /** JSON-RPC and foredeck error codes. */
@@ -45,32 +43,3 @@ export interface SessionParams {
   /** Calls that the session had when this Pi first opened it; left out that first time. */
   calls?: number;
 }
-
-/** A block of an edit: `{keep: k}` stands for block `k` of the message's own content. */
-export type EditBlock = { keep: number } | Block;
-
-export type NoticeLevel = "info" | "warning" | "error";
-
-/** A checked answer to `context/assemble`, but for what it says of the messages. */
-export interface Answer {
-  call: number;
-  /** What it says is of the messages from here on. */
-  from: number;
-  status: string | null;
-  notices: { level: NoticeLevel; text: string }[];
-  /** Id of the tool call whose result gets one more cache marker. */
-  marker: string | null;
-}
-
-/** What became of a model call, reported to the engine with the next request. */
-export type Outcome =
-  | { call: number; kind: "applied"; reason?: string }
-  | {
-      call: number | null;
-      kind: "fallback" | "aborted" | "off";
-      edited: number;
-      ending?: boolean;
-      messages: number;
-      time_ms: number;
-      reason: string;
-    };

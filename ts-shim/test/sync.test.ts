@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { entryIds } from "../context/entries.ts";
+import { AnswerInForce } from "../context/in-force.ts";
 import type { HostMessage } from "../context/messages.ts";
-import { AnsweredList, LastSent, sameMessage, sameValue } from "../context/sync.ts";
+import { Plan } from "../context/plan.ts";
+import { sameMessage, sameValue } from "../context/sync.ts";
 import { assistant, call, conversation, result, user } from "./support/conversation.ts";
 import { forSeeds } from "./support/random.ts";
 
@@ -37,8 +39,8 @@ test("everything in a message counts but its details and usage", () => {
 test("the common prefix is found wherever the lists diverge", () => {
   forSeeds(300, (random) => {
     const list = conversation(random, 1 + random.below(10));
-    const answered = new AnsweredList();
-    answered.accept(list, 0);
+    const answered = new AnswerInForce();
+    answered.hold(list, 1);
     const next = structuredClone(list);
     assert.equal(answered.commonPrefix(next), list.length);
     next.push(user("new"));
@@ -51,29 +53,19 @@ test("the common prefix is found wherever the lists diverge", () => {
 });
 
 test("accepted messages keep their content when edits replace it", () => {
-  const answered = new AnsweredList();
+  const answered = new AnswerInForce();
   const list = [user("a"), result("x", "X")];
-  answered.accept(list, 0);
+  answered.hold(list, 1);
   (list[1] as HostMessage).content = [{ type: "text", text: "folded" }];
   assert.equal(answered.commonPrefix([user("a"), result("x", "X")]), 2);
 });
 
 test("accepting a shorter list forgets the rest", () => {
-  const answered = new AnsweredList();
-  answered.accept([user("a"), user("b"), user("c")], 0);
-  answered.accept([user("a"), user("d")], 1);
-  assert.equal(answered.length, 2);
+  const answered = new AnswerInForce();
+  const answer = { call: 1, from: 0, plan: new Plan(), status: null, notices: [], marker: null };
+  answered.accept([user("a"), user("b"), user("c")], 0, answer, 1);
+  answered.accept([user("a"), user("d")], 1, answer, 1);
   assert.equal(answered.commonPrefix([user("a"), user("d"), user("c")]), 2);
-});
-
-test("a value is sent once, and again when it changes", () => {
-  const sent = new LastSent();
-  assert.deepEqual(sent.ifChanged(["a"]), ["a"]);
-  sent.accept(["a"]);
-  assert.equal(sent.ifChanged(["a"]), undefined);
-  assert.deepEqual(sent.ifChanged(["b"]), ["b"]);
-  sent.clear();
-  assert.deepEqual(sent.ifChanged(["a"]), ["a"]);
 });
 
 type Entry = Record<string, unknown> & { id: string; parentId: string | null };

@@ -20,7 +20,7 @@ test("nothing goes to the screen that is not", async () => {
     host.notify("info", HOSTILE);
     host.show(HOSTILE);
     host.status(HOSTILE);
-    host.widget([HOSTILE]);
+    host.take({ tasks: { line: HOSTILE } });
     host.work(HOSTILE);
     assert.deepEqual(harness.notices, [SHOWN, SHOWN]);
     assert.deepEqual(harness.widgets.slice(-2), [[SHOWN], [SHOWN]]);

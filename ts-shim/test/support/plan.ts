@@ -1,6 +1,5 @@
 import type { HostMessage } from "../../context/messages.ts";
-import { Plan } from "../../context/plan.ts";
-import type { EditBlock } from "../../engine/protocol.ts";
+import { type EditBlock, Plan } from "../../context/plan.ts";
 
 /** A plan in short, by the indexes of the messages that something is said of. */
 export interface Brief {
