@@ -184,8 +184,6 @@ def test_what_is_refused_sends_nothing(pi: Pi, questions: Questions) -> None:
     assert "/model lists" in answer["text"]
     questions.rpc.prompt("go")
     assert "call 1 is not the last" in questions.ask(warm=1)["text"]
-    with_system = questions.ask(warm=2, system="another")
-    assert "system" in with_system["text"]
     questions.rpc.command("/foredeck off")
     assert "foredeck is off" in questions.ask()["text"]
     assert len(model.requests) == 2

@@ -56,6 +56,13 @@ def failed(code: int, message: str) -> bytes:
     return line({"jsonrpc": "2.0", "id": "e1", "error": {"code": code, "message": message}})
 
 
+def test_a_prompt_that_is_asked_again_stays_as_it_is() -> None:
+    given = QUESTION.model_dump(exclude_none=True)
+    for more in ({"system": "Be brief."}, {"messages": given["messages"] * 2}, {"tools": [{}]}):
+        with pytest.raises(ValueError, match="the prompt's own"):
+            CompleteParams.model_validate({**given, **more})
+
+
 async def test_only_what_is_said_is_sent_and_the_answer_comes_back() -> None:
     wire = Wire({})
     task = await asked(wire)

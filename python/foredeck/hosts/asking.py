@@ -7,9 +7,9 @@ cancelled or timed out.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import Count, HostObject, Name, Params
@@ -44,6 +44,13 @@ class CompleteParams(Params):
     """The call whose prompt the message is added to."""
     wanted: bool | None = None
     """The user wants it asked, even of a model that answers one at a time."""
+
+    @model_validator(mode="after")
+    def _leaves_the_prompt_as_it_is(self) -> Self:
+        own = (self.system, self.model, self.reasoning, self.tools, self.session_id, self.retention)
+        if self.warm is not None and (len(self.messages) > 1 or any(own)):
+            raise ValueError("with `warm` there is one message, and all else is the prompt's own")
+        return self
 
 
 class ModelUsage(Params):
