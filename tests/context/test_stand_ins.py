@@ -13,7 +13,7 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.noted import Noted
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes, message_text
-from foredeck.context.state.observed import ObservedStandIns
+from foredeck.engine.observing.notes import SessionNotes
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, ToolCallParams
 from foredeck.model.observations import MessagePart, ObservationDocument, observation_id
@@ -344,7 +344,7 @@ def test_stored_observations_stand_in(new_host: NewHost) -> None:
     for each in parts:
         session.workspace.put(each.seal())
     session.workspace.commit()
-    session.stand_ins = ObservedStandIns(
+    session.stand_ins = SessionNotes(
         session.store, ["s"], TimingRules(1000, chunk=ChunkRules(least=1))
     )
     sent = after_pause(host)

@@ -30,7 +30,7 @@ from foredeck.hosts.protocol import (
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.observations import timing
 from foredeck.observations.others import OtherSessionsSection
-from foredeck.observations.recall import Observation, observations_of
+from foredeck.observations.reading import Observation, stored_notes
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.opening import open_store
@@ -132,7 +132,7 @@ class Observed:
         return next(worker for worker in workers if isinstance(worker, Observing))
 
     def observations(self) -> list[Observation]:
-        return observations_of(self.session.store, ["s"])
+        return [*stored_notes(self.session.store, ["s"]).observations]
 
     async def command(self, arguments: str = "") -> str:
         params = CommandParams(session="s", name="observe", args=arguments)
@@ -162,8 +162,8 @@ async def test_chat_is_observed_while_the_agent_works_and_its_notes_take_its_pla
     await observed.rounds_of(6)
     found = observed.observations()
     assert len(found) > 2
-    assert all(each.fields["observed_by"] == "model" for each in found)
-    covered = [address for each in found for address in each.covers]
+    assert all(each.document.observed_by == "model" for each in found)
+    covered = [address for each in found for address in each.document.covers]
     assert len(covered) == len(set(covered)), "no message is observed twice"
     assert len(models.asked) == len(found)
     assert "row-1-1 " in str(observed.host.prompt()), "nothing leaves while that would cost more"
@@ -300,7 +300,7 @@ async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
     models.answer = noted
     await observed.rounds_of(4)
     first = observed.observations()[0]
-    assert first.covers[0] == observed.session.branch.plan.items[0].key.address
+    assert first.document.covers[0] == observed.session.branch.plan.items[0].key.address
 
 
 async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observation(
@@ -385,7 +385,7 @@ async def test_without_a_model_foredeck_writes_by_itself(tmp_path: Path) -> None
         assert models.asked == []
         found = made.observations()
         assert found
-        assert {each.fields["observed_by"] for each in found} == {"foredeck"}
+        assert {each.document.observed_by for each in found} == {"foredeck"}
 
 
 @pytest.mark.usefixtures("early")
@@ -406,7 +406,7 @@ async def test_auto_goes_on_without_a_model_and_says_so_once(tmp_path: Path, why
         assert models.asked == []
         found = made.observations()
         assert len(found) > 1
-        assert {each.fields["observed_by"] for each in found} == {"foredeck"}
+        assert {each.document.observed_by for each in found} == {"foredeck"}
         assert made.outcomes() == [("refused", reason)], "each reason stands once on record"
         assert made.told == [ALONE.format(reason=reason)]
         assert f"No model is asked: {reason}." in await made.command("status")
@@ -429,7 +429,7 @@ async def test_a_model_that_is_of_no_use_is_asked_again_however_often_it_failed(
         assert made.observations() == []
         models.answer = noted
         await made.rounds_of(24)
-        assert made.observations()[-1].fields["observed_by"] == "model"
+        assert made.observations()[-1].document.observed_by == "model"
         assert made.told == []
 
 
@@ -481,8 +481,8 @@ async def test_the_mode_is_said_or_guessed(observed: Observed) -> None:
         "This is observed as testing work: you have said so."
     )
     await observed.rounds_of(3)
-    assert observed.observations()[0].fields["mode"] == "testing"
-    assert observed.observations()[0].fields["mode_by"] == "user"
+    assert observed.observations()[0].document.mode == "testing"
+    assert observed.observations()[0].document.mode_by == "user"
     assert (await observed.command("mode guess")).startswith("This is observed as default work")
     with pytest.raises(ToolError, match="Modes: default, explore"):
         await observed.command("mode dancing")
@@ -546,7 +546,7 @@ async def test_what_was_compacted_while_another_job_ran_is_observed_all_the_same
     await settled()
     models.wait.set()
     await settled()
-    covered = [address for each in observed.observations() for address in each.covers]
+    covered = [address for each in observed.observations() for address in each.document.covers]
     assert covered == whole
 
 

@@ -15,7 +15,7 @@ from foredeck.observations.lease import ObservingLease
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
-from foredeck.observations.recall import Observation, observations_of
+from foredeck.observations.reading import Observation, stored_notes
 from foredeck.observations.timing import TimingRules
 from foredeck.store.protocol import LocalStore
 from observations.chat import START_MS, rounds, user
@@ -80,7 +80,7 @@ def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
 
 
 def kept(store: LocalStore, session: str = "s") -> list[Observation]:
-    return observations_of(store, [session])
+    return [*stored_notes(store, [session]).observations]
 
 
 NOTES = block("medium change: Agent looked at src/c0.py", task="Look at all.")

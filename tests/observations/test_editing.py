@@ -30,10 +30,10 @@ def test_the_users_text_takes_the_place_of_what_was_noted(store: LocalStore) -> 
     edit(store, found.id, text, "ann", CLOCK)
     (changed,) = kept(store)
     assert changed.text == text
-    assert (changed.fields["priority"], changed.fields["is_edited"]) == ("high", True)
-    assert changed.fields["provenance"]["generator"] == "human"
+    assert (changed.document.priority, changed.document.is_edited) == ("high", True)
+    assert changed.document.provenance.generator == "human"
     assert len(store.history(found.id)) == 2
-    assert changed.covers == found.covers
+    assert changed.document.covers == found.document.covers
 
 
 def test_an_edit_in_another_zone_moves_no_time(store: LocalStore) -> None:
@@ -61,12 +61,17 @@ def test_what_was_deleted_says_nothing_and_is_not_written_again(store: LocalStor
     (found,) = kept(store)
     delete(store, found.id, "ann")
     (gone,) = kept(store)
-    assert (gone.is_deleted, gone.text, gone.remarks, gone.fields["files"]) == (True, "", [], [])
+    assert (gone.is_deleted, gone.text, gone.document.remarks, gone.document.files) == (
+        True,
+        "",
+        [],
+        [],
+    )
     assert observe(store) is None
     notes = (
         keeper(store).read([m.address for m in [user("look at all of them"), *rounds(3)]]).branch
     )
-    assert notes.levels.observations == ()
+    assert notes.observations == ()
 
 
 def test_reflections_that_still_say_it_are_named(store: LocalStore) -> None:
@@ -76,6 +81,6 @@ def test_reflections_that_still_say_it_are_named(store: LocalStore) -> None:
     assert made_from(store, first) == [made.id]
     delete(store, made.id, "ann")
     assert made_from(store, first) == []
-    levels = keeper(store).read([m.address for m in chat]).branch.levels
-    assert levels.reflections == ()
-    assert len(levels.observations) == 9
+    branch = keeper(store).read([m.address for m in chat]).branch
+    assert branch.reflections == ()
+    assert len(branch.observations) == 9

@@ -25,7 +25,7 @@ from foredeck.observations.lease import (
 )
 from foredeck.observations.model_free import ModelFreeObserver
 from foredeck.observations.observers import ModelReply
-from foredeck.observations.recall import reflections_of
+from foredeck.observations.reading import stored_notes
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -57,12 +57,12 @@ def test_an_observation_is_kept_with_what_it_covers(store: LocalStore) -> None:
     document = observe(store)
     assert document is not None
     (found,) = kept(store)
-    assert found.covers == [m.address for m in [user("look at all of them"), *rounds(3)]]
+    assert found.document.covers == [m.address for m in [user("look at all of them"), *rounds(3)]]
     assert found.text == "2026-05-03\n- 09:20 medium change: Agent looked at src/c0.py"
-    assert found.fields["files"] == ["src/c0.py"]
-    assert found.fields["current_task"] == "Look at all."
-    assert (found.covered_tokens, found.fields["model"]) == (3004, "test/model")
-    assert found.fields["provenance"]["generator"] == "agent"
+    assert found.document.files == ["src/c0.py"]
+    assert found.document.current_task == "Look at all."
+    assert (found.document.covered_tokens, found.document.model) == (3004, "test/model")
+    assert found.document.provenance.generator == "agent"
 
 
 def test_what_is_observed_is_not_observed_again(store: LocalStore) -> None:
@@ -70,8 +70,8 @@ def test_what_is_observed_is_not_observed_again(store: LocalStore) -> None:
     assert observe(store) is None
     assert observe(store, 6) is not None
     first, second = kept(store)
-    assert second.fields["previous"] == first.id
-    assert not {*first.covers} & {*second.covers}
+    assert second.document.previous == first.id
+    assert not {*first.document.covers} & {*second.document.covers}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_lost_lease_commits_nothing(store: LocalStore) -> None:
     with pytest.raises(ObservingBusy, match="lease was lost"):
         asyncio.run(slow.observe(chat, pick, writer, MODE))
     (found,) = kept(store)
-    assert found.fields["operation"] != ""
+    assert found.document.operation != ""
     assert len(store.history(found.id)) == 1
 
 
@@ -271,7 +271,7 @@ def test_one_huge_message_is_observed_part_by_part(store: LocalStore) -> None:
     writer, asked = observer(block("high request: User asked for words"))
     while asyncio.run(keeper(store).observe(chat, pick, writer, MODE)):
         assert len(asked.questions) < 10
-    assert [len(found.covers) for found in kept(store)] == [0, 0, 3]
+    assert [len(found.document.covers) for found in kept(store)] == [0, 0, 3]
     assert all(question.warm is None for question in asked.questions)
 
 
@@ -288,15 +288,15 @@ def test_a_reflection_stands_for_the_oldest_and_names_what_it_drops(store: Local
     chat = noted(store, 9)
     made, systems = reflect(store, chat, block("medium change: Agent looked at src/c1.py"))
     assert len(systems) == 1
-    (reflection,) = reflections_of(store, ["s"])
+    (reflection,) = stored_notes(store, ["s"]).reflections
     observations = kept(store)
-    replaced = len(reflection.replaces)
+    replaced = len(reflection.document.replaces)
     assert 0 < replaced < len(observations)
-    assert reflection.replaces == [o.id for o in observations[:replaced]]
-    assert "src/c2.py" in reflection.fields["dropped"]
-    levels = keeper(store).read([m.address for m in chat]).branch.levels
-    assert [r.id for r in levels.reflections] == [made.id]
-    assert [o.id for o in levels.observations] == [o.id for o in observations[replaced:]]
+    assert reflection.document.replaces == [o.id for o in observations[:replaced]]
+    assert "src/c2.py" in reflection.document.dropped
+    branch = keeper(store).read([m.address for m in chat]).branch
+    assert [r.id for r in branch.reflections] == [made.id]
+    assert [o.id for o in branch.observations] == [o.id for o in observations[replaced:]]
 
 
 def test_a_reflection_that_is_too_long_is_asked_for_again_more_strongly(store: LocalStore) -> None:
@@ -314,7 +314,7 @@ def test_then_anything_shorter_is_taken_else_the_old_stays(store: LocalStore) ->
     same = block(*[f"medium change: Agent looked at src/c{n}.py, and {n} more" for n in range(60)])
     with pytest.raises(ObservingFailed, match="stayed as long"):
         reflect(store, chat, same)
-    assert reflections_of(store, ["s"]) == []
+    assert stored_notes(store, ["s"]).reflections == []
     shorter = block(*[f"medium change: Agent looked at src/c{n}.py, step {n}" for n in range(22)])
     made, systems = reflect(store, chat, same, shorter, same)
     assert len(systems) == 3
@@ -339,9 +339,9 @@ def test_what_was_condensed_is_condensed_again_with_what_came_after(store: Local
     assert (first.level, first.generation, second.generation) == ("reflection", 1, 2)
     assert (second.level, second.replaces[0]) == ("summary", first.id)
     assert second.observations[: len(first.observations)] == first.observations
-    levels = keeper(store).read([m.address for m in chat]).branch.levels
-    assert [r.id for r in levels.reflections] == [second.id]
-    assert levels.observations == ()
+    branch = keeper(store).read([m.address for m in chat]).branch
+    assert [r.id for r in branch.reflections] == [second.id]
+    assert branch.observations == ()
 
 
 # Without a model
@@ -357,12 +357,12 @@ def test_the_same_machinery_runs_on_a_summary_that_no_model_writes(store: LocalS
     document = asyncio.run(keeper(store).observe(chat, pick, free, MODE))
     assert document is not None
     (found,) = kept(store)
-    assert [(r.priority, r.category) for r in found.remarks] == [
+    assert [(r.priority, r.category) for r in found.document.remarks] == [
         ("high", "request"),
         ("medium", "change"),
         ("high", "error"),
     ]
-    assert (found.fields["observed_by"], found.fields["priority"]) == ("foredeck", "high")
+    assert (found.document.observed_by, found.document.priority) == ("foredeck", "high")
 
 
 def test_without_a_model_the_least_and_oldest_goes_first(store: LocalStore) -> None:
@@ -381,7 +381,7 @@ def test_a_fork_uses_what_its_parent_noted_before_and_nothing_later(store: Local
     fork.ancestors = ("s",)
     chat = [user("look at all of them"), *rounds(3), user("now otherwise"), answer("yes")]
     notes = fork.read([m.address for m in chat]).branch
-    assert [p.observation.session for p in notes.placed] == ["s"]
+    assert [p.observation.document.session for p in notes.placed] == ["s"]
     assert notes.position.messages == 7
     stranger = keeper(store, session="other")
-    assert stranger.read([m.address for m in chat]).branch.placed == []
+    assert stranger.read([m.address for m in chat]).branch.placed == ()

@@ -40,7 +40,7 @@ def test_what_one_machine_observed_the_other_does_not(machines: Machines) -> Non
         assert observe(first) is not None
         assert patiently(lambda: observe(second, 6, owner="two")) is not None
         assert patiently(lambda: observe(second, 6, owner="two")) is None
-        covered = [address for one in kept(second) for address in one.covers]
+        covered = [address for one in kept(second) for address in one.document.covers]
         assert covered == [m.address for m in [user("look at all of them"), *rounds(6)]]
 
 

@@ -21,7 +21,7 @@ from foredeck.lookup.finding import find_session
 from foredeck.model.observations import ObservingDocument
 from foredeck.observations.editing import EditRefused, delete, edit, made_from
 from foredeck.observations.lease import ObservingLease
-from foredeck.observations.recall import Observation, Reflection, observations_of, reflections_of
+from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.protocol import LocalStore
 
 _LEAST_ID = 4
@@ -64,10 +64,11 @@ def _run(args: Namespace) -> int:
 
 def _noted(args: Namespace, store: LocalStore) -> _Noted:
     session = find_session(store, args.session)
+    stored = stored_notes(store, [session])
     return _Noted(
         session,
-        sorted(reflections_of(store, [session]), key=lambda one: one.generation),
-        observations_of(store, [session]),
+        sorted(stored.reflections, key=lambda one: one.generation),
+        stored.observations,
         ObservingLease(store, session).look().document,
     )
 
@@ -109,20 +110,20 @@ def _show(noted: _Noted, args: Namespace) -> None:
 
 
 def _heading(one: Observation | Reflection) -> str:
-    fields = one.fields
-    by = fields.get("model") or fields.get("observed_by") or "foredeck"
-    edited_by = ", edited" if fields.get("is_edited") else ""
+    by = one.document.model or one.document.observed_by
+    edited_by = ", edited" if one.document.is_edited else ""
     if isinstance(one, Observation):
-        first, last = fields.get("first_turn"), fields.get("last_turn")
+        noted = one.document
+        first, last = noted.first_turn, noted.last_turn
         turns = f"turn {last}" if first == last else f"turns {first}-{last}"
-        mode = str(fields.get("mode")).replace("_", " ")
-        size = f"{one.covered_tokens:,} tokens in {one.tokens:,}"
+        mode = noted.mode.replace("_", " ")
+        size = f"{noted.covered_tokens:,} tokens in {one.tokens:,}"
         return f"{_short(one)[:8]}  {turns}, {mode}, {size}, by {by}{edited_by}"
-    what = "summary" if one.level == "summary" else "reflection"
-    size = f"{int(fields.get('input_tokens') or 0):,} tokens in {one.tokens:,}"
-    behind = f"{len(one.observations)} observations"
-    lost = len(fields.get("dropped") or ())
-    dropped = f", {lost} names left out" if lost else ""
+    document = one.document
+    what = "summary" if document.level == "summary" else "reflection"
+    size = f"{document.input_tokens:,} tokens in {one.tokens:,}"
+    behind = f"{len(document.observations)} observations"
+    dropped = f", {len(document.dropped)} names left out" if document.dropped else ""
     return (
         f"{_short(one)[:8]}  {what} {one.generation} of {behind}, {size}{dropped}, by {by}"
         f"{edited_by}"
@@ -130,8 +131,8 @@ def _heading(one: Observation | Reflection) -> str:
 
 
 def _total(noted: _Noted) -> str:
-    covered = sum(one.covered_tokens for one in noted.observations)
-    unfounded = sum(len(r.unfounded) for one in noted.observations for r in one.remarks)
+    covered = sum(one.document.covered_tokens for one in noted.observations)
+    unfounded = sum(len(r.unfounded) for one in noted.observations for r in one.document.remarks)
     marked = f"; {unfounded} names stand in no source" if unfounded else ""
     now = noted.observing
     at_it = "" if now is None or now.work is None else f"; {now.owner} is at it"
@@ -143,7 +144,7 @@ def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[s
         left_out = ("type", "session", "source", "locked", "nickname", "view", "operation")
         kept = {
             name: value
-            for name, value in one.fields.items()
+            for name, value in one.head.fields.items()
             if name not in left_out and not name.endswith("_hash")
         }
         return {**kept, "id": one.id, "version": one.token, "content": one.text or None}
@@ -153,7 +154,7 @@ def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[s
     return {
         "session": noted.session,
         "observing": None if now is None else {"work": now.work, "owner": now.owner, **now.last},
-        "observed_tokens": sum(one.covered_tokens for one in noted.observations),
+        "observed_tokens": sum(one.document.covered_tokens for one in noted.observations),
         "observations": [fields(one) for one in observations],
         "reflections": [fields(one) for one in shown if not isinstance(one, Observation)],
     }

@@ -21,7 +21,7 @@ from foredeck.observations.chunks import Chunk
 from foredeck.observations.modes import ModeChoice
 from foredeck.observations.names import dropped
 from foredeck.observations.observers import Written
-from foredeck.observations.recall import Observation, Reflection
+from foredeck.observations.reading import Observation, Reflection
 
 _PRIORITIES: tuple[Priority, ...] = ("high", "medium", "low")
 _MOST_DROPPED = 400
@@ -129,7 +129,7 @@ def reflection_document(
 
 def _behind(replaced: Iterable[Observation | Reflection]) -> Iterable[str]:
     for one in replaced:
-        yield from one.observations if isinstance(one, Reflection) else [one.id]
+        yield from one.document.observations if isinstance(one, Reflection) else [one.id]
 
 
 def _provenance(by: ObservedBy, session: str, parents: list[str]) -> Provenance:

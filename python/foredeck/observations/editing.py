@@ -6,17 +6,13 @@ from collections.abc import Sequence
 
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Provenance
-from foredeck.model.observations import (
-    NotedDocument,
-    ObservationDocument,
-    ReflectionDocument,
-    Remark,
-)
+from foredeck.model.observations import NotedDocument, ObservationDocument, Remark
 from foredeck.observations.documents import fields_of
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.modes import MODES
+from foredeck.observations.reading import note_named, stored_notes
 from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of, zone_of
-from foredeck.store.protocol import Batch, Head, Store
+from foredeck.store.protocol import Batch, Store, Token
 
 
 class EditRefused(ForedeckError):
@@ -39,7 +35,7 @@ def edit(
     It is written as the text is printed: dates, and a line for each remark. Raises `EditRefused`
     for a text that is not, or where it was changed at the same time; `NoObservation`.
     """
-    document, head = _found(store, id)
+    document, token = _found(store, id)
     # In the zone in which it is printed: what is edited keeps its times.
     own = clock or WallTime()
     if document.remarks:
@@ -57,7 +53,7 @@ def edit(
     document.tokens = _scaled(document, len(document.content))
     document.is_edited = True
     _set_remarks(document, remarks)
-    return _put(store, document, head, who)
+    return _put(store, document, token, who)
 
 
 def delete(store: Store, id: str, who: str) -> NotedDocument:
@@ -67,42 +63,35 @@ def delete(store: Store, id: str, who: str) -> NotedDocument:
     What a reflection had replaced counts again. Earlier versions stay in the history. Raises
     `NoObservation`, and `EditRefused` where it was changed at the same time.
     """
-    document, head = _found(store, id)
+    document, token = _found(store, id)
     document.content, document.tokens = None, 0
     document.current_task = document.suggestion = ""
     _set_remarks(document, [])
-    return _put(store, document, head, who)
+    return _put(store, document, token, who)
 
 
 def made_from(store: Store, id: str) -> list[str]:
     """Ids of the reflections that still say what an observation or a reflection said."""
     session = _found(store, id)[0].session
     return [
-        head.id
-        for head in store.query("reflection", {"session": session})
-        if id in (*head.fields["replaces"], *(head.fields.get("observations") or ()))
-        and head.fields.get("text_hash") is not None
+        one.id
+        for one in stored_notes(store, [session]).reflections
+        if id in (*one.document.replaces, *one.document.observations) and not one.is_deleted
     ]
 
 
-def _found(store: Store, id: str) -> tuple[NotedDocument, Head]:
-    head = store.head(id)
-    kinds: dict[str, type[NotedDocument]] = {
-        "observation": ObservationDocument,
-        "reflection": ReflectionDocument,
-    }
-    kind = None if head is None else kinds.get(head.type)
-    document = None if head is None or kind is None else store.get(id, kind, head.token)
-    if head is None or document is None:
+def _found(store: Store, id: str) -> tuple[NotedDocument, Token]:
+    found = note_named(store, id)
+    if found is None:
         raise NoObservation(f"There is no observation or reflection {id!r}.")
-    return document.model_copy(deep=True), head
+    return found.document.model_copy(deep=True), found.token
 
 
-def _put(store: Store, document: NotedDocument, head: Head, who: str) -> NotedDocument:
+def _put(store: Store, document: NotedDocument, token: Token, who: str) -> NotedDocument:
     parents = document.provenance.parent_refs
     document.provenance = Provenance(origin=who, generator="human", parent_refs=parents)
     try:
-        store.commit(Batch(puts=[document.seal()], expect={document.id: head.token}))
+        store.commit(Batch(puts=[document.seal()], expect={document.id: token}))
     except Conflict:
         raise EditRefused("It was changed at the same time: look at it again.") from None
     return document

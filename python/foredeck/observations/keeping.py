@@ -34,12 +34,7 @@ from foredeck.observations.lease import (
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import Condensed, Observer
-from foredeck.observations.recall import (
-    Observation,
-    ObservedBranch,
-    Reflection,
-    observed_branch,
-)
+from foredeck.observations.reading import Observation, ObservedBranch, Reflection, stored_notes
 from foredeck.observations.timing import TimingRules, to_condense
 from foredeck.store.protocol import Token
 
@@ -85,8 +80,8 @@ class ObservationKeeper:
     def read(self, addresses: Sequence[str]) -> BranchObservations:
         """What there is on the branch whose messages have these addresses."""
         seen = self.lease.look()
-        branch = observed_branch(self.lease.store, (self.session, *self.ancestors), addresses)
-        return BranchObservations(seen, branch, self._is_behind(seen))
+        stored = stored_notes(self.lease.store, (self.session, *self.ancestors))
+        return BranchObservations(seen, stored.on_branch(addresses), self._is_behind(seen))
 
     def _is_behind(self, seen: Seen) -> bool:
         """Whether what was committed last under the lease is not here.
@@ -116,7 +111,7 @@ class ObservationKeeper:
             return None
         self.step("read")
         if found.branch.placed:
-            chunk = replace(chunk, task=found.branch.placed[-1].observation.task)
+            chunk = replace(chunk, task=found.branch.placed[-1].observation.document.current_task)
         ends = (chunk.messages[0].address, chunk.messages[-1].address)
         held = self._take("observe", found.seen, ends, chunk.tokens)
         written = await held.during(observer.observe(chunk, mode.mode))
@@ -141,7 +136,7 @@ class ObservationKeeper:
         """
         found = self.read([message.address for message in messages])
         self._check(found, "reflect")
-        standing, now = found.branch.levels.standing, self.lease.clock()
+        standing, now = found.branch.standing, self.lease.clock()
         replaced = standing[: to_condense(self.rules, standing, now, window, asked=asked)]
         if not replaced:
             return None
@@ -150,7 +145,7 @@ class ObservationKeeper:
         held = self._take("reflect", found.seen, (replaced[0].id, replaced[-1].id), tokens)
         written = await held.during(observer.reflect(_condensed(replaced, tokens)))
         self.step("answered")
-        newest = found.branch.levels.newest
+        newest = found.branch.newest
         document = reflection_document(written, replaced, newest, self._about(held))
         await held.commit(document, {one.id: one.token for one in replaced})
         return document
@@ -246,10 +241,6 @@ class _HeldLease:
 
 
 def _condensed(replaced: Sequence[Observation | Reflection], tokens: int) -> Condensed:
-    last = replaced[-1]
-    return Condensed(
-        [remark for one in replaced for remark in one.remarks],
-        tokens,
-        last.task,
-        last.suggestion,
-    )
+    last = replaced[-1].document
+    remarks = [remark for one in replaced for remark in one.document.remarks]
+    return Condensed(remarks, tokens, last.current_task, last.suggestion)

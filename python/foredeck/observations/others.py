@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from foredeck.model.observations import Remark
 from foredeck.model.quoting import block, one_line
 from foredeck.observations.excerpt import WallTime
-from foredeck.observations.recall import Observation, load_observation
+from foredeck.observations.reading import Observation, latest_in_project
 from foredeck.observations.texts import text_of
 from foredeck.store.privacy import private_sessions
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Store
 
 MOST_CHARS = 2400
 """Of the block. The head is longer by as much, so that it leaves the other sections their room."""
@@ -39,7 +39,10 @@ class OtherSessionsSection:
         """As many of the newest as fit, those of one session together, the latest session last."""
         room = min(limit, MOST_CHARS)
         blocks: list[str] = []
-        for session, observations in self._sessions():
+        hidden = self.own | {*private_sessions(self.store)}
+        for session, observations in latest_in_project(
+            self.store, self.project, hidden, MOST_SESSIONS
+        ):
             heading = f"session {one_line(session[:_SHORT])}"
             notes = self._newest(observations, room - len(heading) - 1)
             if not notes:
@@ -47,19 +50,6 @@ class OtherSessionsSection:
             blocks.append(f"{heading}\n{notes}")
             room -= len(blocks[-1]) + 1
         return "\n".join(reversed(blocks))
-
-    def _sessions(self) -> list[tuple[str, list[Observation]]]:
-        """Other sessions with their observations, oldest first; the latest session first."""
-        hidden = self.own | {*private_sessions(self.store)}
-        by_session: dict[str, list[Head]] = {}
-        for head in self.store.query("observation", {"project": self.project}):
-            if head.fields["session"] not in hidden and head.fields.get("text_hash"):
-                by_session.setdefault(str(head.fields["session"]), []).append(head)
-        order = sorted(by_session, key=lambda s: (_last_ms(by_session[s]), s), reverse=True)
-        return [
-            (session, [load_observation(self.store, head) for head in by_session[session]])
-            for session in order[:MOST_SESSIONS]
-        ]
 
     def _newest(self, observations: list[Observation], room: int) -> str:
         kept: list[Remark] = []
@@ -75,10 +65,6 @@ class OtherSessionsSection:
 def _newest_first(observations: list[Observation]) -> Iterator[Remark]:
     """What matters of them beyond their own session: decisions and results, not steps."""
     for observation in reversed(observations):
-        for remark in reversed(observation.remarks):
+        for remark in reversed(observation.document.remarks):
             if remark.priority != "low":
                 yield remark
-
-
-def _last_ms(heads: list[Head]) -> int:
-    return max(int(head.fields.get("to_ms") or 0) for head in heads)

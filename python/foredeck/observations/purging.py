@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from foredeck.errors import StoreError
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message
+from foredeck.observations.reading import notes_about
 from foredeck.store.protocol import Head, Store
 
 SHORTEST_NOTE = 12
@@ -30,14 +31,7 @@ def noted_of(store: Store, result: Head) -> list[Head]:
                 asked[address] = False
         return asked[address]
 
-    found = [
-        head
-        for head in store.query("observation")
-        if any(holds(address) for address in head.fields["covers"])
-    ]
-    ids = {head.id for head in found}
-    behind = store.query("reflection")
-    return [*found, *(head for head in behind if ids & {*head.fields["observations"]})]
+    return notes_about(store, holds)
 
 
 def texts_noted(store: Store, notes: Iterable[Head]) -> list[str]:

@@ -22,6 +22,7 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.messages import WORDS_LEFT, marked, put_blob, unpack
 from foredeck.model.portions import portions
 from foredeck.model.records import call_id, messages_of_turn
+from foredeck.observations.reading import stored_notes
 from foredeck.search.fetching import time_of
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import said_by, thinking_of
@@ -236,9 +237,8 @@ def summarised(store: Store, session: str) -> list[CompactedStretch]:
 
 def observed(store: Store, session: str) -> set[str]:
     """The addresses of the messages that observations of the session replace."""
-    heads = store.query("observation", {"session": session})
-    there = [head for head in heads if head.fields.get("text_hash") is not None]
-    return {str(address) for head in there for address in head.fields.get("covers") or ()}
+    there = [one for one in stored_notes(store, [session]).observations if not one.is_deleted]
+    return {address for one in there for address in one.document.covers}
 
 
 def _between(keys: list[Key], entries: list[Any]) -> list[str]:

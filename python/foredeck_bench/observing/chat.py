@@ -15,7 +15,7 @@ from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.messages import SourceCall, SourceMessage
 from foredeck.observations.observers import AskedQuestion, ModelReply
-from foredeck.observations.recall import ObservedBranch
+from foredeck.observations.reading import ObservedBranch
 from foredeck.observations.timing import TimingRules
 
 START_MS = 1_777_800_000_000
@@ -70,8 +70,7 @@ def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
 
 def prompt_of(found: ObservedBranch, messages: list[SourceMessage]) -> str:
     """What would stand in the next prompt: reflections, observations, and the rest of the chat."""
-    levels = found.levels
-    shown = [one.text for one in levels.reflections] + [one.text for one in levels.observations]
+    shown = [one.text for one in found.standing]
     return "\n\n".join([*shown, *(m.text for m in messages[found.position.messages :])])
 
 

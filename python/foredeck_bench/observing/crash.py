@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from foredeck.observations.recall import observations_of, reflections_of
+from foredeck.observations.reading import stored_notes
 from foredeck_bench.crash.fuse import kill_node
 from foredeck_bench.crash.homes import prepared
 from foredeck_bench.crash.workers import (
@@ -196,17 +196,17 @@ class _Rounds:
     def _check(self, session: str) -> None:
         """Whether every message is covered once, and every document was written once."""
         with opened(self.home, self.store) as store:
-            observations = observations_of(store, [session])
-            reflections = reflections_of(store, [session])
-            written = [one.id for one in observations] + [one.id for one in reflections]
+            stored = stored_notes(store, [session])
+            written = [one.id for one in stored.observations]
+            written += [one.id for one in stored.reflections]
             versions = [len(store.history(id)) for id in written]
-        covered = Counter(address for one in observations for address in one.covers)
+        covered = Counter(address for one in stored.observations for address in one.document.covers)
         expected = {message.address for message in chat(CHUNKS)}
         if missing := expected - covered.keys():
             self.tally.fault("lost", f"{session}: {len(missing)} messages")
-        replaced = {id for one in reflections for id in one.replaces}
-        standing = [one for one in reflections if one.id not in replaced]
-        behind = Counter(id for one in standing for id in one.observations)
+        replaced = {id for one in stored.reflections for id in one.document.replaces}
+        standing = [one.document for one in stored.reflections if one.id not in replaced]
+        behind = Counter(id for document in standing for id in document.observations)
         twice = [name for name, times in (covered + behind).items() if times > 1]
         if twice or any(times != 1 for times in versions):
             self.tally.fault("doubled", f"{session}: {twice[:2]}")

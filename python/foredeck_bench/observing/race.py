@@ -15,7 +15,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
-from foredeck.observations.recall import observations_of
+from foredeck.observations.reading import stored_notes
 from foredeck.store.opening import open_store
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared
 from foredeck_bench.crash.workers import end
@@ -82,8 +82,8 @@ def _counted(settings: Mapping[str, Any], rounds: int) -> dict[str, Any]:
     kept = missing = twice = 0
     with closing(open_store(Config(**settings))) as store:
         for first in range(0, rounds, PER_SESSION):
-            observations = observations_of(store, [f"race-{first // PER_SESSION}"])
-            covered = [address for one in observations for address in one.covers]
+            observations = stored_notes(store, [f"race-{first // PER_SESSION}"]).observations
+            covered = [address for one in observations for address in one.document.covers]
             expected = {m.address for m in chat(min(PER_SESSION, rounds - first))}
             kept += len(observations)
             missing += len(expected - {*covered})

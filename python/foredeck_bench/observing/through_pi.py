@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 
 from foredeck.model.observations import observing_id
 from foredeck.observations.lease import is_gone
-from foredeck.observations.recall import Observation, observations_of
+from foredeck.observations.reading import Observation, stored_notes
 from foredeck_bench.crash import homes
 from foredeck_bench.crash.fuse import (
     AFTER_NOTED,
@@ -254,15 +254,15 @@ class _PiRounds:
 
     # ------------------------------------------------------------ what came of it
 
-    def _noted(self) -> list[Observation]:
+    def _noted(self) -> Sequence[Observation]:
         assert self._pi is not None
         session = str(self._pi.state()["sessionId"])
         with homes.opened(self.workspace.foredeck_home, self.store) as store:
-            return observations_of(store, [session])
+            return stored_notes(store, [session]).observations
 
     def _check(self, what: str, prompt: str) -> None:
         observations = self._noted()
-        covered = Counter(address for one in observations for address in one.covers)
+        covered = Counter(address for one in observations for address in one.document.covers)
         if not observations or max(covered.values()) > 1:
             self.tally.fault("doubled", f"{what}: {len(observations)} observations")
         shown = Counter(map(int, _ANSWER.findall(prompt) + _NOTE.findall(prompt)))

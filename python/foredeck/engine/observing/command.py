@@ -45,7 +45,7 @@ def _observe(observing: Observing, *, insists: bool) -> str:
 
 
 def _reflect(observing: Observing) -> str:
-    count = len(observing.on_branch.levels.observations)
+    count = len(observing.on_branch.observations)
     if not count:
         return "There are no observations to condense."
     observing.wishes.add("reflect")
@@ -65,13 +65,13 @@ def _mode(observing: Observing, name: str) -> str:
 
 def status_of(observing: Observing) -> str:
     """How far observing is on this branch."""
-    levels, rules = observing.on_branch.levels, observing.settings.rules
-    seen = sum(placed.observation.covered_tokens for placed in observing.on_branch.placed)
+    noted, rules = observing.on_branch, observing.settings.rules
+    seen = sum(placed.observation.document.covered_tokens for placed in noted.placed)
     when = "always" if observing.settings.always else "where it pays"
     lines = [
         f"Observed {when}; {_mode_line(observing)}.",
-        f"{seen:,} tokens of chat are noted in {len(levels.observations)} observations and "
-        f"{len(levels.reflections)} reflections of {observing.standing_tokens():,} tokens; "
+        f"{seen:,} tokens of chat are noted in {len(noted.observations)} observations and "
+        f"{len(noted.reflections)} reflections of {observing.standing_tokens():,} tokens; "
         f"{observing.pending():,} wait, and {rules.chunk.least:,} are observed at once at least.",
     ]
     left, seen_before = observing.left_tokens()

@@ -51,7 +51,7 @@ def make_observing(config: Config, session: Session) -> Observing | None:
         lambda chunk: _summary(session, chunk),
         kept_mode(session),
     )
-    session.stand_ins = observing.stand_ins
+    session.stand_ins = observing.notes
     _clear_stale(session, observing, key)
     return observing
 

@@ -11,16 +11,16 @@ from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.observed import ObservedStandIns
 from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import turn_of
 from foredeck.engine.background.jobs import Happening, Job
+from foredeck.engine.observing.notes import SessionNotes
 from foredeck.engine.observing.settings import ObservingSettings
 from foredeck.model.observations import Mode, Work
 from foredeck.observations.chunks import pending_tokens
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice, guess_mode
-from foredeck.observations.recall import ObservedBranch, observed_branch
+from foredeck.observations.reading import ObservedBranch
 from foredeck.observations.timing import (
     begins,
     is_pressing,
@@ -29,7 +29,6 @@ from foredeck.observations.timing import (
     to_condense,
 )
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
@@ -86,8 +85,7 @@ class Observing:
     def __post_init__(self) -> None:
         store, rules = self.session.store, self.settings.rules
         self.sources = BranchSources(self.session)
-        self.stand_ins = ObservedStandIns(store, self.sessions, rules, lambda: self.mode().mode)
-        self.observed = SessionObservations(store, self.sessions, self.stand_ins)
+        self.notes = SessionNotes(store, self.sessions, rules, lambda: self.mode().mode)
 
     @cached_property
     def keeper(self) -> ObservationKeeper:
@@ -97,7 +95,7 @@ class Observing:
     def due(self, happened: Happening) -> Iterator[Job]:
         """See `BackgroundWorker`."""
         if happened in ("answer", "command"):
-            self.observed.look()
+            self.notes.look()
         waiting = self.pending()
         leaving = self._leaving() if happened == "compaction" else None
         if leaving or "observe" in self.wishes or self._is_observation_due(waiting):
@@ -138,7 +136,7 @@ class Observing:
     @property
     def on_branch(self) -> ObservedBranch:
         """What was noted of the branch at hand."""
-        return self.observed.on_branch(self.sources.messages())
+        return self.notes.on_branch(self.sources.messages())
 
     def mode(self) -> ModeChoice:
         """What kind of work is at hand, and who says so."""
@@ -158,7 +156,7 @@ class Observing:
 
     def standing_tokens(self) -> int:
         """Tokens of the notes that may replace chat."""
-        return sum(one.tokens for one in self.on_branch.levels.standing)
+        return sum(one.tokens for one in self.on_branch.standing)
 
     def chat_tokens(self) -> int:
         """Tokens of the chat as it goes out."""
@@ -210,53 +208,8 @@ class Observing:
     def _is_reflection_due(self) -> bool:
         if self.standing_tokens() < self.not_before.get("reflect", 0):
             return False
-        standing = self.on_branch.levels.standing
+        standing = self.on_branch.standing
         return to_condense(self.settings.rules, standing, now_ms(), self.window) > 0
-
-
-@dataclass
-class SessionObservations:
-    """Observations and reflections of `sessions`: a session's own, then those of the sessions that
-    it was forked from."""
-
-    store: Store
-    sessions: Sequence[str]
-    stand_ins: ObservedStandIns
-    _branch: ObservedBranch | None = None
-    _read_for: tuple[str, int] = ("", 0)
-    _seen: frozenset[tuple[str, str]] = field(default_factory=frozenset)
-
-    def on_branch(self, messages: Sequence[SourceMessage]) -> ObservedBranch:
-        """What of it the branch has whose messages these are."""
-        # A list that only grows keeps what was found for its beginning.
-        if self._branch is None or not self._is_continued(messages):
-            addresses = [message.address for message in messages]
-            self._branch = observed_branch(self.store, self.sessions, addresses)
-            self._read_for = (messages[-1].address if messages else "", len(messages))
-        return self._branch
-
-    def _is_continued(self, messages: Sequence[SourceMessage]) -> bool:
-        address, length = self._read_for
-        if length > len(messages):
-            return False
-        return length == 0 or messages[length - 1].address == address
-
-    def refresh(self) -> None:
-        """Something was written."""
-        self.stand_ins.refresh()
-        self._branch = None
-
-    def look(self) -> None:
-        """Whether another process has changed anything: the user's, by a command line."""
-        seen = frozenset(
-            (head.id, head.token)
-            for session in self.sessions
-            for type in ("observation", "reflection")
-            for head in self.store.query(type, {"session": session})
-        )
-        if seen != self._seen:
-            self._seen = seen
-            self.refresh()
 
 
 _OURS = "[foredeck]"

@@ -182,7 +182,7 @@ async def _finish(
         _tell_alone(observing, wanted=wanted)
     else:
         observing.reason = ""
-    observing.observed.refresh()
+    observing.notes.refresh()
     _tell(observing, _told(noted, questions), wanted=wanted)
     return True
 
@@ -193,8 +193,8 @@ def _tell_alone(observing: Observing, *, wanted: bool) -> None:
     if observing.is_alone_told or wanted:
         return
     observing.is_alone_told = True
-    levels = observing.on_branch.levels
-    if not any(noted.fields.get("observed_by") == "foredeck" for noted in levels.observations):
+    noted = observing.on_branch.observations
+    if not any(each.document.observed_by == "foredeck" for each in noted):
         observing.session.notify(ALONE.format(reason=observing.reason))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.observations.recall import Observation, Reflection, observations_of, reflections_of
+from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.protocol import Store
 from foredeck.ui.pages import WebPage
 from foredeck.ui.views.session_head import described, found_session
@@ -18,14 +18,14 @@ _FIELDS = (
 def observations_page(store: Store, name: str) -> WebPage:
     """Reflections and observations of a session, oldest first. Raises `NotFound`."""
     session, head = found_session(store, name)
-    reflections = sorted(reflections_of(store, [session]), key=lambda one: one.generation)
-    observations = observations_of(store, [session])
+    stored = stored_notes(store, [session])
+    reflections = sorted(stored.reflections, key=lambda one: one.generation)
     data = {
         **described(store, session, head),
         "reflections": [_reflection(one) for one in reflections],
-        "observations": [_observation(one) for one in observations],
-        "covered_tokens": sum(one.covered_tokens for one in observations),
-        "tokens": sum(one.tokens for one in observations),
+        "observations": [_observation(one) for one in stored.observations],
+        "covered_tokens": sum(one.document.covered_tokens for one in stored.observations),
+        "tokens": sum(one.tokens for one in stored.observations),
     }
     return WebPage("observations.html", "Observations", data, "sessions")
 
@@ -33,22 +33,22 @@ def observations_page(store: Store, name: str) -> WebPage:
 def _observation(one: Observation) -> dict[str, Any]:
     return {
         **_common(one),
-        "covered_tokens": one.covered_tokens,
-        "unfounded": sorted({name for remark in one.remarks for name in remark.unfounded}),
+        "covered_tokens": one.document.covered_tokens,
+        "unfounded": sorted({name for remark in one.document.remarks for name in remark.unfounded}),
     }
 
 
 def _reflection(one: Reflection) -> dict[str, Any]:
     return {
         **_common(one),
-        "level": one.level,
+        "level": one.document.level,
         "generation": one.generation,
-        "observations": list(one.observations),
-        "input_tokens": one.fields.get("input_tokens"),
+        "observations": list(one.document.observations),
+        "input_tokens": one.document.input_tokens,
     }
 
 
 def _common(one: Observation | Reflection) -> dict[str, Any]:
-    fields = {name: one.fields.get(name) for name in _FIELDS}
+    fields = {name: one.head.fields.get(name) for name in _FIELDS}
     text = None if one.is_deleted else one.text
     return {"object": one.id, "text": text, "tokens": one.tokens, **fields}

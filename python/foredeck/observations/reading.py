@@ -1,0 +1,266 @@
+"""Observations and reflections as they were stored, and which of them a branch may use.
+
+All reading of what was noted goes through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from foredeck.model.observations import ObservationDocument, ReflectionDocument
+from foredeck.observations.chunks import Position
+from foredeck.store.protocol import Head, Store, Token
+
+D = TypeVar("D", ObservationDocument, ReflectionDocument)
+
+
+@dataclass(frozen=True, slots=True)
+class Noted(Generic[D]):
+    """A stored observation or reflection: the version that was read, and its document."""
+
+    head: Head
+    document: D
+
+    @property
+    def id(self) -> str:
+        """Of its object."""
+        return self.head.id
+
+    @property
+    def token(self) -> Token:
+        """Of the version."""
+        return self.head.token
+
+    @property
+    def text(self) -> str:
+        """What the model reads of it; empty where the user has deleted it."""
+        return self.document.content or ""
+
+    @property
+    def tokens(self) -> int:
+        """Of its text."""
+        return self.document.tokens
+
+    @property
+    def remark_times(self) -> list[int]:
+        """When its remarks were made, in milliseconds."""
+        return [remark.time_ms for remark in self.document.remarks]
+
+    @property
+    def is_deleted(self) -> bool:
+        """The user has deleted it. Nothing replaces an observation's messages then, which count
+        as observed; what a reflection had replaced counts again."""
+        return self.document.content is None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation(Noted[ObservationDocument]):
+    """What was noted of a span of messages."""
+
+    is_condensed: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection(Noted[ReflectionDocument]):
+    """What replaces observations or earlier reflections."""
+
+    is_condensed: ClassVar[bool] = True
+
+    @property
+    def generation(self) -> int:
+        """Its number along the branch."""
+        return self.document.generation
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNotes:
+    """All that was noted in some sessions, on all their branches: of one session oldest first, the
+    sessions in the order in which they were asked for."""
+
+    observations: Sequence[Observation]
+    reflections: Sequence[Reflection]
+
+    def on_branch(self, addresses: Sequence[str]) -> ObservedBranch:
+        """What a branch may use of it; `addresses`: of the branch's messages.
+
+        A reflection counts where all that it replaces is on the branch and nothing of it was made
+        for another one. Deleted ones do not count: what they had replaced counts again.
+        """
+        placed = _on_branch(self.observations, addresses)
+        order = {p.observation.id: n for n, p in enumerate(placed)}
+        behind = {r.id: r.document.observations for r in self.reflections}
+        usable = [
+            r
+            for r in self.reflections
+            if not r.is_deleted and behind[r.id] and order.keys() >= {*behind[r.id]}
+        ]
+        chosen: list[Reflection] = []
+        replaced: set[str] = set()
+        # Of two that go back to one observation, the newer has condensed the older.
+        for reflection in sorted(usable, key=lambda r: (r.generation, r.id), reverse=True):
+            if replaced.isdisjoint(behind[reflection.id]):
+                chosen.append(reflection)
+                replaced.update(behind[reflection.id])
+        chosen.sort(key=lambda r: order[behind[r.id][0]])
+        left = (p.observation for p in placed if p.observation.id not in replaced)
+        kept = tuple(observation for observation in left if not observation.is_deleted)
+        return ObservedBranch(tuple(placed), tuple(chosen), kept)
+
+
+def stored_notes(store: Store, sessions: Sequence[str]) -> StoredNotes:
+    """What was noted in these sessions. Give a session before those that it was forked from: where
+    two have noted the same message, the first counts."""
+    found = [head for session in sessions for head in _heads(store, session)]
+    observations = (_observation(store, head) for head in found if head.type == "observation")
+    reflections = (_reflection(store, head) for head in found if head.type == "reflection")
+    return StoredNotes([o for o in observations if o], [r for r in reflections if r])
+
+
+def versions_noted(store: Store, sessions: Sequence[str]) -> frozenset[tuple[str, Token]]:
+    """Which versions `stored_notes` would read: ids and tokens."""
+    return frozenset((head.id, head.token) for s in sessions for head in _heads(store, s))
+
+
+def note_named(store: Store, id: str) -> Observation | Reflection | None:
+    """The observation or reflection with this id; None where there is none."""
+    head = store.head(id)
+    if head is None:
+        return None
+    return _reflection(store, head) if head.type == "reflection" else _observation(store, head)
+
+
+def latest_in_project(
+    store: Store, project: str, but: AbstractSet[str], most: int
+) -> list[tuple[str, list[Observation]]]:
+    """The sessions of a project that have noted something last, the latest first, each with its
+    observations that are not deleted, oldest first. `but`: sessions to leave out; `most`: how many
+    are read."""
+    by_session: dict[str, list[Head]] = {}
+    for head in store.query("observation", {"project": project}):
+        if head.fields["session"] not in but and head.fields.get("text_hash"):
+            by_session.setdefault(head.fields["session"], []).append(head)
+    last = {s: max(head.fields.get("to_ms") or 0 for head in by_session[s]) for s in by_session}
+    order = sorted(by_session, key=lambda session: (last[session], session), reverse=True)[:most]
+    read = {s: (_observation(store, head) for head in by_session[s]) for s in order}
+    return [(session, [o for o in found if o]) for session, found in read.items()]
+
+
+def notes_about(store: Store, is_meant: Callable[[str], bool]) -> list[Head]:
+    """Observations of any session that cover a message which is meant, by its address, and the
+    reflections that go back to them. No text is read."""
+    found = [head for head in store.query("observation") if any(map(is_meant, _covers(head)))]
+    ids = {head.id for head in found}
+    behind = store.query("reflection")
+    return [*found, *(head for head in behind if ids & {*head.fields["observations"]})]
+
+
+def _covers(head: Head) -> Sequence[str]:
+    covers: Sequence[str] = head.fields["covers"]
+    return covers
+
+
+def _heads(store: Store, session: str) -> Iterator[Head]:
+    yield from store.query("observation", {"session": session})
+    yield from store.query("reflection", {"session": session})
+
+
+def _observation(store: Store, head: Head) -> Observation | None:
+    document = None
+    if head.type == "observation":
+        document = store.get(head.id, ObservationDocument, head.token)
+    return None if document is None else Observation(head, document)
+
+
+def _reflection(store: Store, head: Head) -> Reflection | None:
+    document = store.get(head.id, ReflectionDocument, head.token)
+    return None if document is None else Reflection(head, document)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An observation, and where on the branch the messages are that it covers: from `start` to
+    before `end`. The span is empty for a piece of a long message, which is at `start`."""
+
+    observation: Observation
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedBranch:
+    """What was noted of a branch.
+
+    placed        the observations that it may use, in the order of what they cover
+    reflections   those that it may use, oldest first
+    observations  those that none of these replaces, oldest first
+    """
+
+    placed: tuple[Placed, ...] = ()
+    reflections: tuple[Reflection, ...] = ()
+    observations: tuple[Observation, ...] = ()
+
+    @property
+    def position(self) -> Position:
+        """How far the branch is observed."""
+        return _observed_up_to(self.placed[-1]) if self.placed else Position()
+
+    @property
+    def standing(self) -> Sequence[Observation | Reflection]:
+        """What may replace its messages, oldest first."""
+        return (*self.reflections, *self.observations)
+
+    @property
+    def newest(self) -> Reflection | None:
+        """The reflection that was made last; None for none."""
+        return max(self.reflections, key=lambda r: r.generation, default=None)
+
+
+def _on_branch(observations: Sequence[Observation], addresses: Sequence[str]) -> list[Placed]:
+    """The observations that a branch may use, in the order of what they cover.
+
+    One counts where all of its messages are on the branch, one after the other. So a branch sees
+    only its own past, a message that the host has changed is observed anew, and what was summed
+    up by the host no longer counts. Where two cover the same message, that which begins
+    earlier counts, then that which comes first in `observations`: give a session's own before
+    those of the sessions that it was forked from.
+    """
+    starts: dict[str, list[int]] = {}
+    for index, address in enumerate(addresses):
+        starts.setdefault(address, []).append(index)
+    found = [placed for o in observations if (placed := _place(o, addresses, starts))]
+    rank = {id(placed.observation): n for n, placed in enumerate(found)}
+    found.sort(key=lambda p: (p.start, _first_char(p), rank[id(p.observation)]))
+    chosen: list[Placed] = []
+    reached = Position()
+    for placed in found:
+        first = _first_char(placed)
+        is_next = placed.start == reached.messages and first == reached.chars
+        if is_next or (placed.start > reached.messages and not first):
+            chosen.append(placed)
+            reached = _observed_up_to(placed)
+    return chosen
+
+
+def _observed_up_to(placed: Placed) -> Position:
+    part = placed.observation.document.part
+    is_unfinished = part is not None and part.end < part.length
+    return Position(placed.end, part.end if part is not None and is_unfinished else 0)
+
+
+def _first_char(placed: Placed) -> int:
+    part = placed.observation.document.part
+    return 0 if part is None else part.start
+
+
+def _place(
+    observation: Observation, addresses: Sequence[str], starts: Mapping[str, Sequence[int]]
+) -> Placed | None:
+    covers, part = observation.document.covers, observation.document.part
+    first = covers[0] if covers else part.address if part is not None else ""
+    for start in starts.get(first, ()):
+        if list(addresses[start : start + len(covers)]) == covers:
+            return Placed(observation, start, start + len(covers))
+    return None
