@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from foredeck.context.messages.identifiers import identifiers
+
 from foredeck.context.messages.observable import observable
+from foredeck.context.plan.plan import Plan
 from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.messages import to_item
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, pending_tokens
@@ -57,9 +59,11 @@ def chunks_of(path: Path, rules: ChunkRules) -> Iterator[Chunk]:
     """The chunks of a recorded session as they are observed while it goes on: each as soon as
     enough waits. Raises `TranscriptError`."""
     transcript = load_recording(path)
-    items = [to_item(recorded.message, recorded.entry, {}) for recorded in transcript.messages]
+    chat = Plan()
+    for recorded in transcript.messages:
+        chat.append(to_item(recorded.message, recorded.entry, {}))
     messages = observable(
-        items, lambda chars: int(chars / CHARS_PER_TOKEN), cwd=transcript.cwd or ""
+        chat.items, lambda chars: int(chars / CHARS_PER_TOKEN), cwd=transcript.cwd or ""
     )
     position = Position()
     for call in transcript.calls:

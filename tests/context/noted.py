@@ -9,7 +9,7 @@ from context.driver import Host
 from foredeck.context.state.stand_ins import StandIn, StandInKind
 from foredeck.model.observations import ObservationDocument, ReflectionDocument
 from foredeck.model.records import by_foredeck
-from foredeck.observations.messages import SourceCall, SourceMessage, ends_of_batches
+from foredeck.observations.messages import ends_of_batches
 
 
 class Noted:
@@ -37,18 +37,7 @@ class Noted:
     def ends(self) -> list[int]:
         """Where a stretch of the branch at hand may end."""
         items = self._host.state.branch.plan.items
-        return ends_of_batches(
-            [
-                SourceMessage(
-                    item.key.address,
-                    item.kind,
-                    calls=tuple(SourceCall(call.id, "any") for call in item.calls),
-                    call_id=item.call_id,
-                    is_void=item.void,
-                )
-                for item in items
-            ]
-        )
+        return ends_of_batches(items)
 
     def observe(
         self, first: int, until: int, text: str, task: str = "", suggestion: str = ""

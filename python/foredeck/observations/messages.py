@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from foredeck.model.messages import strings_in
 from foredeck.sources.toolpaths import path_argument
@@ -55,7 +55,7 @@ class SourceMessage:
     shown: str = ""
     """Result: the arguments of that call in a few words."""
     failed: bool = False
-    is_void: bool = False
+    void: bool = False
     """Aborted or failed: the host does not send it."""
     is_ours: bool = False
 
@@ -65,23 +65,47 @@ def tokens_of(messages: Iterable[SourceMessage]) -> int:
     return sum(message.tokens for message in messages)
 
 
-def ends_of_batches(messages: Sequence[SourceMessage]) -> list[int]:
+class _Call(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+class _Message(Protocol):
+    """Of the host's, or as an observer reads it."""
+
+    @property
+    def kind(self) -> SourceKind: ...
+    @property
+    def calls(self) -> Sequence[_Call]: ...
+    @property
+    def call_id(self) -> str: ...
+    @property
+    def void(self) -> bool: ...
+
+
+def ends_of_batches(messages: Sequence[_Message]) -> list[int]:
     """Where a chunk may end: indexes `n` so that `messages[:n]` leaves no call without its result,
     and the last is a result or an answer.
 
     A question stays with its answer, and a call with what came of it.
     """
     ends: list[int] = []
-    waiting: set[str] = set()
-    for index, message in enumerate(messages):
-        if message.kind == "assistant" and not message.is_void:
-            waiting |= {call.id for call in message.calls}
-        elif message.kind == "result":
-            waiting.discard(message.call_id)
-        elif message.kind == "user":
-            # The host has let go of calls that a new question finds open: it was interrupted.
-            waiting.clear()
+    for index, is_answered in enumerate(are_answered(messages)):
         follows = messages[index + 1].kind if index + 1 < len(messages) else "assistant"
-        if not waiting and message.kind in ("assistant", "result") and follows != "result":
+        if is_answered and messages[index].kind in ("assistant", "result") and follows != "result":
             ends.append(index + 1)
     return ends
+
+
+def are_answered(messages: Iterable[_Message]) -> Iterator[bool]:
+    """After each message: whether every call so far has its result."""
+    open_calls: set[str] = set()
+    for message in messages:
+        if message.kind == "assistant" and not message.void:
+            open_calls.update(call.id for call in message.calls)
+        elif message.kind == "result":
+            open_calls.discard(message.call_id)
+        elif message.kind == "user":
+            # The host has let go of calls that a new question finds open: it was interrupted.
+            open_calls.clear()
+        yield not open_calls

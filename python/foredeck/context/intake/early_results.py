@@ -15,6 +15,7 @@ from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.intake.reconcile import MAX_ATTEMPTS
 from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
+from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.pending import EarlyResult
@@ -73,8 +74,8 @@ def store_lost_results(session: Session, items: Sequence[Item], first_new: int) 
 
     `first_new`: the first message that no call has held. Older results are past looking at.
     """
-    newest = next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "assistant"), None)
-    if newest is None or not session.is_live:
+    newest = newest_answer(items, len(items))
+    if newest < 0 or not session.is_live:
         return
     calls = {call.id: call for call in items[newest].calls}
     for item in items[max(first_new, newest + 1) :]:

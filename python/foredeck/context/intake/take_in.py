@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from foredeck.context.intake.adoption import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
 from foredeck.context.intake.our_messages import leave_out
+from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Keep, Shown, recipe_chars
 from foredeck.context.rendering.layout import Layout, RenderContext, referring
@@ -38,7 +39,7 @@ class MessageIntake:
         # All of them before any is rendered: whether a result is in flight depends on what follows.
         for item in items[len(plan) :]:
             plan.append(item)
-        indexes = range(_turn_start(items, first_new), len(items))
+        indexes = range(max(0, newest_answer(items, first_new)), len(items))
         session.workspace.look_up(call.id for index in indexes for call in items[index].calls)
         for index in with_progress(session, indexes):
             item = items[index]
@@ -122,11 +123,3 @@ def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:
         if item.kind == "result":
             found[item.call_id] = item
     return found
-
-
-def _turn_start(items: Sequence[Item], first_new: int) -> int:
-    """The newest assistant message before `first_new`; 0 where there is none."""
-    for index in range(first_new - 1, -1, -1):
-        if items[index].kind == "assistant":
-            return index
-    return 0

@@ -24,7 +24,6 @@ def observable(
     turn of the list. `is_ours`: whether a message holds what foredeck has written, as a summary
     of its own does; results of its tools are found here.
     """
-    asked = {call.id: call for item in items for call in item.calls}
     return [
         SourceMessage(
             address=item.key.address,
@@ -36,9 +35,9 @@ def observable(
             calls=tuple(_call(call, cwd) for call in item.calls),
             call_id=item.call_id,
             tool=item.tool,
-            shown=_shown(asked.get(item.call_id), cwd),
+            shown=args_display(item.arguments, cwd),
             failed=item.failed,
-            is_void=item.void,
+            void=item.void,
             is_ours=item.tool in OWN_TOOLS or is_ours(item),
         )
         for item in items
@@ -47,7 +46,3 @@ def observable(
 
 def _call(call: ToolUse, cwd: str) -> SourceCall:
     return SourceCall(call.id, call.tool, args_display(call.arguments, cwd), call.arguments)
-
-
-def _shown(call: ToolUse | None, cwd: str) -> str:
-    return "" if call is None else args_display(call.arguments, cwd)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import (
     ROOT_TIP,
     Block,
@@ -376,11 +377,7 @@ class Plan:
     def last_assistant(self) -> int:
         """The newest assistant message that was not aborted, -1 where there is none: results
         after it are in flight, the model has not seen them yet."""
-        for index in range(len(self.items) - 1, -1, -1):
-            item = self.items[index]
-            if item.kind == "assistant" and not item.void:
-                return index
-        return -1
+        return newest_answer(self.items, len(self.items), sent=True)
 
     def _place(self, item: Item) -> None:
         if item.kind == "user":

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.says import Say
 from foredeck.context.wording import history_cut, no_result
@@ -30,7 +31,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
     pending: dict[str, str] = {}
     begun = any(map(_begins, islice(items, start)))
     # From the newest answer before `start`: results of its calls may only come now.
-    for index in range(_last_assistant_before(items, start), len(items)):
+    for index in range(max(0, newest_answer(items, start, sent=True)), len(items)):
         item = items[index]
         if item.kind == "result":
             if pending.pop(item.call_id, None) is None and index >= start:
@@ -68,10 +69,3 @@ def _close(pending: dict[str, str], index: int, start: int, repairs: Repairs) ->
             for call_id, tool in pending.items()
         )
     pending.clear()
-
-
-def _last_assistant_before(items: Sequence[Item], start: int) -> int:
-    for index in range(start - 1, -1, -1):
-        if items[index].kind == "assistant" and not items[index].void:
-            return index
-    return 0

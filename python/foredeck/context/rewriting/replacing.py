@@ -7,10 +7,11 @@ whose results are pinned or still wanted: these fold by themselves, later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.rebase import first_mutable
+from foredeck.context.messages.exchanges import exchanges
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import COVERED, PieceRef
 from foredeck.context.plan.plan import Plan
@@ -206,21 +207,6 @@ def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
         context.branch.release(index)
     context.plan.cover(say, gone)
     stand_alone(context, gone)
-
-
-def exchanges(items: Sequence[Item], first: int, until: int) -> Iterator[list[int]]:
-    """Each message of a stretch with the results that answer it, as indexes; what no model sees is
-    left out."""
-    group: list[int] = []
-    for index in range(first, until):
-        kind = items[index].kind
-        if kind not in ("result", "opaque") and group:
-            yield group
-            group = []
-        if kind != "opaque":
-            group.append(index)
-    if group:
-        yield group
 
 
 def _longest_first(known: Sequence[StandIn], *, reflections: bool) -> list[StandIn]:

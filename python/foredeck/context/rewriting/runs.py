@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foredeck.context.cache.rebase import first_mutable, is_immutable
+from foredeck.context.messages.exchanges import exchanges
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, REASONING, Op
@@ -22,7 +23,7 @@ from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rendering.view import names_in_view
-from foredeck.context.rewriting.replacing import cover, exchanges
+from foredeck.context.rewriting.replacing import cover
 from foredeck.context.rewriting.run_lines import NAMED_SHARE, WholeTurn, run_text
 from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Literal, Protocol
 
 from foredeck.context.messages.items import Item
+from foredeck.observations.messages import are_answered
 
 StandInKind = Literal["observation", "reflection"]
 
@@ -69,14 +70,6 @@ def span_of(
 
 def _is_whole(items: Sequence[Item], first: int, until: int) -> bool:
     """Whether no call in it is answered outside it, or the reverse."""
-    waiting: set[str] = set()
-    for item in items[first:until]:
-        if item.kind == "assistant" and not item.void:
-            waiting.update(call.id for call in item.calls)
-        elif item.kind == "result":
-            waiting.discard(item.call_id)
-        elif item.kind == "user":
-            # What was interrupted before it has been answered by us, within the stretch.
-            waiting.clear()
+    *_, is_answered = are_answered(items[first:until])
     after = items[until].kind if until < len(items) else "user"
-    return not waiting and items[first].kind != "result" and after != "result"
+    return is_answered and items[first].kind != "result" and after != "result"

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from foredeck.context import wording
 from foredeck.context.cache.rebase import first_mutable
+from foredeck.context.messages.exchanges import exchange_of
 from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
 from foredeck.context.plan.ops import Keep, Omit, Rewrite
 from foredeck.context.plan.plan import Plan
@@ -181,10 +182,9 @@ def messages_held(context: RenderContext, chars: int) -> frozenset[int]:
     left = chars * PINNED_SHARE
     for index in sorted(newest, key=lambda i: (plan.items[i].chars, i)):
         left -= plan.items[index].chars
-        group = _group(plan.items, index)
         if left < 0:
             break
-        found |= group
+        found.update(exchange_of(plan.items, index))
     return frozenset(found)
 
 
@@ -201,22 +201,6 @@ def hold(context: RenderContext, held: frozenset[int], until: int) -> None:
             plan.write(index, referring(context, index))
         elif op.base is not None:
             plan.write(index, full(item, op.shown))
-
-
-def _group(items: list[Item], index: int) -> set[int]:
-    """An answer with its results, by the index of one of these; empty for any other message."""
-    if items[index].kind != "result":
-        return set()
-    call_id = items[index].call_id
-    first = index
-    while first >= 0 and items[first].kind != "assistant":
-        first -= 1
-    if first < 0 or all(call.id != call_id for call in items[first].calls):
-        return set()
-    last = index
-    while last + 1 < len(items) and items[last + 1].kind == "result":
-        last += 1
-    return {n for n in range(first, last + 1) if items[n].kind in ("assistant", "result")}
 
 
 # Cutting long texts in the middle, where compacting chat was not enough.

@@ -207,15 +207,13 @@ def _done(given: SummaryInput) -> Iterator[SummaryLine]:
     """Commits, and test runs that passed and have not failed since."""
     work = SessionWork("")
     found: list[tuple[int, FinishedWork]] = []
-    asked = {call.id: call for item in given.items for call in item.calls}
     for turn in given.turns:
         for item in turn.items:
-            call = asked.get(item.call_id) if item.kind == "result" else None
-            if call is None:
+            if item.kind != "result":
                 continue
-            tool, given_to = call.tool, call.arguments
-            done = work.take(tool, given_to, item.text, failed=item.failed, time_ms=item.time_ms)
-            broken = failed_run(tool, given_to) if item.failed else None
+            tool, asked = item.tool, item.arguments
+            done = work.take(tool, asked, item.text, failed=item.failed, time_ms=item.time_ms)
+            broken = failed_run(tool, asked) if item.failed else None
             found = [(n, each) for n, each in found if each.kind != "tests" or each.what != broken]
             found += [] if done is None else [(turn.number, done)]
     last = {id(each) for each in newest([each for _turn, each in found])}

@@ -245,17 +245,14 @@ class BranchSources:
 
     def _new(self, items: Sequence[Item], start: int) -> list[SourceMessage]:
         rate = self.rate
-        # The arguments of a result stand in the answer that asked for it.
-        first = next((i for i in range(start - 1, -1, -1) if items[i].kind == "assistant"), start)
         offset = turn_of(self.session, items[start]) - items[start].turn
-        made = observable(
-            items[first:],
+        return observable(
+            items[start:],
             lambda chars: int(chars / rate),
             cwd=self.session.cwd,
             first_turn=offset + 1,
             is_ours=_is_ours,
         )
-        return made[start - first :]
 
 
 def _is_ours(item: Item) -> bool:
