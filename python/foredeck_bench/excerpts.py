@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from foredeck.context.messages.identifiers import identifiers
-
 from foredeck.context.messages.observable import observable
 from foredeck.context.plan.plan import Plan
 from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.messages import to_item
+from foredeck.model.names import identifiers
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, pending_tokens
 from foredeck.observations.excerpt import WallTime, excerpt
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply

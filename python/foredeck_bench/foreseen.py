@@ -24,7 +24,6 @@ from pathlib import Path
 
 from foredeck.accounting.shapes import is_sent, texts_of
 from foredeck.cli.output import table
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import (
@@ -40,6 +39,7 @@ from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording
 from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.lookup.texts import counted
+from foredeck.model.names import identifiers
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.sources.toolpaths import path_argument

@@ -13,7 +13,7 @@ from foredeck.commands.output import ToolOutput
 from foredeck.commands.shell import programs
 from foredeck.context.digests import KINDS, DigestSize, digest
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.messages.identifiers import identifiers
+from foredeck.model.names import identifiers
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
 """Outputs of real commands, by `recorded/record.py`."""

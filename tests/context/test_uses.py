@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.cache.rebase import is_closing
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, PieceRef, Rewrite
 from foredeck.context.plan.plan import Plan
@@ -27,6 +26,7 @@ from foredeck.context.policies.policy import (
 )
 from foredeck.context.policies.uses import Uses
 from foredeck.model.messages import MessageKey
+from foredeck.model.names import identifiers
 
 
 class Chat:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.observations.names import (
-    KnownNames,
-    dropped,
-    files_in,
-    lines_in,
-    names_in,
-    unfounded,
-)
+from foredeck.model.names import files_in, lines_in, names_in
+from foredeck.observations.names import KnownNames, dropped, unfounded
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from foredeck.model.names import humps
 from foredeck.search.passages import passage
 from foredeck.search.query import parse_query
-from foredeck.search.tokens import Vocabulary, humps
+from foredeck.search.tokens import Vocabulary
 from foredeck.search.words import Period, forms_of, periods_in
 
 

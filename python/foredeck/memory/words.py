@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
-_WORD = re.compile(r"[^\W_]+")
+from foredeck.model.names import WORD
+
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Scripts that do not put spaces between words: their pairs of letters are compared."""
 
@@ -30,7 +31,7 @@ _ENDINGS = ("ing", "ed", "es", "s")
 def folded(text: str) -> str:
     """All words of a text in one case, one space between them: for finding one text literally in
     another."""
-    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+    return " ".join(WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def content_words(text: str) -> list[str]:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from foredeck.model.names import files_in, lines_in
 from foredeck.model.observations import Mode, Priority, Remark
 from foredeck.observations.chunks import Chunk
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.lease import ObservingFailed
-from foredeck.observations.names import files_in, lines_in
 from foredeck.observations.observers import LARGEST_SHARE, Condensed, Written
 from foredeck.observations.texts import MOST_CHARS, text_of
 

@@ -1,58 +1,11 @@
-"""Names in remarks: which files and lines they mention, and which names nothing vouches for."""
+"""Whether the names that an observer writes stand in its sources."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from foredeck.model.names import names_in
 from foredeck.model.observations import Remark
-
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'`<>)\]]+")
-_PATH = re.compile(r"(?<![\w./@~-])(?:[~.]{0,2}/)?[\w@.+-]+(?:/[\w@.+-]+)+/?|(?<![\w./])/[\w@.+-]+")
-_FILE = re.compile(r"(?<![\w./@-])[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,7}\b(?![\w(])")
-_LINES = re.compile(r"(?:\.[A-Za-z][\w]{0,7}|\blines?):? ?(\d{1,6})(?:-(\d{1,6}))?\b")
-_IDENTIFIER = re.compile(
-    r"(?<![\w./@-])(?:[A-Za-z_][\w]*(?:(?:\.|::|#)[A-Za-z_][\w]*)+|\w*[a-z0-9]_\w+|_*[a-z]+[a-z0-9]*"
-    r"[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Z][A-Z0-9]*_[A-Z0-9_]+|[A-Za-z_]\w+(?=\())"
-)
-_PLAIN = re.compile(r"[A-Za-z]+/[A-Za-z]+")
-"""`read/write`, `and/or`: as much a figure of speech as a path."""
-_ENDING = re.compile(
-    r"pyi?|[cm]?[jt]sx?|jsonl?|toml|ya?ml|md|rst|txt|rs|go|java|kts?|[ch](?:c|pp)?|cs|rb|php|swift"
-    r"|scala|clj[cs]?|edn|exs?|erl|hs|mli?|sql|(?:ba|z|fi)?sh|ps1|html?|s?css|vue|svelte|xml|[ct]sv"
-    r"|lock|cfg|ini|conf|env|log|ipynb|proto|gradle|tf|nix|lua|jl|dart|zig|png|svg|jpe?g|gif|pdf|db"
-    r"|sqlite|gz|zip"
-)
-"""Of files: `users.ts` is one, `user.id` may be a field."""
-
-
-def files_in(text: str) -> list[str]:
-    """The files that a text mentions, as it writes them, in the order of their first mention."""
-    bare = _URL.sub(" ", text)
-    found = [(m.start(), _bare(m[0])) for m in _PATH.finditer(bare) if not _PLAIN.fullmatch(m[0])]
-    within = [(m.start(), m.end()) for m in _PATH.finditer(bare)]
-    for match in _FILE.finditer(bare):
-        if not any(start <= match.start() < end for start, end in within) and _is_file(match[0]):
-            found.append((match.start(), _bare(match[0])))
-    return list(dict.fromkeys(name for _, name in sorted(found) if name))
-
-
-def lines_in(text: str) -> list[int]:
-    """The line numbers that a text mentions (`a.py:45-60`, `line 12`): of a range both ends."""
-    found = [int(number) for m in _LINES.finditer(text) for number in m.groups() if number]
-    return list(dict.fromkeys(found))
-
-
-def names_in(text: str) -> list[str]:
-    """Paths, addresses and identifiers of a text, each once, in the order of their kinds."""
-    urls = [url.rstrip(".,;:") for url in _URL.findall(text)]
-    bare = _URL.sub(" ", text)
-    files = files_in(bare)
-    rest = bare
-    for file in sorted(files, key=len, reverse=True):
-        rest = rest.replace(file, " ")
-    identifiers = [match[0] for match in _IDENTIFIER.finditer(rest) if len(match[0]) > 2]
-    return list(dict.fromkeys([*urls, *files, *identifiers]))
 
 
 class KnownNames:
@@ -104,13 +57,3 @@ def dropped(before: Iterable[str], after: str) -> list[str]:
     """The names that texts had and what takes their place does not."""
     known = KnownNames([after])
     return list(dict.fromkeys(n for text in before for n in names_in(text) if n not in known))
-
-
-def _bare(name: str) -> str:
-    return name.rstrip(".,;:")
-
-
-def _is_file(name: str) -> bool:
-    """`users.ts` is a file, `e.g` and `3.12` are none; `user.id` may be a field, not a file."""
-    stem, _, ending = name.rpartition(".")
-    return bool(stem) and not stem.isdigit() and bool(_ENDING.fullmatch(ending.lower()))

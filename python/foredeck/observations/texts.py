@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta, timezone
 
 from foredeck.errors import ForedeckError
+from foredeck.model.names import files_in, lines_in
 from foredeck.model.observations import Priority, Remark
 from foredeck.observations.excerpt import WallTime
-from foredeck.observations.names import files_in, lines_in
 
 MOST_REMARKS = 400
 MOST_CHARS = 4000

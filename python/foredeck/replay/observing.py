@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.economics import Ledger, Prices, RebaseThresholds
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
 from foredeck.context.state.gauge import Gauge
@@ -21,6 +20,7 @@ from foredeck.context.window.compactions import SummaryRequest, summary_of, turn
 from foredeck.context.window.losses import written_names
 from foredeck.context.window.transcript import split_turns
 from foredeck.engine.observing.worth import later_calls
+from foredeck.model.names import identifiers
 from foredeck.model.observations import (
     NotedDocument,
     ObservationDocument,

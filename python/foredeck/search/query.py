@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from foredeck.search.tokens import WORD, humps
+from foredeck.model.names import WORD, humps
 from foredeck.search.words import STOP_WORDS, forms_of
 
 MOST_TERMS = 48

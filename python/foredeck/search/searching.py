@@ -11,6 +11,7 @@ from pathlib import PurePath
 from foredeck.errors import ForedeckError, Missing
 from foredeck.model.archive import ARCHIVED
 from foredeck.model.messages import load_with_words
+from foredeck.model.names import WORD
 from foredeck.model.records import turn_id
 from foredeck.model.short_texts import shortened
 from foredeck.search.fetching import Fetched
@@ -20,7 +21,6 @@ from foredeck.search.query import Term, is_name, parse_query
 from foredeck.search.ranking import Candidate, Ranked, by_session, highest_scores, own_scores, rank
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import VERSIONED, SearchedText, said_by, texts_of
-from foredeck.search.tokens import WORD
 from foredeck.search.words import periods_in
 from foredeck.store.protocol import Head, Store, Token
 

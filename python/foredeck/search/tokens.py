@@ -1,4 +1,4 @@
-"""Identifiers and paths in a text, and the parts that they are made of.
+"""The words of a text that the search index needs more of than FTS5 sees in them.
 
 FTS5 splits at everything but letters and digits, so that the parts of `snake_case`, `dotted.names`
 and paths are words of their own, and the whole is a phrase of them. What it does not split is
@@ -12,13 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from foredeck.model.names import WORD, humps
 from foredeck.search.secrets import signs_of_word
-
-WORD = re.compile(r"[^\W_]+")
-"""What is one word to FTS5's tokenizer."""
-
-_HUMP = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-"""A part of a word in camelCase; an abbreviation with its plural (`userIDs`) is one part."""
 
 _BINDING = re.compile(r"[A-Za-z0-9][_./-][A-Za-z0-9]")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-"
@@ -27,11 +22,6 @@ _SEPARATE = bytes(byte if byte in _NAME_BYTES or byte > 127 else 32 for byte in 
 SHORTEST, LONGEST = 4, 160
 """How long an identifier is, in characters, that is found by a piece of it."""
 _KNOWN_AT_MOST = 500_000
-
-
-def humps(word: str) -> list[str]:
-    """The parts of a word in camelCase, in lower case: `readHTTPBody` is read, http, body."""
-    return [part.lower() for part in _HUMP.findall(word)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

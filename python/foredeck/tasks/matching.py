@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from foredeck.search.tokens import WORD, humps
+from foredeck.model.names import WORD, humps
 from foredeck.tasks.task import Task
 from foredeck.tasks.work import TaskWork
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_of
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.hosts.pi.transcripts import Message, Transcript
 from foredeck.model.messages import texts_in
+from foredeck.model.names import identifiers
 from foredeck.model.quoting import is_reference, is_run
 from foredeck.sources.edits import edits_of
 

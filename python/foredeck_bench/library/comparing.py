@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.model.calls import in_order
+from foredeck.model.names import identifiers
 from foredeck.store.opening import open_store
 from foredeck_bench.library.hosts import through_loop, through_pi
 from foredeck_bench.library.story import rounds

@@ -10,7 +10,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
-from foredeck.search.tokens import WORD
+from foredeck.model.names import WORD
 
 PlainOrder = Callable[[str], list[int]]
 

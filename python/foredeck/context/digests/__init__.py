@@ -15,7 +15,7 @@ from foredeck.context.digests.commands import command_facts, paste_facts
 from foredeck.context.digests.files import file_facts
 from foredeck.context.digests.names import unheld_names
 from foredeck.context.digests.searches import listing_facts, search_facts
-from foredeck.context.messages.identifiers import identifiers
+from foredeck.model.names import identifiers
 from foredeck.model.quoting import block, one_line
 
 Facts = Callable[[Mapping[str, Any], ToolOutput], list[str]]

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Set
 
-from foredeck.context.messages.identifiers import identifiers
+from foredeck.model.names import identifiers
 
 _HEAD = "names:"
 _QUANTITY = re.compile(

@@ -19,10 +19,10 @@ from foredeck.context.policies.policy import UseRule
 from foredeck.model.code import hash_of_modules
 
 DECIDED_BY = (
-    *("context/messages/identifiers.py", "context/messages/items.py", "context/plan/ops.py"),
+    *("context/messages/items.py", "context/plan/ops.py"),
     *("context/plan/plan.py", "context/policies/kept.py"),
     *("context/policies/pieces.py", "context/policies/uses.py", "context/rendering/view.py"),
-    *("sources/edits.py", "sources/toolpaths.py"),
+    *("model/names.py", "sources/edits.py", "sources/toolpaths.py"),
 )
 """The modules that decide what counts as a use, a piece or an identifier."""
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from foredeck.context.messages.identifiers import identifiers, inner_identifiers
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, PieceRef
 from foredeck.context.plan.plan import Plan
@@ -27,6 +26,7 @@ from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.view import own_names
 from foredeck.model.messages import strings_in
+from foredeck.model.names import identifiers, inner_identifiers
 from foredeck.sources.edits import edits_of
 from foredeck.sources.toolpaths import WRITERS, path_argument
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from foredeck.context.digests import digest
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.plan.ops import Op, Rewrite, Shown
 from foredeck.context.rendering.layout import (
@@ -34,6 +33,7 @@ from foredeck.context.wording import (
     older_copy,
     unchanged,
 )
+from foredeck.model.names import identifiers
 
 SHOWING_FILES = frozenset({"read", "activate", "pin"})
 """Tools whose result is a file's text as it is."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Block
 from foredeck.context.plan.plan import Plan
 from foredeck.model.messages import strings_in
+from foredeck.model.names import identifiers
 
 
 def names_in_view(plan: Plan, without: Collection[int]) -> set[str]:

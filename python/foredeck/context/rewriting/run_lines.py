@@ -9,13 +9,13 @@ from typing import Any
 
 from foredeck.context.arguments import args_display
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Op, apply_recipe
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
 from foredeck.context.wording import handle
 from foredeck.model.messages import strings_in
+from foredeck.model.names import identifiers
 from foredeck.model.quoting import one_line, word
 from foredeck.sources.toolpaths import path_argument
 

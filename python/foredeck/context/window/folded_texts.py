@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from foredeck.context.digests import digest
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.pieces import LONG_TEXTS
 from foredeck.context.rendering.layout import RenderContext
@@ -13,6 +12,7 @@ from foredeck.context.state.pastes import user_object
 from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import compact_message
 from foredeck.context.wording import folded_answer, folded_paste
+from foredeck.model.names import identifiers
 
 
 def fold_text(
