@@ -24,7 +24,7 @@ def as_json(board: Board, task: Task, now_ms: int) -> dict[str, Any]:
         "status": task.status,
         "priority": task.priority,
         "type": task.task_type,
-        "labels": list(task.labels),
+        "labels": task.labels,
         "assignee": task.assignee,
         "session": task.session,
         "claimed_ms": task.claimed_ms,
@@ -40,7 +40,7 @@ def as_json(board: Board, task: Task, now_ms: int) -> dict[str, Any]:
         "metadata": task.metadata,
         "blocked_by": [t.id for t in board.open_blockers(task)] if not task.is_closed else [],
         "parts": [t.id for t in board.children(task.id)],
-        "generator": task.generator,
+        "generator": task.provenance.generator,
     }
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from pydantic import PrivateAttr
 
 from foredeck.model.quoting import one_line
-from foredeck.model.tasks import TaskDependency, TaskLink
+from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Head, Token
 
@@ -15,30 +14,15 @@ SUMMARISED_MS, ARCHIVED_MS = 7 * DAY_MS, 30 * DAY_MS
 shown by a line alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One task; the fields as in `TaskDocument`. `generator` says who made this version."""
+class Task(TaskDocument):
+    """A task as it was read from the store, but for its description, which is not loaded."""
 
-    id: str
-    token: Token
-    title: str
-    status: str
-    priority: int
-    task_type: str
-    assignee: str | None
-    session: str | None
-    claimed_ms: int | None
-    lease_ms: int | None
-    labels: tuple[str, ...]
-    dependencies: tuple[TaskDependency, ...]
-    links: tuple[TaskLink, ...]
-    created_ms: int
-    updated_ms: int
-    closed_ms: int | None
-    close_reason: str | None
-    summary: str | None
-    metadata: dict[str, Any]
-    generator: str
+    _token: Token = PrivateAttr()
+
+    @property
+    def token(self) -> Token:
+        """Of the version that was read."""
+        return self._token
 
     @property
     def is_closed(self) -> bool:
@@ -73,26 +57,6 @@ class Task:
 
 def task_of(head: Head) -> Task:
     """The task in a stored version."""
-    fields = head.fields
-    return Task(
-        id=head.id,
-        token=head.token,
-        title=fields["title"],
-        status=fields["status"],
-        priority=fields["priority"],
-        task_type=fields["task_type"],
-        assignee=fields.get("assignee"),
-        session=fields.get("session"),
-        claimed_ms=fields.get("claimed_ms"),
-        lease_ms=fields.get("lease_ms"),
-        labels=tuple(fields.get("labels") or ()),
-        dependencies=tuple(TaskDependency(**d) for d in fields.get("dependencies") or ()),
-        links=tuple(TaskLink(**link) for link in fields.get("links") or ()),
-        created_ms=fields["created_ms"],
-        updated_ms=fields["updated_ms"],
-        closed_ms=fields.get("closed_ms"),
-        close_reason=fields.get("close_reason"),
-        summary=fields.get("summary"),
-        metadata=dict(fields.get("metadata") or {}),
-        generator=(fields.get("provenance") or {}).get("generator", "agent"),
-    )
+    task = Task.model_validate(dict(head.fields))
+    task._token = head.token
+    return task
