@@ -48,19 +48,18 @@ STORE = (
         "lazy_fields",
         "verify",
         "references",
-        "whole",
         "archives",
         "quarantine",
         "at_work",
         "copying",
     ),
-    *("kind", "registry", "sqlite", "session_cache", "opening"),
-    *("portable", "forgetting", "redaction", "erasing", "purging"),
+    *("kind", "registry", "erasing", "sqlite", "session_cache", "opening"),
+    *("portable", "forgetting", "redaction", "state_files", "purging"),
 )
 
 #: The same within `xtdb`.
 XTDB = (
-    *("database", "node", "journal", "opening", "delivery", "scratch", "checks"),
+    *("database", "node", "journal", "opening", "delivery", "erasing", "scratch", "checks"),
     *("commands", "place", "kind"),
 )
 

@@ -22,7 +22,8 @@ from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.canonical import hash_value
-from foredeck.store.forgetting import forget, plan_forgetting
+from foredeck.store.erasing import erase
+from foredeck.store.forgetting import erasure_of, plan_forgetting
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
 from foredeck_bench.figures import quantile
@@ -157,8 +158,8 @@ class _Growth:
             began = time.process_time()
             self._advance("looking for what can go")
             doomed = [_name(n) for n in range(1, sessions + 1, 2)]
-            plans = plan_forgetting(store, doomed)
-            forget(self._config, store, plans, lambda s: self._advance(f"forgetting {s}"))
+            going = erasure_of(plan_forgetting(store, doomed))
+            erase(self._config, store, going, lambda names: self._advance(f"forgetting {names[0]}"))
             took = time.process_time() - began
             changed = sum(_last_prompt(store, session) != text for session, text in shown.items())
             left = len(store.query("session")) - len(kept)

@@ -18,8 +18,8 @@ from stored_session import SESSION, make_home
 from foredeck.cli.main import main
 from foredeck.context.state.nicknames import nicknames
 from foredeck.store.copying import compare
+from foredeck.store.protocol import records_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.store.whole import records_of
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.process import stop

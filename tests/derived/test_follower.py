@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from foredeck.derived import follower as following
-from foredeck.derived.emptying import layers_emptied
+from foredeck.derived.emptying import erasing
 from foredeck.derived.file import LayerBusy
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.errors import StoreUnavailable
+from foredeck.store.erasing import Erasure
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_bench.search.kills import contents, kill_writers, made_at_once
@@ -180,7 +181,7 @@ def test_what_is_emptied_leaves_no_text_and_is_made_again(stored: Searched) -> N
     Talk(stored.store, "one").say(user="a kumquat")
     assert stored.found("kumquat")
     assert b"kumquat" in stored.index_bytes()
-    with layers_emptied(stored.home, stored.store):
+    with erasing(stored.home, stored.store, Erasure([], [])):
         assert b"kumquat" not in stored.index_bytes()
     assert b"kumquat" not in stored.index_bytes()
     assert stored.found("kumquat")

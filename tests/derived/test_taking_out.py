@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from foredeck.config import Config
 from foredeck.derived import emptying
-from foredeck.derived.emptying import layers_without
 from foredeck.derived.file import open_layer_file
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.model.records import ForgottenDocument, forgotten_id
-from foredeck.store.forgetting import Forgetting, forget, plan_forgetting
+from foredeck.store.erasing import erase
+from foredeck.store.forgetting import erasure_of, plan_forgetting
 from foredeck.store.protocol import Batch
 from search.sessions import Searched, Talk, searched
 from store.sessions import write_sample
@@ -65,16 +65,12 @@ _ALL = {
 }
 
 
-@contextmanager
-def going(stored: Searched, session: str) -> Iterator[Forgetting]:
-    (plan,) = plan_forgetting(stored.store, [session])
-    with layers_without(stored.home, stored.store, set(plan.documents), {forgotten_id(session)}):
-        yield plan
-
-
-def forgotten(stored: Searched, session: str) -> None:
-    with going(stored, session) as plan:
-        forget(Config(home=stored.home), stored.store, [plan])
+def forgotten(
+    stored: Searched, session: str, meanwhile: Callable[[], object] = lambda: None
+) -> None:
+    """`meanwhile` is called when the index holds nothing of it any more, the store still all."""
+    going = erasure_of(plan_forgetting(stored.store, [session]))
+    erase(Config(home=stored.home), stored.store, going, lambda _: meanwhile())
 
 
 def was_made_again(stored: Searched) -> bool:
@@ -132,16 +128,15 @@ def test_what_fails_or_is_killed_on_the_way_leaves_a_layer_that_is_made_again(
     talk(stored, "second", RARE)
     mark(stored)
     with pytest.raises(RuntimeError, match="killed"):
-        killed_while_erasing(stored, "second")
+        forgotten(stored, "second", lambda: killed(stored))
     assert stored.found(RARE), "it is still stored"
     assert was_made_again(stored)
     assert indexed(stored) == indexed(stored, tmp_path / "another home")
 
 
-def killed_while_erasing(stored: Searched, session: str) -> None:
-    with going(stored, session):
-        assert b"kumquat" not in stored.index_bytes(), "before anything is erased"
-        raise RuntimeError("killed")
+def killed(stored: Searched) -> None:
+    assert b"kumquat" not in stored.index_bytes(), "before anything is erased"
+    raise RuntimeError("killed")
 
 
 def test_another_erasure_in_between_makes_it_again(stored: Searched, tmp_path: Path) -> None:
@@ -149,9 +144,7 @@ def test_another_erasure_in_between_makes_it_again(stored: Searched, tmp_path: P
         talk(stored, session, f"{RARE}_{session}")
     mark(stored)
     elsewhere = ForgottenDocument(id=forgotten_id("x"), session="x", documents=1, blobs=0)
-    with going(stored, "second") as plan:
-        stored.store.commit(Batch(puts=[elsewhere.seal()]))
-        forget(Config(home=stored.home), stored.store, [plan])
+    forgotten(stored, "second", lambda: stored.store.commit(Batch(puts=[elsewhere.seal()])))
     assert indexed(stored) == indexed(stored, tmp_path / "another home")
     assert was_made_again(stored)
 

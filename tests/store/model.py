@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -31,7 +31,6 @@ from foredeck.store.protocol import (
     Batch,
     Change,
     Head,
-    LocalStore,
     Origin,
     Scalar,
     Store,
@@ -238,8 +237,8 @@ class StoreComparison(RuleBasedStateMachine):
 
     def _check_query(self, type: str, name: str, value: Scalar | None) -> None:
         heads = self.store.query(type, {name: value})
-        if name == "session" and isinstance(value, str) and hasattr(self.store, "origins"):
-            origins = cast("LocalStore", self.store).origins(type, value)
+        if name == "session" and isinstance(value, str) and (local := self.store.local):
+            origins = local.origins(type, value)
             expected_origins = {head.id: Origin(head.token, head.time_ms) for head in heads}
             assert list(origins.items()) == list(expected_origins.items())
         expected = {

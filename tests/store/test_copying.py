@@ -17,9 +17,8 @@ from foredeck.errors import Conflict
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
 from foredeck.store.copying import NotEmpty, compare, copy
-from foredeck.store.protocol import Batch, Origin, Token
+from foredeck.store.protocol import Batch, Origin, Store, Token, digests_of, records_of
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.store.whole import WholeStore, digests_of, records_of
 from foredeck.xtdb.node.folder import NodeFolder
 
 from .contract_portable import exported
@@ -28,7 +27,7 @@ from .model import FOREIGN, batches
 from .sessions import dump, write_sample
 from .xtdb_node import opener
 
-Make = Callable[[], WholeStore]
+Make = Callable[[], Store]
 
 
 @pytest.fixture(params=["sqlite", "xtdb"])
@@ -174,7 +173,7 @@ def test_a_difference_is_found_and_named(tmp_path: Path) -> None:
 STEPS = st.lists(st.tuples(batches(), st.none() | st.sampled_from(FOREIGN)), max_size=8)
 
 
-def _commit_all(store: WholeStore, steps: list[tuple[Batch, Origin | None]]) -> None:
+def _commit_all(store: Store, steps: list[tuple[Batch, Origin | None]]) -> None:
     for step, origin in steps:
         try:
             store.commit(step, origin=origin)
@@ -182,7 +181,7 @@ def _commit_all(store: WholeStore, steps: list[tuple[Batch, Origin | None]]) -> 
             continue
 
 
-def _check_copy(source: WholeStore, target: WholeStore, steps: Any) -> None:
+def _check_copy(source: Store, target: Store, steps: Any) -> None:
     """Copied in two parts, of which the second may add to transactions of the first."""
     _commit_all(source, steps[: len(steps) // 2])
     copy(source, target)

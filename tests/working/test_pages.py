@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ from foredeck.model.json_schema import check_schema, faults
 from foredeck.model.working import by_an_agent
 from foredeck.store.forgetting import plan_forgetting
 from foredeck.store.portable.scope import documents_of
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.working.markdown import (
     TEMPLATE,
@@ -259,7 +259,9 @@ def test_a_sessions_own_page_goes_with_the_session(store: Store) -> None:
     own.put("A", "- b")
     page(store).put("A", "- b")
 
-    (plan,) = plan_forgetting(cast(LocalStore, store), ["first"])
+    local = store.local
+    assert local is not None
+    (plan,) = plan_forgetting(local, ["first"])
 
     assert own.id in plan.documents
     assert page(store).id not in plan.documents

@@ -16,8 +16,7 @@ from foredeck.derived.file import FOLDER
 from foredeck.errors import StoreUnavailable
 from foredeck.lookup.texts import counted, short_count, when
 from foredeck.memory.user import KEY_FILE
-from foredeck.store.kind import BackupReport
-from foredeck.store.opening import PENDING_PURGE
+from foredeck.store.kind import PENDING_PURGE, BackupReport
 from foredeck.store.registry import store_kind
 
 

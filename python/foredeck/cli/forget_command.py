@@ -13,15 +13,14 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
-from foredeck.derived.emptying import layers_without
 from foredeck.derived.file import compact, layer_file
 from foredeck.derived.registry import LAYERS
 from foredeck.errors import ForedeckError
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
-from foredeck.model.records import forgotten_id
 from foredeck.store.at_work import engines_at_work
-from foredeck.store.forgetting import Forgetting, forget, plan_forgetting
+from foredeck.store.erasing import erase
+from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
 from foredeck.store.opening import store_file
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -46,15 +45,12 @@ def _forget(args: Namespace) -> int:
             _confirm(args, plans)
             # Again: a session may have been opened while the user was asked.
             _check_closed(config.home, sessions)
-            going = {id for plan in plans for id in plan.documents}
-            tombstones = {forgotten_id(plan.session) for plan in plans}
-            with layers_without(config.home, store, going, tombstones):
-                forget(
-                    config,
-                    store,
-                    plans,
-                    lambda session: progress.advance(note=f"erasing {session}"),
-                )
+            erase(
+                config,
+                store,
+                erasure_of(plans),
+                lambda sessions: progress.advance(note=f"erasing {sessions[0]}"),
+            )
         if store.is_shared and not args.json:
             print(
                 "Which sessions other machines have open cannot be seen here. Where this is one of "

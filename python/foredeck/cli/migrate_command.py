@@ -15,8 +15,8 @@ from foredeck.config import Config, ensure_home
 from foredeck.errors import ConfigError, Corrupt
 from foredeck.store.copying import Totals, compare, copy, count_of
 from foredeck.store.kind import StorePlace
+from foredeck.store.protocol import Store, digests_of
 from foredeck.store.registry import STORES, store_kind
-from foredeck.store.whole import WholeStore, digests_of
 
 _COUNTS = ("transactions", "objects", "versions", "blobs")
 
@@ -58,7 +58,7 @@ def _run(args: Namespace) -> int:
     return 0
 
 
-def _move(original: WholeStore, copied: WholeStore) -> tuple[int, Totals, int]:
+def _move(original: Store, copied: Store) -> tuple[int, Totals, int]:
     """How many transactions were new, what is in both now, and how many came in meanwhile."""
 
     count, blobs = count_of(original), list(digests_of(original))

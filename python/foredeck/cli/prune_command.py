@@ -11,11 +11,11 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
-from foredeck.derived.emptying import layers_emptied
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
-from foredeck.pruning.pruning import Pruning, plan_pruning, prune
+from foredeck.pruning import Pruning, erasure_of, plan_pruning
 from foredeck.store.clock import DAY_MS, now_ms
+from foredeck.store.erasing import erase
 from foredeck.store.protocol import Store
 
 DAYS = 30
@@ -32,8 +32,7 @@ def _prune(args: Namespace) -> int:
         is_done = not args.dry_run and any(plan.messages or plan.texts for plan in plans)
         if is_done:
             _confirm(args, plans)
-            with layers_emptied(config.home, store):
-                prune(config, store, plans, looked, lambda id: progress.advance(note=id))
+            erase(config, store, erasure_of(store, plans, looked), lambda _: progress.advance())
     if args.json:
         print_json({"pruned": is_done, "sessions": [_described(plan) for plan in plans]})
     else:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json
@@ -19,7 +18,6 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.config import Config
-from foredeck.derived.file import FOLDER as LAYERS
 from foredeck.engine.memory import caps_of
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.lookup.finding import find_object
@@ -40,36 +38,28 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
 from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
-from foredeck.store.erasing import (
-    found_in_files,
-    holders_in_files,
-    holders_in_store,
-    texts_matched,
-    tidy,
-)
+from foredeck.store.kind import ErasableStore
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Head, LocalStore
 from foredeck.store.purging import (
-    ConfiguredStore,
     Purge,
-    PurgedPlace,
-    StoreFile,
     carry_out,
     check_alone,
     finish_pending,
-    kept_stores,
+    holders_in_store,
     plan_purge,
+    purged_stores,
+    texts_matched,
 )
 from foredeck.store.redaction import Redaction
 from foredeck.store.registry import store_kind
-from foredeck.store.session_cache import FOLDER as CACHES
+from foredeck.store.state_files import found_in_files, holders_in_files, tidy
 
 PATIENCE_S = 20.0
 """For a database that is told what was last written."""
 MOST_MATCHES = 1000
 """Of different texts that patterns match: each is then looked for everywhere as it stands."""
 MOST_HOST_BYTES = 2**30
-_KEYS = ("user.key", "token")
 NAMED = 10
 """Places that still hold a text; of more the number is said."""
 
@@ -97,13 +87,18 @@ class _Wanted:
 
 @dataclass(slots=True)
 class _Result:
-    """What was purged, and what is left to do. `left`: what still holds the text; `to_do`: what
-    somebody else has to do; `host_files`: files of the host's that hold it."""
+    """What was purged, and what is left to do. `plans`: what goes of each store, the configured one
+    first; `left`: what still holds the text; `to_do`: what somebody else has to do; `host_files`:
+    files of the host's that hold it."""
 
-    purges: list[Purge] = field(default_factory=list)
+    plans: list[tuple[ErasableStore, Purge]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     to_do: list[str] = field(default_factory=list)
     host_files: list[str] = field(default_factory=list)
+
+    @property
+    def purges(self) -> list[Purge]:
+        return [purge for _, purge in self.plans]
 
     @property
     def is_done(self) -> bool:
@@ -116,7 +111,7 @@ def _run(args: Namespace) -> int:
         check_person(config.home, "Erasing")
         check_alone(config)
         if pending := finish_pending(config):
-            _tidy(config, Redaction())
+            tidy(config.home, Redaction())
             to_do = [text for place in pending for text in place.finish()]
             print("foredeck: finished a purge that had been interrupted", file=sys.stderr)
             if not (args.source or args.text or args.regex):
@@ -129,16 +124,16 @@ def _run(args: Namespace) -> int:
         memory = _memory(config, store)
         wanted = _wanted(args, store, memory)
         _look_for_matches(config, wanted, progress)
-        result = _Result([_planned(config, store, memory, wanted, progress)])
-        kept = dict(_plans_of_kept(config, memory, wanted, progress))
-        result.purges += kept.values()
+        own, *others = purged_stores(config)
+        result = _Result([(own, _planned(own, store, memory, wanted, progress))])
+        result.plans += _plans_of_others(others, memory, wanted, progress)
         if not args.dry_run:
             _confirm(args, result)
             if wanted.entries and memory.restore_without(wanted.entries):
-                result.purges[0] = _planned(config, store, memory, wanted, progress)
+                result.plans[0] = own, _planned(own, store, memory, wanted, progress)
     if not args.dry_run:
         with Progress("erasing and verifying, step") as progress:
-            _carry_out(config, result, kept, wanted.redaction(), progress)
+            _carry_out(config, result, wanted.redaction(), progress)
     with opened_store(args) as store:
         result.host_files = _host_files(store, wanted.redaction())
     return _report(args, result)
@@ -147,53 +142,40 @@ def _run(args: Namespace) -> int:
 def _carry_out(
     config: Config,
     result: _Result,
-    kept: dict[StoreFile, Purge],
     redaction: Redaction,
     progress: Progress,
 ) -> None:
     """Take it out of every store, and of what lies beside them; then look whether it is gone."""
 
-    own = ConfiguredStore(config)
-    places: list[tuple[PurgedPlace, Purge]] = [(own, result.purges[0]), *kept.items()]
-    for place, purge in places:
+    for place, purge in result.plans:
         if not purge.is_empty:
             _settle(config)
             carry_out(place, purge)
             progress.advance(note="erased")
-    _tidy(config, redaction)
+    tidy(config.home, redaction)
     _settle(config)
-    for place, purge in places:
+    for place, purge in result.plans:
         if not purge.is_empty or list(holders_in_files(config.home, redaction, progress.advance)):
             result.to_do += place.finish()
             progress.advance(note="written again")
-    for place, _ in places:
-        for store in place.wholes():
+    for place, _ in result.plans:
+        for store in place.all_parts():
             with closing(store):
                 found = holders_in_store(store, redaction, progress.advance)
                 result.left += [f"{place.name}: {holder}" for holder in found]
     result.left += map(str, holders_in_files(config.home, redaction, progress.advance))
 
 
-def _tidy(config: Config, redaction: Redaction) -> None:
-    """Remove what is made again from the store, and take the text out of other files beside it."""
-
-    def is_kept(path: Path) -> bool:
-        is_data = (config.home / "xtdb" / "data") in path.parents
-        return is_data or path.name in _KEYS or path.name.endswith(("-wal", "-shm", ".jsonl"))
-
-    tidy(config.home, redaction, (LAYERS, CACHES), is_kept)
-
-
 def _settle(config: Config) -> None:
     """Wait for what the database was not told yet. Raises `StoreUnavailable`."""
 
-    kind, end = store_kind(config.store), time.monotonic() + PATIENCE_S
-    if kind.is_one_file:
+    place, end = store_kind(config.store).erasable(config), time.monotonic() + PATIENCE_S
+    if place.is_one_file:
         return None
     with closing(open_store(config)):  # which delivers while it is open
         while True:
             try:
-                return kind.check_settled(config)
+                return place.check_settled()
             except StoreUnavailable:
                 if time.monotonic() > end:
                     raise
@@ -205,20 +187,20 @@ def _memory(config: Config, store: LocalStore) -> UserActs:
 
 
 def _planned(
-    config: Config, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
+    place: ErasableStore, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Purge:
-    place, amend = ConfiguredStore(config), vouch_again(memory.user)
+    amend = vouch_again(memory.user)
     return plan_purge(place, store, wanted.redaction(), wanted.entries, amend, progress.advance)
 
 
-def _plans_of_kept(
-    config: Config, memory: UserActs, wanted: _Wanted, progress: Progress
-) -> Iterator[tuple[StoreFile, Purge]]:
+def _plans_of_others(
+    places: list[ErasableStore], memory: UserActs, wanted: _Wanted, progress: Progress
+) -> Iterator[tuple[ErasableStore, Purge]]:
     """What goes of stores that were kept when others took their place. One that cannot be read is
     found by what is looked for afterwards."""
 
     amend = vouch_again(memory.user)
-    for place in map(StoreFile, kept_stores(config)):
+    for place in places:
         try:
             with closing(place.open()) as store:
                 plan = plan_purge(place, store, wanted.redaction(), (), amend, progress.advance)
@@ -245,13 +227,14 @@ def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> No
                 )
 
     take(found_in_files(config.home, redaction))
-    for place in (ConfiguredStore(config), *map(StoreFile, kept_stores(config))):
+    own, *others = purged_stores(config)
+    for place in (own, *others):
         try:
-            for store in place.wholes():
+            for store in place.all_parts():
                 with closing(store):
                     take(texts_matched(store, redaction, progress.advance))
         except (StoreUnavailable, Corrupt):
-            if isinstance(place, ConfiguredStore):
+            if place is own:
                 raise
     wanted.literals += sorted(found)
 

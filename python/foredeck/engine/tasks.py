@@ -11,7 +11,6 @@ from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.session_project import session_project
 from foredeck.engine.working import update_context
 from foredeck.model.tasks import TaskLink
-from foredeck.store.protocol import as_local
 from foredeck.tasks.active import ActiveTaskSection
 from foredeck.tasks.mutate import TaskMutate
 from foredeck.tasks.query import SearchMessages, TaskQuery
@@ -20,7 +19,7 @@ from foredeck.tasks.tools import SessionTasks, session_tasks
 
 def tasks_of(config: Config, session: Session) -> SessionTasks | None:
     """The tasks as this session sees them, made once; None where they are switched off."""
-    store = as_local(session.store)
+    store = session.store.local
     if config.tools.tasks == "off" or not session.is_live or store is None:
         return None
     if session.tasks is None:

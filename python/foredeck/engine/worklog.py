@@ -16,7 +16,7 @@ from foredeck.errors import StoreError
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
-from foredeck.store.protocol import Advance, LocalStore, as_local
+from foredeck.store.protocol import Advance, LocalStore
 from foredeck.worklog.earlier import BranchLessons, EarlierWork
 from foredeck.worklog.reading import done_by, folders, lessons_of
 from foredeck.worklog.text import WorkLog
@@ -42,7 +42,7 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
         session.lessons = BranchLessons()
     if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:
         return
-    if (store := as_local(session.store)) is None:
+    if (store := session.store.local) is None:
         return
     try:
         found = _read(config, session, store, filesystems)
@@ -58,7 +58,7 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
 def follow_work(config: Config, session: Session) -> None:
     """Take in what the session itself has done, as far as that goes in a moment: the next opening
     does not wait for it then. A failure is only logged."""
-    store, layer = as_local(session.store), load_layer("worklog")
+    store, layer = session.store.local, load_layer("worklog")
     if store is None or not (config.worklog.lines or config.worklog.head):
         return
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.errors import StoreUnavailable
-from foredeck.store.protocol import Advance, Store, as_local
+from foredeck.store.protocol import Advance, Store
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import Graph
@@ -51,7 +51,7 @@ def live_graph(
     from foredeck.notes.graph import Graph
     from foredeck.notes.layer import LAYER
 
-    if (local := as_local(store)) is None:
+    if (local := store.local) is None:
         raise StoreUnavailable("this store has no graph beside it")
     check = _until(time.monotonic() + patience_s)
     with Follower(local, LAYER, home, batch=batch, patience_s=max(patience_s, 0)) as follower:

@@ -1,194 +1,157 @@
-"""Purging the files beside the store, and checking afterwards that nothing holds the text.
+"""The one way to take something out of a store for good, and out of what was made from it.
 
-What was computed from the store is removed, since it is made again, and so are drafts of killed
-processes; logs and the like are rewritten without the text.
+Which documents and texts go is worked out by those who know why (`store/forgetting.py`,
+`store/purging.py`, `pruning.py`); they state it as data. Each kind of store erases in its
+`ErasableStore`, and each room that keeps what it made from the store is listed in `DERIVED`.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
-import mmap
-import sqlite3
-import zlib
-from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from foredeck.model.messages import is_digest
-from foredeck.regular_files import open_to_read, read_regular
-from foredeck.store.location import is_draft, private_draft
-from foredeck.store.protocol import Advance
-from foredeck.store.redaction import Redaction
-from foredeck.store.whole import WholeStore, digests_of, records_of
+from foredeck.config import Config
+from foredeck.model.kinds import rank_of
+from foredeck.model.portions import portions
+from foredeck.store.protocol import (
+    Advance,
+    Batch,
+    LocalStore,
+    Looked,
+    Record,
+    Store,
+    digests_of,
+    order_of,
+    records_of,
+)
+from foredeck.store.registry import store_kind
 
-_PROGRAMS = ("engines", "xtdb/jars", "xtdb/runtime-*", "xtdb/tmp")
-"""Programs, which hold no user's text."""
-_MOST = 2**28
-"""Bytes: of a file that is unpacked or read as a whole; what it unpacks to."""
-_SQLITE = b"SQLite format 3\0"
 _CHUNK = 200
-_UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": lambda data: gzip.decompress(data),
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ": lzma.decompress,
-    b"\x78": lambda data: zlib.decompressobj().decompress(data, _MOST),
-}
-"""How a file that begins so is unpacked."""
+"""Blobs that are read at once."""
 
 
-def state_files(home: Path) -> Iterator[Path]:
-    """The regular files of a state folder, programs left out."""
-    skipped = {path for pattern in _PROGRAMS for path in home.glob(pattern)}
-    for path in sorted(home.rglob("*")):
-        if skipped.isdisjoint((path, *path.parents)) and path.is_file() and not path.is_symlink():
-            yield path
+@dataclass(frozen=True, slots=True)
+class ErasureStep:
+    """What goes at once. `sessions`: whose it is; `looked`: how far the store was read when it was
+    worked out that nothing else needs it."""
+
+    sessions: Sequence[str]
+    documents: Collection[str]
+    blobs: Collection[str]
+    looked: Looked
 
 
-def tidy(
-    home: Path, redaction: Redaction, disposable: Collection[str], kept: Callable[[Path], bool]
-) -> None:
-    """Remove drafts and everything in the `disposable` folders; rewrite other plain files without
-    the text. `kept`: files to leave alone. No engine may be running."""
-    for path in list(state_files(home)):
-        if path.parent.name in disposable or is_draft(path):
-            path.unlink(missing_ok=True)
-        elif not kept(path) and not _is_database(path) and (data := _whole(path)) is not None:
-            cleaned = redaction.data(data)
-            if cleaned != data:
-                with private_draft(path) as draft:
-                    draft.write(cleaned)
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What goes, in this order. `first`: what is committed before that, such as tombstones, so that
+    an interrupted erasure is known for what it is."""
+
+    first: Sequence[Batch]
+    steps: Sequence[ErasureStep]
+
+    @property
+    def sessions(self) -> set[str]:
+        """The sessions that lose something."""
+        return {session for step in self.steps for session in step.sessions}
+
+    @property
+    def documents(self) -> set[str]:
+        """Ids of all documents that go."""
+        return {id for step in self.steps for id in step.documents}
+
+    @property
+    def tombstones(self) -> set[str]:
+        """Ids of the documents that tell which sessions are gone."""
+        return {put.id for batch in self.first for put in batch.puts if put.type == "forgotten"}
 
 
-def found_in_files(home: Path, redaction: Redaction) -> Iterator[str]:
-    """What the patterns match in the plain files of a state folder."""
-    for path in state_files(home):
-        if not _is_database(path) and (data := _whole(path)) is not None:
-            yield from redaction.found_in(data)
+class _Erasing(Protocol):
+    def __call__(
+        self, home: Path, store: LocalStore, erasure: Erasure
+    ) -> AbstractContextManager[object]:
+        """Within the block the erasure takes place. What was made of the erased texts is gone when
+        the block begins, or when it ends, however it ends."""
 
 
-def walk(store: WholeStore, advance: Advance = lambda: None) -> Iterator[tuple[str, Any]]:
-    """Everything that a store holds, with a name: the fields of each version, the bytes of each
-    blob, whether anything names it or not."""
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What was made from a store and can be made again: `folder` of the state folder holds it, and
+    the function `erasing` of `module` takes something out of it."""
+
+    folder: str
+    module: str
+
+    @property
+    def erasing(self) -> _Erasing:
+        """See `_Erasing`. The module is imported for this: the store knows none of those rooms."""
+        found: _Erasing = import_module(self.module).erasing
+        return found
+
+
+DERIVED = (
+    Derived("layers", "foredeck.derived.emptying"),
+    Derived("derived", "foredeck.store.session_cache"),
+)
+
+
+def records_by_time(store: Store) -> list[Record]:
+    """All transactions, the oldest first; in each, what others name by its version comes first."""
+    found = [
+        Record(record.origin, tuple(sorted(record.changes, key=_rank)))
+        for record in records_of(store)
+    ]
+    return sorted(found, key=lambda record: order_of(record.origin))
+
+
+def _rank(change: tuple[str, str]) -> tuple[int, str]:
+    id, type = change
+    return rank_of(type), id
+
+
+def blobs_of(
+    store: Store, digests: Iterable[str], advance: Advance = lambda: None
+) -> Iterator[tuple[str, bytes]]:
+    """Blobs with their hashes, however many; those that are missing are left out."""
+    for chunk in portions(digests, _CHUNK):
+        yield from store.blobs(chunk).items()
+        advance()
+
+
+def everything(store: Store, advance: Advance = lambda: None) -> Iterator[tuple[str, Any]]:
+    """All that a store holds, each with a name: the fields of each version, the bytes of each blob,
+    whether anything names it or not."""
     for record in records_of(store):
         for document in store.documents(record):
             yield f"{document.type} {document.id}", document.model_dump()
         advance()
-    digests: list[str] = []
-    for digest in digests_of(store):
-        digests.append(digest)
-        if len(digests) == _CHUNK:
-            yield from _blobs(store, digests)
-            digests.clear()
-            advance()
-    yield from _blobs(store, digests)
-
-
-def _blobs(store: WholeStore, digests: list[str]) -> Iterator[tuple[str, bytes]]:
-    for digest, data in store.blobs(digests).items():
+    for digest, data in blobs_of(store, digests_of(store), advance):
         yield f"text {digest[:12]}", data
 
 
-def texts_matched(
-    store: WholeStore, redaction: Redaction, advance: Advance = lambda: None
-) -> Iterator[str]:
-    """What the patterns match in a store, as texts that are then searched for literally."""
-    for _, value in walk(store, advance):
-        if isinstance(value, bytes):
-            yield from redaction.found_in(value)
-        else:
-            for text in _strings(value):
-                for pattern in redaction.patterns:
-                    yield from (match[0] for match in pattern.finditer(text))
+def erase(
+    config: Config,
+    store: LocalStore,
+    erasure: Erasure,
+    advance: Callable[[Sequence[str]], None] = lambda _sessions: None,
+) -> None:
+    """Erase from the configured store; `advance` is called with the sessions of each step before it
+    is done.
 
-
-def holders_in_store(
-    store: WholeStore, redaction: Redaction, advance: Advance = lambda: None
-) -> Iterator[str]:
-    """The names of what in a store still holds the text."""
-    for name, value in walk(store, advance):
-        if isinstance(value, bytes):
-            if redaction.data(value) != value:
-                yield name
-        elif any(redaction.text(text) != text for text in _strings(value) if not is_digest(text)):
-            yield name
-
-
-def holders_in_files(
-    home: Path, redaction: Redaction, advance: Advance = lambda: None
-) -> Iterator[Path]:
-    """The files of a state folder that still hold the text: literally, in UTF-16, in JSON, in
-    any row of a database, or packed."""
-    for path in state_files(home):
-        with suppress(FileNotFoundError):
-            if _holds(path, redaction):
-                yield path
-        advance()
-
-
-def _holds(path: Path, redaction: Redaction) -> bool:
-    if path.stat().st_size == 0:
-        return False
-    with open_to_read(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
-        if any(raw.find(needle) >= 0 for needle in redaction.needles):
-            return True
-    if _is_database(path):
-        return any(redaction.data(value) != value for value in _rows(path))
-    data = _whole(path)
-    return data is not None and any(
-        redaction.data(form) != form for form in (data, _unpacked(data))
-    )
-
-
-def _rows(path: Path) -> Iterator[bytes]:
-    """Every text and every run of bytes in an SQLite file, packed ones unpacked."""
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        db.text_factory = bytes
-        names = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-        for (name,) in names:
-            quoted = name.decode().replace('"', '""')
-            with suppress(sqlite3.DatabaseError):  # a virtual table, whose own tables are read
-                for row in db.execute(f'SELECT * FROM "{quoted}"'):
-                    for value in row:
-                        if isinstance(value, bytes):
-                            yield value
-                            yield _unpacked(value)
-
-
-def _is_database(path: Path) -> bool:
-    try:
-        with open_to_read(path) as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False
-
-
-def _whole(path: Path) -> bytes | None:
-    """A file's bytes; None where it is too large to be read as a whole, or cannot be."""
-    try:
-        return read_regular(path, _MOST)
-    except OSError:
-        return None
-
-
-def _unpacked(data: bytes) -> bytes:
-    """What packed bytes unpack to; nothing for others."""
-    unpack = next((how for magic, how in _UNPACK.items() if data.startswith(magic)), None)
-    with suppress(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
-        return b"" if unpack is None else unpack(data)
-    return b""
-
-
-def _strings(value: Any) -> Iterator[str]:
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, list):
-            stack.extend(item)
-        elif isinstance(item, dict):
-            stack.extend(item)
-            stack.extend(item.values())
+    Interrupted, it can be planned and done again. Raises `Conflict` where something that was to go
+    has come into use since the plan, and `StoreUnavailable`, also where commits wait for a
+    database: what arrived there after the erasure would stay.
+    """
+    place = store_kind(config.store).erasable(config)
+    place.check_settled()
+    with ExitStack() as stack:
+        for derived in DERIVED:
+            stack.enter_context(derived.erasing(config.home, store, erasure))
+        for batch in erasure.first:
+            store.commit(batch)
+        for step in erasure.steps:
+            advance(step.sessions)
+            place.erase(step.documents, step.blobs, step.looked)

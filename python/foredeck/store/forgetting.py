@@ -2,24 +2,22 @@
 
 What belongs to the session alone goes: its chat, records and tool calls, and the objects and
 blobs that nothing else refers to. What another session has met stays, and so do the calls that a
-fork continues. Erasing itself is `erase` of the stores; nothing else ever deletes.
+fork continues.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.config import Config
 from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import owner_of
 from foredeck.model.portions import portions
 from foredeck.model.records import ForgottenDocument, forgotten_id, imported_id
+from foredeck.store.erasing import Erasure, ErasureStep
 from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
 from foredeck.store.references import in_message, references
-from foredeck.store.registry import store_kind
-from foredeck.store.session_cache import drop_cached
 
 CHUNK = 500
 
@@ -92,28 +90,21 @@ def _leave_to_the_last(found: dict[str, set[str]]) -> None:
         later |= found[session]
 
 
-def forget(
-    config: Config,
-    store: Store,
-    plans: Sequence[Forgetting],
-    advance: Callable[[str], None] = lambda _session: None,
-) -> None:
-    """Erase what the plans of one call of `plan_forgetting` name, and leave tombstones; `advance`
-    is called with each session before it goes.
+def erasure_of(plans: Sequence[Forgetting]) -> Erasure:
+    """What the plans of one call of `plan_forgetting` take away, and the tombstones that stay.
 
-    Raises `Conflict` where some of it has come into use since the plan, and `StoreUnavailable`,
-    also where commits wait for a database: what arrived there after the erasure would stay.
+    A session's own document goes last: as long as it is there the same can be done again.
     """
-    kind = store_kind(config.store)
-    kind.check_settled(config)
-    # The tombstones are written first, so that an interrupted erasure is known for what it is; a
-    # session's own object goes last: as long as it is there the same can be done again.
-    store.commit(Batch(puts=[_tombstone(plan).seal() for plan in plans]))
-    for plan in plans:
-        advance(plan.session)
-        ids = sorted(plan.documents, key=lambda id: id.startswith("session:"))
-        kind.erase(config, ids, plan.blobs, plan.looked)
-        drop_cached(config.home, plan.session)
+    steps = [
+        ErasureStep(
+            [plan.session],
+            sorted(plan.documents, key=lambda id: id.startswith("session:")),
+            plan.blobs,
+            plan.looked,
+        )
+        for plan in plans
+    ]
+    return Erasure([Batch(puts=[_tombstone(plan).seal() for plan in plans])], steps)
 
 
 def _tombstone(plan: Forgetting) -> ForgottenDocument:

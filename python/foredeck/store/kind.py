@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from foredeck.store.protocol import LocalStore, Looked, Notify
-from foredeck.store.whole import WholeStore
+from foredeck.store.protocol import LocalStore, Looked, Notify, Store
 
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.finding import Finding
+
+PENDING_PURGE = "purge.jsonl"
+"""In the state folder: what an interrupted purge of the configured store still has to write."""
 
 Settings = Callable[[int], tuple[str, ...]]
 """The configuration, as `KEY=VALUE`, that selects the n-th of several new, empty stores."""
@@ -30,12 +32,50 @@ class StorePlace(Protocol):
     def describe(self) -> str:
         """Its full address; the same for two spellings of one place."""
 
-    def open(self, *, create: bool) -> WholeStore:
+    def open(self, *, create: bool) -> Store:
         """Open it, with everything that was committed to it. Raises `StoreUnavailable`, also for
         one that does not exist, unless it may be created."""
 
     def after_copy(self) -> None:
         """Versions were copied into it, or some of them, behind the back of its engines."""
+
+
+class ErasableStore(Protocol):
+    """A store that something is taken out of for good, wherever this machine can reach it."""
+
+    @property
+    def name(self) -> str:
+        """What a user calls it."""
+
+    @property
+    def pending(self) -> Path:
+        """The file that holds what an interrupted purge still has to write."""
+
+    @property
+    def is_one_file(self) -> bool:
+        """See `StoreKind.is_one_file`."""
+
+    def open(self) -> LocalStore:
+        """Open it as a command does. Raises `StoreUnavailable`."""
+
+    def check_settled(self) -> None:
+        """Raise `StoreUnavailable` where commits are still on their way to the database."""
+
+    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:
+        """The blobs, with their hashes, that are none of these: what only a database has."""
+
+    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
+        """Take documents with all their versions, and blobs, out of it. Raises `Conflict` where
+        some of it has come into use since `looked`."""
+
+    def finish(self) -> list[str]:
+        """After `erase`, which marks as free what it cannot overwrite: let nothing of it be left in
+        the files of the store. What this machine cannot do is returned, for the database's
+        administrator to do; none: it is done."""
+
+    def all_parts(self) -> Iterator[Store]:
+        """All that holds something of it, such as a database and its local copy, one after the
+        other, to be closed. Raises `StoreUnavailable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +147,7 @@ class StoreKind(ABC):
         """Open it for an engine; `lazy`, for a command: see `foredeck.store.opening`."""
 
     @abstractmethod
-    def open_whole(self, config: Config) -> WholeStore:
+    def open_whole(self, config: Config) -> Store:
         """The store itself, with no local copy in front of it. Raises `StoreUnavailable`."""
 
     @abstractmethod
@@ -124,29 +164,8 @@ class StoreKind(ABC):
         """What `foredeck doctor` reports. Starts nothing, and changes nothing."""
 
     @abstractmethod
-    def check_settled(self, config: Config) -> None:
-        """Raise `StoreUnavailable` where commits are still on their way to the database."""
-
-    @abstractmethod
-    def erase(
-        self, config: Config, ids: Collection[str], blobs: Collection[str], looked: Looked
-    ) -> None:
-        """Take documents and blobs out of it for good, wherever this machine can reach them.
-        Raises `Conflict` where some of it has come into use since `looked`."""
-
-    def other_blobs(
-        self,
-        config: Config,  # noqa: ARG002
-        known: Collection[str],  # noqa: ARG002
-    ) -> Iterator[tuple[str, bytes]]:
-        """Blobs with their hashes that are in none of these: what only a database has."""
-        return iter(())
-
-    @abstractmethod
-    def finish_erasing(self, config: Config) -> list[str]:
-        """After `erase`, which marks as free what it cannot overwrite: let nothing of it be left in
-        the files of the store. What this machine cannot do is returned, for the database's
-        administrator to do; none: it is done."""
+    def erasable(self, config: Config) -> ErasableStore:
+        """The store, to take something out of it for good."""
 
     @abstractmethod
     def back_up(

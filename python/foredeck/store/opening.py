@@ -6,12 +6,10 @@ from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged, StoreUnavailable
+from foredeck.store.kind import PENDING_PURGE
 from foredeck.store.protocol import LocalStore, Notify, silent
 from foredeck.store.quarantine import quarantine
 from foredeck.store.registry import store_kind
-
-PENDING_PURGE = "purge.jsonl"
-"""In the state folder: what an interrupted purge still has to write."""
 
 
 def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -> LocalStore:

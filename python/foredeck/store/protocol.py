@@ -11,9 +11,9 @@ its place between those that are there; a store's own next transaction is later 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NewType, Protocol, TypeVar, runtime_checkable
+from typing import Any, NewType, Protocol, TypeVar
 
 from foredeck.model.documents import Document
 
@@ -73,6 +73,15 @@ def order_of(transaction: Origin) -> tuple[int, int, str]:
     _, _, number = transaction.token.rpartition("-")
     place = int(number) if number.isascii() and number.isdigit() and len(number) < 19 else 0
     return transaction.time_ms, place, transaction.token
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One transaction: its token and time, and the documents that it brought."""
+
+    origin: Origin
+    changes: tuple[tuple[str, str], ...]
+    """`(id, type)` of each version, in the transaction's own order."""
 
 
 @dataclass(slots=True)
@@ -179,6 +188,23 @@ class Store(Protocol):
     def latest(self) -> Token | None:
         """The transaction that came in last, which `changes_since` takes; None for none."""
 
+    def records(self, after: Token | None, limit: int) -> Sequence[Record]:
+        """Transactions in the order in which they came in, those without versions too.
+
+        Raises `Missing` for an unknown token.
+        """
+
+    def documents(self, record: Record) -> list[Document]:
+        """The versions that a transaction brought, in its order, with their content."""
+
+    def digests(self, after: str, limit: int) -> Sequence[str]:
+        """SHA-256 of the blobs that come after `after`, in ascending order."""
+
+    @property
+    def local(self) -> LocalStore | None:
+        """This store, where it is one on this machine, as all of engines are; None for a database
+        itself, on which only a replay works."""
+
     @property
     def trouble(self) -> str:
         """What a user should see at a glance, such as a database that is away; else empty."""
@@ -187,9 +213,9 @@ class Store(Protocol):
         """Finish and let go of the database. Calling it twice is fine."""
 
 
-@runtime_checkable
 class LocalStore(Store, Protocol):
-    """A store whose versions lie in a file of this machine, as those of engines all do."""
+    """A store in a file of this machine: the whole store, or the local copy of a database, of which
+    `records`, `documents` and `digests` give what the copy has."""
 
     def needed(
         self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
@@ -200,9 +226,6 @@ class LocalStore(Store, Protocol):
         Reads every version, in memory that does not grow with them; `advance` is called again and
         again. Raises `StoreUnavailable` where some are only in XTDB, which is away.
         """
-
-    def digests(self, after: str, limit: int) -> Sequence[str]:
-        """SHA-256 of the blobs here that come after `after`, in ascending order."""
 
     def fetch_all(self, advance: Advance = lambda: None) -> bool:
         """Bring here what only a database has, so that `changes_since` lists it; whether nothing
@@ -229,7 +252,23 @@ class LocalStore(Store, Protocol):
         """What a follower of changes must find as it left it, or else starts over."""
 
 
-def as_local(store: Store) -> LocalStore | None:
-    """The store as one on this machine, as all of engines are; None for a database itself, on which
-    only a replay works."""
-    return store if isinstance(store, LocalStore) else None
+PAGE = 500
+"""Transactions that are listed at once."""
+DIGESTS = 100_000
+"""Blobs that are listed at once: for each page XTDB looks at all of them."""
+
+
+def records_of(store: Store) -> Iterator[Record]:
+    """All transactions, in the order in which they came in; also those that come meanwhile."""
+    token: Token | None = None
+    while page := store.records(token, PAGE):
+        yield from page
+        token = page[-1].origin.token
+
+
+def digests_of(store: Store) -> Iterator[str]:
+    """The SHA-256 of all blobs, in ascending order."""
+    last = ""
+    while page := store.digests(last, DIGESTS):
+        yield from page
+        last = page[-1]

@@ -8,8 +8,7 @@ which is written first: an interrupted purge is finished by the next one.
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +20,15 @@ from foredeck.config import Config
 from foredeck.errors import Conflict, Corrupt, ForedeckError
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document
-from foredeck.model.kinds import kind_of, rank_of
-from foredeck.model.portions import portions
+from foredeck.model.kinds import kind_of
+from foredeck.model.messages import is_digest
 from foredeck.model.records import nickname_id
 from foredeck.model.user_objects import user_object_id
 from foredeck.regular_files import open_to_read
 from foredeck.store.at_work import engines_at_work
+from foredeck.store.erasing import blobs_of, everything, records_by_time
+from foredeck.store.kind import ErasableStore
 from foredeck.store.location import holders, private_draft
-from foredeck.store.opening import PENDING_PURGE
 from foredeck.store.portable.lines import blob_line, blob_of_line
 from foredeck.store.protocol import (
     Advance,
@@ -36,17 +36,15 @@ from foredeck.store.protocol import (
     LocalStore,
     Looked,
     Origin,
+    Record,
     Store,
     Token,
-    silent,
+    digests_of,
 )
 from foredeck.store.redaction import OWN_WORDS, Redaction, Renaming
 from foredeck.store.references import RECORDS, references
 from foredeck.store.registry import store_kind
-from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.store.whole import WholeStore, digests_of
-
-_CHUNK = 500
+from foredeck.store.sqlite.kind import SqliteErasable
 
 Amend = Callable[[Document, Document], None]
 """Called with a document and what it becomes, before that is sealed."""
@@ -56,10 +54,6 @@ class PurgeRefused(ForedeckError):
     """A text cannot be purged; says why, and what to do."""
 
     exit_code = 2
-
-
-def as_it_is(_before: Document, _after: Document) -> None:
-    """An `Amend` that changes nothing."""
 
 
 @dataclass(slots=True)
@@ -82,102 +76,12 @@ class Purge:
         return not self.ids and not self.stale
 
 
-class PurgedPlace(ABC):
-    """A store that something is purged from. `name`: what a user calls it; `pending`: what an
-    interrupted purge still has to write."""
-
-    name: str
-    pending: Path
-    is_one_file = True
-
-    @abstractmethod
-    def open(self) -> LocalStore:
-        """Open it. Raises `StoreUnavailable`."""
-
-    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
-        """The blobs of which the opened store knows nothing."""
-        return iter(())
-
-    @abstractmethod
-    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
-        """See `StoreKind.erase`."""
-
-    @abstractmethod
-    def finish(self) -> list[str]:
-        """See `StoreKind.finish_erasing`."""
-
-    @abstractmethod
-    def wholes(self) -> Iterator[WholeStore]:
-        """All that holds something of it, one after the other, to be closed. Raises
-        `StoreUnavailable`."""
-
-
-class ConfiguredStore(PurgedPlace):
-    """The store that the configuration names."""
-
-    name = "the store"
-
-    def __init__(self, config: Config) -> None:
-        self._config, self._kind = config, store_kind(config.store)
-        self.pending = config.home / PENDING_PURGE
-        self.is_one_file = self._kind.is_one_file
-
-    def open(self) -> LocalStore:
-        """See `PurgedPlace.open`."""
-        return self._kind.open(self._config, notify=silent, lazy=True)
-
-    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:
-        """See `PurgedPlace.other_blobs`."""
-        return self._kind.other_blobs(self._config, known)
-
-    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
-        """See `PurgedPlace.erase`."""
-        self._kind.erase(self._config, ids, blobs, looked)
-
-    def finish(self) -> list[str]:
-        """See `PurgedPlace.finish`."""
-        return self._kind.finish_erasing(self._config)
-
-    def wholes(self) -> Iterator[WholeStore]:
-        """See `PurgedPlace.wholes`."""
-        yield self._kind.open_whole(self._config)
-        if not self.is_one_file:
-            yield open_sqlite(self._kind.file(self._config))
-
-
-class StoreFile(PurgedPlace):
-    """A store in a file that was kept when another took its place."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, path.name
-        self.pending = path.with_name(f"purge-{path.name}.jsonl")
-
-    def open(self) -> SqliteStore:
-        """See `PurgedPlace.open`."""
-        return open_sqlite(self.path)
-
-    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
-        """See `PurgedPlace.erase`."""
-        with closing(self.open()) as store:
-            store.erase(ids, blobs, looked)
-
-    def finish(self) -> list[str]:
-        """See `PurgedPlace.finish`."""
-        with closing(self.open()) as store:
-            store.vacuum()
-        return []
-
-    def wholes(self) -> Iterator[WholeStore]:
-        """See `PurgedPlace.wholes`."""
-        yield self.open()
-
-
 def plan_purge(
-    place: PurgedPlace,
+    place: ErasableStore,
     store: LocalStore,
     redaction: Redaction,
     erased: Collection[str] = (),
-    amend: Amend = as_it_is,
+    amend: Amend = lambda _before, _after: None,
     advance: Advance = lambda: None,
 ) -> Purge:
     """What purging takes from the opened store of a place. `erased`: documents that go altogether.
@@ -190,72 +94,52 @@ def plan_purge(
             raise PurgeRefused(
                 f"That would remove {word!r} from every message: give more of the text."
             )
-    listed = _listed(store, advance)
+    records = records_by_time(store)
     renaming = Renaming(redaction)
-    _rename_blobs(place, store, listed, renaming, advance)
+    _rename_blobs(place, store, records, renaming, advance)
     purge = Purge(set(erased), blobs=renaming.blobs, stale=renaming.stale)
-    changed = _changed(store, listed, renaming, purge, amend, advance)
-    for origin, versions in listed.items():
-        again = []
-        for type, id in versions:
-            if id in purge.ids and id not in erased:
-                document = changed.get((origin.token, id))
-                again.append(document or _load(store, type, id, origin.token))
+    changed = _changed(store, records, renaming, purge, amend, advance)
+    for record in records:
+        token = record.origin.token
+        again = [
+            changed.get((token, id)) or _load(store, type, id, token)
+            for id, type in record.changes
+            if id in purge.ids and id not in erased
+        ]
         if again:
-            purge.versions[origin] = again
+            purge.versions[record.origin] = again
     left, purge.looked = store.needed(purge.stale, purge.ids, advance)
     if left:
         raise PurgeRefused(f"{len(left)} texts are named where they cannot be told: not purged")
     return purge
 
 
-def _listed(store: Store, advance: Advance) -> dict[Origin, list[tuple[str, str]]]:
-    """All versions, as types and ids, by transaction: the oldest first, what others name first."""
-    found: dict[Token, list[tuple[str, str]]] = {}
-    token: Token | None = None
-    while changes := store.changes_since(token):
-        for change in changes:
-            found.setdefault(change.token, []).append((change.type, change.id))
-        token = changes[-1].token
-        advance()
-    return {
-        origin: sorted(found[origin.token], key=lambda version: (rank_of(version[0]), version[1]))
-        for origin in store.transactions(found)
-    }
-
-
 def _rename_blobs(
-    place: PurgedPlace,
+    place: ErasableStore,
     store: LocalStore,
-    listed: Mapping[Origin, Sequence[tuple[str, str]]],
+    records: Iterable[Record],
     renaming: Renaming,
     advance: Advance,
 ) -> None:
     """All blobs, those that nothing names as well; what names others comes last."""
     messages: set[str] = set()
-    for origin, versions in listed.items():
-        for type, id in versions:
-            if type in RECORDS and (head := store.head(id, origin.token)) is not None:
+    for record in records:
+        for id, type in record.changes:
+            if type in RECORDS and (head := store.head(id, record.origin.token)) is not None:
                 messages |= references(head.type, head.fields).messages
         advance()
     digests = set(digests_of(store))
-    for digest, data in _fetched(store, digests - messages, advance):
+    for digest, data in blobs_of(store, sorted(digests - messages), advance):
         renaming.leaf(digest, data)
     for digest, data in place.other_blobs(digests):
         renaming.leaf(digest, data)
-    for address, data in _fetched(store, messages, advance):
+    for address, data in blobs_of(store, sorted(messages), advance):
         renaming.message(address, data)
-
-
-def _fetched(store: Store, digests: Iterable[str], advance: Advance) -> Iterator[tuple[str, bytes]]:
-    for chunk in portions(sorted(digests), _CHUNK):
-        yield from store.blobs(chunk).items()
-        advance()
 
 
 def _changed(
     store: Store,
-    listed: Mapping[Origin, Sequence[tuple[str, str]]],
+    records: Iterable[Record],
     renaming: Renaming,
     purge: Purge,
     amend: Amend,
@@ -264,13 +148,13 @@ def _changed(
     """The versions that become others, by transaction and old id. Notes in `purge` which they
     are."""
     found: dict[tuple[Token, str], Document] = {}
-    for origin, versions in listed.items():
-        for type, id in versions:
-            document = _load(store, type, id, origin.token)
+    for record in records:
+        for id, type in record.changes:
+            document = _load(store, type, id, record.origin.token)
             fresh = _redacted(document, renaming, amend)
             if fresh is None:
                 continue
-            found[origin.token, id] = fresh
+            found[record.origin.token, id] = fresh
             purge.ids.add(id)
             purge.changed[type] = purge.changed.get(type, 0) + 1
             if type in ("turn", "call"):
@@ -330,28 +214,33 @@ def check_alone(config: Config) -> None:
         raise PurgeRefused(f"the store is in use (process {pids}): close what uses it first")
 
 
-def carry_out(place: PurgedPlace, purge: Purge) -> None:
+def carry_out(place: ErasableStore, purge: Purge) -> None:
     """Do what was planned. Raises `Conflict` where the store was written to since: then
     nothing has changed."""
     _write_pending(place.pending, purge)
     _finish(place, purge.looked)
 
 
-def finish_pending(config: Config) -> list[PurgedPlace]:
+def purged_stores(config: Config) -> list[ErasableStore]:
+    """The configured store, and the others in the state folder: of before a restore or a migration,
+    and damaged ones. Local copies of databases are not among them: they are worth nothing without
+    theirs."""
+    kind = store_kind(config.store)
+    files = sorted(path for path in config.home.glob("foredeck.db*") if _is_store_file(path.name))
+    kept = [
+        SqliteErasable(path.name, path, path.with_name(f"purge-{path.name}.jsonl"), config)
+        for path in files
+        if path != kind.file(config)
+    ]
+    return [kind.erasable(config), *kept]
+
+
+def finish_pending(config: Config) -> list[ErasableStore]:
     """Commit what an interrupted purge has left half done; the stores where there was any."""
-    places: list[PurgedPlace] = [ConfiguredStore(config), *map(StoreFile, kept_stores(config))]
-    found = [place for place in places if place.pending.exists()]
+    found = [place for place in purged_stores(config) if place.pending.exists()]
     for place in found:
         _finish(place, None)
     return found
-
-
-def kept_stores(config: Config) -> list[Path]:
-    """The other stores in the state folder: of before a restore or a migration, and damaged ones.
-    Local copies of databases are not among them: they are worth nothing without theirs."""
-    own = store_kind(config.store).file(config)
-    found = sorted(config.home.glob("foredeck.db*"))
-    return [path for path in found if path != own and _is_store_file(path.name)]
 
 
 def _is_store_file(name: str) -> bool:
@@ -373,7 +262,7 @@ def _write_pending(path: Path, purge: Purge) -> None:
                 line({"document": document.model_dump()})
 
 
-def _finish(place: PurgedPlace, looked: Looked | None) -> None:
+def _finish(place: ErasableStore, looked: Looked | None) -> None:
     """Take out what is named, and commit what takes its place. May be done again and again."""
     with open_to_read(place.pending) as file:
         first = json.loads(file.readline())
@@ -413,3 +302,42 @@ def _commit(
     if origin is not None and documents:
         store.commit(Batch(documents, dict(blobs)), origin=origin)
         blobs.clear()
+
+
+def texts_matched(
+    store: Store, redaction: Redaction, advance: Advance = lambda: None
+) -> Iterator[str]:
+    """What the patterns match in a store, as texts that are then searched for literally."""
+    for _, value in everything(store, advance):
+        if isinstance(value, bytes):
+            yield from redaction.found_in(value)
+        else:
+            for text in _strings(value):
+                for pattern in redaction.patterns:
+                    yield from (match[0] for match in pattern.finditer(text))
+
+
+def holders_in_store(
+    store: Store, redaction: Redaction, advance: Advance = lambda: None
+) -> Iterator[str]:
+    """The names of what in a store still holds the text."""
+    for name, value in everything(store, advance):
+        if isinstance(value, bytes):
+            if redaction.data(value) != value:
+                yield name
+        elif any(redaction.text(text) != text for text in _strings(value) if not is_digest(text)):
+            yield name
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All strings in a JSON value, the names of fields too."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, dict):
+            stack.extend(item)
+            stack.extend(item.values())

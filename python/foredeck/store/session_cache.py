@@ -11,14 +11,19 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from foredeck import __version__
 from foredeck.regular_files import read_regular
+
+if TYPE_CHECKING:  # an engine never erases
+    from foredeck.store.erasing import Erasure
+    from foredeck.store.protocol import LocalStore
 
 FOLDER = "derived"
 MAX_FILES = 150
@@ -80,10 +85,19 @@ def write_cached(home: Path, session: str, kind: str, *streams: bytes) -> None:
     _prune(file.parent, file)
 
 
+@contextmanager
+def erasing(home: Path, _store: LocalStore, erasure: Erasure) -> Iterator[None]:
+    """Remove what was kept of the sessions of an erasure: it holds words of their texts."""
+    try:
+        yield
+    finally:
+        for session in erasure.sessions:
+            drop_cached(home, session)
+
+
 def drop_cached(home: Path, session: str) -> None:
-    """Remove what was kept of a session: it holds words of its texts."""
-    folder = home / FOLDER
-    for found in folder.glob(f"{_name(session)}.*"):
+    """Remove what was kept of a session."""
+    for found in (home / FOLDER).glob(f"{_name(session)}.*"):
         found.unlink(missing_ok=True)
 
 

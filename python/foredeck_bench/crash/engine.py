@@ -40,6 +40,11 @@ class FusedStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
+    @property
+    def local(self) -> Any:
+        """See `Store.local`: leases are commits of this store, too."""
+        return self
+
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
         """See `Store.commit`."""
         is_call = any(document.type == "call" for document in batch.puts)

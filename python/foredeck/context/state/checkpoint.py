@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from foredeck.context.state.branch_state import BranchState
 from foredeck.model.calls import CallRecord
 from foredeck.model.code import hash_of_modules
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.protocol import Store
 
 DECIDED_BY = (
     *("context/cache/cached.py", "context/plan/codec.py", "context/plan/ops.py"),
@@ -70,8 +70,5 @@ class LogCheckpoint:
 
 def lineage(store: Store) -> list[Any] | None:
     """Which file a store works with, as a checkpoint names it; None where it is not in a file."""
-    return list(asdict(cast(LocalStore, store).lineage()).values()) if _is_local(store) else None
-
-
-def _is_local(store: Store) -> bool:
-    return hasattr(store, "lineage")
+    local = store.local
+    return None if local is None else list(asdict(local.lineage()).values())

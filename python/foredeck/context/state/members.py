@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
-from foredeck.context.state.checkpoint import lineage
 from foredeck.model.code import hash_of_modules
 from foredeck.model.records import SAME_TRANSACTION, VersionRef
-from foredeck.store.protocol import Head, LocalStore, Origin, Store
+from foredeck.store.protocol import Head, Origin, Store
 
 DECIDED_BY = ("context/state/members.py", "model/records.py")
 """The modules that decide what is read of a document."""
@@ -104,9 +103,10 @@ class KeptMembers:
 def read_members(store: Store, session: str, kept: KeptMembers | None = None) -> dict[str, Member]:
     """The members of a session, oldest document first. Only those that are not kept, or have
     changed since, are read from the store."""
-    if kept is None or lineage(store) is None:
+    local = store.local
+    if kept is None or local is None:
         return {head.id: Member.of(head) for head in store.query("member", {"session": session})}
-    newest = cast("LocalStore", store).origins("member", session)
+    newest = local.origins("member", session)
     held = kept.members
     same = {id for id, origin in newest.items() if id in held and held[id].is_of(origin)}
     read = store.heads(id for id in newest if id not in same)

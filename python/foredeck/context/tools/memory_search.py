@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config
 from foredeck.context.plan.plan import Plan
@@ -60,8 +60,9 @@ def memory_search(config: Config, session: Session) -> MemorySearch | None:
     """Search as this session sees it: the tool, and a part of `task-query`."""
     if not config.tools.search:
         return None
-    # An engine works on a local store; only a replay, which runs no tools, may be given another.
-    store = cast(LocalStore, session.store)
+    store = session.store.local
+    if store is None:
+        return None
     filesystems = open_filesystems(config, session.cwd)
     in_project = partial(folders_of_project, session.cwd, filesystems=filesystems)
     project = partial(project_of, session.cwd, filesystems)

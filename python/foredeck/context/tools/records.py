@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import cast
 
 from foredeck.context.state.session import Session
 from foredeck.memory.entry import MemoryEntry, named_by
 from foredeck.memory.rendering import lines_of
 from foredeck.model.tasks import TaskDocument
-from foredeck.store.protocol import LocalStore
 
 _NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})", re.IGNORECASE)
 
@@ -53,9 +51,10 @@ def _task(session: Session, name: str) -> str | None:
     start = name.lower().removeprefix(MARK)
     heads = session.store.query("task")
     found = [head for head in heads if name == head.id or key_of(head.id).startswith(start)]
-    if len(found) != 1:
+    local = session.store.local
+    if len(found) != 1 or local is None:
         return None
-    board = Board(cast(LocalStore, session.store), str(found[0].fields["project"]))
+    board = Board(local, str(found[0].fields["project"]))
     board.refresh()
     task, document = board.get(found[0].id), session.store.get(found[0].id, TaskDocument)
     if task is None or document is None:

@@ -17,7 +17,7 @@ from foredeck.model.observations import observing_id
 from foredeck.observations.chunks import Chunk
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.timing import TimingRules
-from foredeck.store.protocol import LocalStore, as_local
+from foredeck.store.protocol import LocalStore
 
 if TYPE_CHECKING:
     from foredeck.observations.keeping import ObservationKeeper
@@ -37,7 +37,7 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     if config.observations == "off" or not session.is_live:
         return None
     settings = observing_settings(config, is_subagent=_is_subagent(session))
-    store = as_local(session.store)
+    store = session.store.local
     if settings is None or store is None:
         return None
     rules, project = settings.rules, session_project(config, session).id

@@ -11,8 +11,7 @@ from typing import Any
 from foredeck.model.canonical import canonical_json
 from foredeck.model.portions import portions
 from foredeck.store.fields import stated
-from foredeck.store.protocol import Token
-from foredeck.store.whole import Record, WholeStore, digests_of, records_of
+from foredeck.store.protocol import Record, Store, Token, digests_of, records_of
 
 _BLOBS = 200
 
@@ -51,7 +50,7 @@ class StoreComparison:
 class _StoreReader:
     """Reads one store, counts, and remembers a hash of each thing by name."""
 
-    store: WholeStore
+    store: Store
     advance: Advance
     totals: Totals = field(default_factory=Totals)
     things: dict[str, bytes] = field(default_factory=dict)
@@ -97,8 +96,8 @@ class _StoreReader:
 
 
 def compare(
-    original: WholeStore,
-    copy: WholeStore,
+    original: Store,
+    copy: Store,
     advance: Advance = lambda: None,
     blobs: Iterable[str] = (),
 ) -> StoreComparison:

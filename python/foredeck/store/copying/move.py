@@ -13,8 +13,7 @@ from itertools import islice
 
 from foredeck.errors import Conflict, Corrupt, StoreError
 from foredeck.store.copying.compare import Advance
-from foredeck.store.protocol import Batch
-from foredeck.store.whole import Record, WholeStore, digests_of, records_of
+from foredeck.store.protocol import Batch, Record, Store, digests_of, records_of
 
 _BLOBS = 100
 """Blobs that are read and written at once."""
@@ -28,12 +27,12 @@ class NotEmpty(StoreError):
     exit_code = 1
 
 
-def count_of(store: WholeStore) -> int:
+def count_of(store: Store) -> int:
     """How many transactions a store holds."""
     return sum(1 for _ in records_of(store))
 
 
-def copied_before(source: WholeStore, target: WholeStore) -> list[Record]:
+def copied_before(source: Store, target: Store) -> list[Record]:
     """The transactions that the target holds. Raises `NotEmpty` where they are not the source's
     first ones."""
     there = list(records_of(target))
@@ -52,7 +51,7 @@ def _continues(copied: Record, original: Record) -> bool:
     return copied.origin == original.origin and set(copied.changes) <= set(original.changes)
 
 
-def copy(source: WholeStore, target: WholeStore, advance: Advance = lambda: None) -> int:
+def copy(source: Store, target: Store, advance: Advance = lambda: None) -> int:
     """Bring everything that is in `source` to `target`; how many transactions were new there.
 
     `advance` is called for each transaction, and each group of blobs. Raises `NotEmpty` before
@@ -71,7 +70,7 @@ def copy(source: WholeStore, target: WholeStore, advance: Advance = lambda: None
     return new
 
 
-def _copy_record(source: WholeStore, target: WholeStore, record: Record) -> None:
+def _copy_record(source: Store, target: Store, record: Record) -> None:
     documents = source.documents(record)
     if len(documents) != len(record.changes):
         raise Corrupt(
@@ -84,7 +83,7 @@ def _copy_record(source: WholeStore, target: WholeStore, record: Record) -> None
         raise NotEmpty(f"another process writes to the target: {error}") from error
 
 
-def _copy_blobs(source: WholeStore, target: WholeStore, under: Record, advance: Advance) -> None:
+def _copy_blobs(source: Store, target: Store, under: Record, advance: Advance) -> None:
     """The blobs that no version's content has brought. They need no transaction of their own, so
     they come with one that is there."""
     there = set(digests_of(target))

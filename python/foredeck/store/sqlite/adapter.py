@@ -31,6 +31,7 @@ from foredeck.store.protocol import (
     Lineage,
     Looked,
     Origin,
+    Record,
     Scalar,
     Token,
     order_of,
@@ -64,7 +65,6 @@ from foredeck.store.sqlite.writing import (
     writing,
 )
 from foredeck.store.verify import check_blob, restore
-from foredeck.store.whole import Record
 
 D = TypeVar("D", bound=Document)
 
@@ -122,6 +122,11 @@ class SqliteStore:
         versions, blobs = prepare(batch)
         with self._translated(), writing(self._db, blobs) as new_blobs:
             return self._write(batch, versions, new_blobs, origin)
+
+    @property
+    def local(self) -> SqliteStore:
+        """See `Store.local`."""
+        return self
 
     @property
     def is_shared(self) -> bool:
@@ -298,19 +303,19 @@ class SqliteStore:
     # Copying
 
     def records(self, after: Token | None, limit: int) -> list[Record]:
-        """See `WholeStore.records`."""
+        """See `Store.records`."""
         with self._translated():
             seq = 0 if after is None else self._transaction_at(after)[0]
             return list_records(self._db, seq, limit)
 
     def documents(self, record: Record) -> list[Document]:
-        """See `WholeStore.documents`."""
+        """See `Store.documents`."""
         token = record.origin.token
         found = [self.get(id, kind_of(type), token) for id, type in record.changes]
         return [document for document in found if document is not None]
 
     def digests(self, after: str, limit: int) -> list[str]:
-        """See `WholeStore.digests`."""
+        """See `Store.digests`."""
         with self._translated():
             return list_digests(self._db, after, limit)
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from foredeck.errors import Corrupt, StoreUnavailable
-from foredeck.store.kind import BackupReport, Report, StoreKind, StorePlace
+from foredeck.store.kind import PENDING_PURGE, BackupReport, Report, StoreKind, StorePlace
 from foredeck.store.protocol import Looked, Notify
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 
@@ -47,6 +47,51 @@ class SqlitePlace:
         """See `StorePlace.after_copy`: engines read the file itself, so there is nothing to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class SqliteErasable:
+    """See `ErasableStore`: the configured store, or one in whose place another was put."""
+
+    name: str
+    path: Path
+    pending: Path
+    config: Config
+    is_one_file: ClassVar[bool] = True
+
+    def open(self) -> SqliteStore:
+        """See `ErasableStore.open`."""
+        return _opened(self.path, self.config)
+
+    def check_settled(self) -> None:
+        """See `ErasableStore.check_settled`: what is committed has arrived."""
+
+    def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
+        """See `ErasableStore.other_blobs`."""
+        return iter(())
+
+    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
+        """See `ErasableStore.erase`."""
+        with closing(self.open()) as store:
+            store.erase(ids, blobs, looked)
+
+    def finish(self) -> list[str]:
+        """See `ErasableStore.finish`: free pages may hold what was deleted long ago."""
+        with closing(self.open()) as store:
+            store.vacuum()
+        return []
+
+    def all_parts(self) -> Iterator[SqliteStore]:
+        """See `ErasableStore.all_parts`."""
+        yield self.open()
+
+
+def _opened(path: Path, config: Config) -> SqliteStore:
+    return open_sqlite(
+        path,
+        synchronous=config.sqlite.synchronous,
+        busy_timeout_ms=config.sqlite.busy_timeout_ms,
+    )
+
+
 class SqliteKind(StoreKind):
     """See `StoreKind`."""
 
@@ -70,11 +115,7 @@ class SqliteKind(StoreKind):
 
     def open_whole(self, config: Config) -> SqliteStore:
         """See `StoreKind.open_whole`."""
-        return open_sqlite(
-            config.sqlite_file,
-            synchronous=config.sqlite.synchronous,
-            busy_timeout_ms=config.sqlite.busy_timeout_ms,
-        )
+        return _opened(config.sqlite_file, config)
 
     def place(self, config: Config, where: str) -> StorePlace:
         """See `StoreKind.place`."""
@@ -95,21 +136,9 @@ class SqliteKind(StoreKind):
 
         yield check_file(config.sqlite_file)
 
-    def check_settled(self, config: Config) -> None:
-        """See `StoreKind.check_settled`: what is committed has arrived."""
-
-    def erase(
-        self, config: Config, ids: Collection[str], blobs: Collection[str], looked: Looked
-    ) -> None:
-        """See `StoreKind.erase`."""
-        with closing(self.open_whole(config)) as store:
-            store.erase(ids, blobs, looked)
-
-    def finish_erasing(self, config: Config) -> list[str]:
-        """See `StoreKind.finish_erasing`: free pages may hold what was deleted long ago."""
-        with closing(self.open_whole(config)) as store:
-            store.vacuum()
-        return []
+    def erasable(self, config: Config) -> SqliteErasable:
+        """See `StoreKind.erasable`."""
+        return SqliteErasable("the store", config.sqlite_file, config.home / PENDING_PURGE, config)
 
     def back_up(
         self, config: Config, target: Path, report: Report, *, verify: bool

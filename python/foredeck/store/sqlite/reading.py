@@ -8,10 +8,9 @@ from typing import Any
 
 from foredeck.model.portions import portions
 from foredeck.store.lazy_fields import LazyFields
-from foredeck.store.protocol import Change, Head, Origin, Token
+from foredeck.store.protocol import Change, Head, Origin, Record, Token
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.schema import POSITION_BITS
-from foredeck.store.whole import Record
 
 CHUNK = 500
 """How many values one `IN (...)` lists."""

@@ -16,9 +16,8 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.portions import portions
 from foredeck.store.archives import Archives
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
+from foredeck.store.protocol import Batch, Change, Head, Origin, Record, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
-from foredeck.store.whole import Record
 from foredeck.xtdb.database.blobs import BlobReader
 from foredeck.xtdb.database.client import XtdbClient, valid_time
 from foredeck.xtdb.database.documents import StoredVersion
@@ -207,18 +206,22 @@ class XtdbStore:
     # Copying
 
     def records(self, after: Token | None, limit: int) -> list[Record]:
-        """See `WholeStore.records`."""
+        """See `Store.records`."""
         return self._reader.records(after, limit)
 
     def documents(self, record: Record) -> list[Document]:
-        """See `WholeStore.documents`."""
+        """See `Store.documents`."""
         found = self._reader.versions_of(record)
         versions = [found[id] for id, _ in record.changes if id in found]
         return [document for _, document in self._restored(versions)]
 
     def digests(self, after: str, limit: int) -> list[str]:
-        """See `WholeStore.digests`."""
+        """See `Store.digests`."""
         return self._blobs.digests(after, limit)
+
+    @property
+    def local(self) -> None:
+        """See `Store.local`: this is the database itself."""
 
     @property
     def trouble(self) -> str:

@@ -25,7 +25,7 @@ class BlobReader:
         return self._names.keyword(name)
 
     def digests(self, after: str, limit: int) -> list[str]:
-        """See `WholeStore.digests`."""
+        """See `Store.digests`."""
         query = (
             f"{{:find [?e] :in [?after] :where [[?e {self._key('blob_size')} _] [(> ?e ?after)]]"
             f" :order-by [[?e :asc]] :limit {limit}}}"

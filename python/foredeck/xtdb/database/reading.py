@@ -12,8 +12,7 @@ from itertools import islice
 
 from foredeck.errors import Missing
 from foredeck.store.fields import INDEXED, matches
-from foredeck.store.protocol import Change, Origin, Scalar, Token, order_of
-from foredeck.store.whole import Record
+from foredeck.store.protocol import Change, Origin, Record, Scalar, Token, order_of
 from foredeck.xtdb.database.client import XtdbClient
 from foredeck.xtdb.database.documents import Clock, StoredVersion, Transaction
 from foredeck.xtdb.database.names import XtdbNames, lookup_value
@@ -215,7 +214,7 @@ class XtdbReader:
         return changes
 
     def records(self, after: Token | None, limit: int) -> list[Record]:
-        """See `WholeStore.records`."""
+        """See `Store.records`."""
         seq = 0 if after is None else self._known_transaction(after)[0].seq
         return [Record(t.origin, t.changes) for t in self._sequence(seq, seq + limit)]
 

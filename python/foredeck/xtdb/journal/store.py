@@ -26,6 +26,7 @@ from foredeck.store.protocol import (
     Looked,
     Notify,
     Origin,
+    Record,
     Scalar,
     Token,
     silent,
@@ -167,6 +168,11 @@ class JournaledStore:
         return token
 
     @property
+    def local(self) -> JournaledStore:
+        """See `Store.local`."""
+        return self
+
+    @property
     def is_shared(self) -> bool:
         """See `LocalStore.is_shared`."""
         return self._link.shared
@@ -264,8 +270,16 @@ class JournaledStore:
             advance()
         return self._copy.needed(digests, gone, advance, self.blobs)
 
-    def digests(self, after: str, limit: int) -> Sequence[str]:
-        """See `LocalStore.digests`, of the local copy."""
+    def records(self, after: Token | None, limit: int) -> list[Record]:
+        """See `Store.records`, of the local copy."""
+        return self._copy.records(after, limit)
+
+    def documents(self, record: Record) -> list[Document]:
+        """See `Store.documents`, of the local copy."""
+        return self._copy.documents(record)
+
+    def digests(self, after: str, limit: int) -> list[str]:
+        """See `Store.digests`, of the local copy."""
         return self._copy.digests(after, limit)
 
     def fetch_all(self, advance: Advance = lambda: None) -> bool:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.config import Config
 from foredeck.errors import UnknownSession
 from foredeck.model.archive import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.canonical import canonical_json, decode_text
@@ -27,10 +26,9 @@ from foredeck.search.fetching import time_of
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import said_by, thinking_of
 from foredeck.store.ancestry import ancestry
+from foredeck.store.erasing import Erasure, ErasureStep
 from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
 from foredeck.store.references import in_message
-from foredeck.store.registry import store_kind
-from foredeck.store.session_cache import drop_cached
 
 _CHUNK = 500
 
@@ -367,34 +365,15 @@ def _block(block: Any) -> dict[str, Any]:
     return {"type": "text", "text": ARCHIVED}
 
 
-def prune(
-    config: Config,
-    store: Store,
-    plans: Sequence[Pruning],
-    looked: Looked,
-    advance: Callable[[str], None] = lambda _session: None,
-) -> None:
-    """Take away what the plans of one call of `plan_pruning` name; `advance` is called with each
-    session before that.
-
-    Where it is interrupted the text is still there, and the same can be done again. Raises
-    `Conflict` where some of it has come into use since the plan, and `StoreUnavailable`, also
-    where commits wait for a database: what arrived there afterwards would stay.
-    """
-    kind = store_kind(config.store)
-    kind.check_settled(config)
+def erasure_of(store: Store, plans: Iterable[Pruning], looked: Looked) -> Erasure:
+    """What the plans of one call of `plan_pruning` take away, all at once, and what they leave."""
     plans = [plan for plan in plans if plan.messages or plan.texts]
-    for plan in plans:
-        advance(plan.session)
-        _keep_what_is_left(store, plan)
     gone = {digest for plan in plans for digest in (*plan.messages, *plan.texts)}
-    if gone:
-        kind.erase(config, [], sorted(gone), looked)
-    for plan in plans:
-        drop_cached(config.home, plan.session)
+    step = ErasureStep([plan.session for plan in plans], [], sorted(gone), looked)
+    return Erasure([_what_is_left(store, plan) for plan in plans], [step] if gone else [])
 
 
-def _keep_what_is_left(store: Store, plan: Pruning) -> None:
+def _what_is_left(store: Store, plan: Pruning) -> Batch:
     id = archived_id(plan.session)
     head, before = store.head(id), store.get(id, ArchivedDocument)
     record = before or ArchivedDocument(id=id, session=plan.session)
@@ -402,4 +381,4 @@ def _keep_what_is_left(store: Store, plan: Pruning) -> None:
     record.messages = {**record.messages, **stored_stubs(plan, batch.blobs)}
     record.texts = sorted({*record.texts, *plan.texts})
     batch.puts.append(record.seal())
-    store.commit(batch)
+    return batch
