@@ -115,7 +115,7 @@ def test_sent_bytes_and_versions_stay(host: Host) -> None:
     finish(host)
     after = ask(host, "And now?")
     assert after.prompt[: len(before.prompt)] == before.prompt
-    assert host.state.index.entries[3].newest.version == 1
+    assert host.state.objects.index.entries[3].newest.version == 1
     host.restart()
     finish(host)
     assert ask(host, "Again.").prompt[: len(after.prompt)] == after.prompt

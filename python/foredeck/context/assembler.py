@@ -56,12 +56,12 @@ class Assembler:
         self.session = session
         self.policy = policy
         self.settings = settings or AssemblySettings()
-        self.uses = Uses(session.cwd, policy.use_rule or UseRule())
+        self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
         self._layout = layout
         self._sections = sections
         self._refreshes = RefreshFinder()
         self._places = MessagePlaces()
-        self._calibrator = Calibrator(session.workspace)
+        self._calibrator = Calibrator(session.objects.workspace)
         self._gauge = Gauge()
         """For the model that was called last."""
 
@@ -108,8 +108,8 @@ class Assembler:
             request.system = request.tools = None
         call = self._align(request)
         record_host_calls(call)
-        held = len(session.branch.plan)
-        session.branch.ahead = held > 0
+        held = len(session.chat.branch.plan)
+        session.chat.branch.ahead = held > 0
         return held
 
     def take_refusal(self, message: str) -> bool:
@@ -120,7 +120,7 @@ class Assembler:
     def prepare(self) -> None:
         """Read ahead what the next call will want to know of the messages that are held."""
         if self.policy.use_rule:
-            self.uses.follow(self.session.branch.plan)
+            self.uses.follow(self.session.chat.branch.plan)
 
     def compact(
         self, request: CompactionRequest, settings: CompactionSettings
@@ -129,7 +129,7 @@ class Assembler:
         from foredeck.context.window.compacting import decide_compaction
 
         self._use_gauge_of(request.model)
-        self.session.take_up_newest()
+        self.session.chat.take_up_newest()
         context = rendering_of(self.session, self.settings, self._gauge)
         return decide_compaction(self.session, context, self._gauge, request, settings)
 
@@ -140,7 +140,7 @@ class Assembler:
         alignment = align(session, request)
         # A layout that renders all at every call would move its blocks each time they may move.
         within = self.settings.within_sealed_turns and self._layout.keeps_bytes
-        session.branch.plan.seals = seal_rule(session, alignment, request.model, within=within)
+        session.chat.branch.plan.seals = seal_rule(session, alignment, request.model, within=within)
         store_lost_results(session, alignment.items, alignment.matched)
         reported = take_report(session, alignment, self._calibrator)
         self._gauge = Gauge()

@@ -65,7 +65,7 @@ def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> 
     """The answer, for the user to read. Raises `ToolError` with what to type instead."""
     session = opened.session
     if name in ("view", "context") and not args:
-        saved = figure_lines(session.store, session.id, session.newest_record)[0]
+        saved = figure_lines(session.objects.store, session.info.id, session.chat.newest_record)[0]
         return window_command(session, saved, largest=name == "context")
     if name == "compact" and args.startswith(FLAG):
         return compact_stretch(session, config, args)
@@ -122,8 +122,8 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
 
 
 def _cost(session: Session) -> str:
-    lines = figure_lines(session.store, session.id, session.newest_record)
-    by_call = f"`foredeck cost {session.id[:SHORT_ID]}` explains it call by call."
+    lines = figure_lines(session.objects.store, session.info.id, session.chat.newest_record)
+    by_call = f"`foredeck cost {session.info.id[:SHORT_ID]}` explains it call by call."
     return "\n".join([*lines[:2], by_call])
 
 
@@ -142,7 +142,7 @@ def _compact(session: Session, config: Config, arguments: str) -> str:
 def _trace(session: Session, text: str) -> str:
     if not text:
         raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
-    return text_of(trace(session.store, session.id, text, session.branch.call))
+    return text_of(trace(session.objects.store, session.info.id, text, session.chat.branch.call))
 
 
 # What a summary leaves out that somebody wrote while foredeck was not there to see it.
@@ -159,7 +159,7 @@ def adopted_compaction(session: Session) -> str | None:
     summary = _summary_at_front(session)
     if summary is None or by_summary(session, summary) is not None:
         return None
-    document = session.document()
+    document = session.objects.document()
     file = None if document is None else document.host_file
     if file is None:
         return None
@@ -175,7 +175,7 @@ def adopted_compaction(session: Session) -> str | None:
 
 
 def _summary_at_front(session: Session) -> str | None:
-    items = session.branch.plan.items
+    items = session.chat.branch.plan.items
     if not items or items[0].kind != "context" or not items[0].blocks:
         return None
     return str(items[0].blocks[0].get("text") or "") or None

@@ -33,23 +33,23 @@ class MemoryOfParent:
         self._is_done = True
         try:
             for document in self._taken():
-                self.session.workspace.put(document)
+                self.session.objects.workspace.put(document)
         except (Corrupt, Missing) as error:
             log.warning("what the parent knew was not taken over: %s", error)
 
     def uncommitted(self) -> Iterable[MemoryDocument]:
         """See `Inheritance`."""
-        pending = self.session.workspace.pending.values()
+        pending = self.session.objects.workspace.pending.values()
         return [document for document in pending if isinstance(document, MemoryDocument)]
 
     def _taken(self) -> list[MemoryDocument]:
         session = self.session
-        messages = [item.key.address for item in session.branch.plan.items]
-        lineage = sorted(session.family)
-        path = set(addresses_back(session.store, messages, lineage, self._blob))
+        messages = [item.key.address for item in session.chat.branch.plan.items]
+        lineage = sorted(session.info.family)
+        path = set(addresses_back(session.objects.store, messages, lineage, self._blob))
         now = self.reader.now_ms()
-        return inherited_memory(self.reader, self.parent, session.id, path, now)
+        return inherited_memory(self.reader, self.parent, session.info.id, path, now)
 
     def _blob(self, address: str) -> bytes:
-        found = self.session.workspace.blobs.get(address)
-        return self.session.store.blob(address) if found is None else found
+        found = self.session.objects.workspace.blobs.get(address)
+        return self.session.objects.store.blob(address) if found is None else found

@@ -19,29 +19,29 @@ TOO_LATE = (
 def settle_privacy(session: Session, wanted: bool) -> None:
     """When a session opens: a private one is stored at once, so that everybody knows; one for which
     it is too late says so to the user."""
-    if session.private and session.workspace.pending:
-        session.workspace.commit()
-    if wanted and not session.private:
+    if session.chat.private and session.objects.workspace.pending:
+        session.objects.workspace.commit()
+    if wanted and not session.chat.private:
         if _has_begun(session):
-            session.pending.user_messages.append(TOO_LATE)
+            session.inbox.user_messages.append(TOO_LATE)
         else:
-            session.notify(go_private(session))
+            session.inbox.notify(go_private(session))
 
 
 def go_private(session: Session) -> str:
     """Make a session private that has not begun. Raises `ToolError`."""
-    if session.private:
+    if session.chat.private:
         return ALREADY
     if _has_begun(session):
         raise ToolError(TOO_LATE)
-    document = session.document()
+    document = session.objects.document()
     assert document is not None
     changed = document.model_copy(update={"private": True})
-    session.workspace.put(changed.seal())
-    session.workspace.commit()
-    session.private = True
+    session.objects.workspace.put(changed.seal())
+    session.objects.workspace.commit()
+    session.chat.private = True
     return PRIVATE
 
 
 def _has_begun(session: Session) -> bool:
-    return bool(session.log.newest or session.turns)
+    return bool(session.chat.log.newest or session.chat.turns)

@@ -82,7 +82,7 @@ def take_in_notes(config: Config, session: Session) -> None:
     Nothing joins the session's index: a note is met when it is asked for. Where the project has no
     such folder this costs one look for it.
     """
-    if not config.notes.take_in or not session.is_live:
+    if not config.notes.take_in or not session.info.is_live:
         return
     try:
         with session.layers_wait.spent() as left_s:
@@ -98,11 +98,11 @@ def take_in_notes(config: Config, session: Session) -> None:
         log.exception("notes are not looked at")
     else:
         if listing.outside:
-            session.notify(LEFT_OUT)
+            session.inbox.notify(LEFT_OUT)
 
 
 def _list(config: Config, session: Session, until: float) -> _Listing:
-    filesystems = open_filesystems(config, session.cwd)
+    filesystems = open_filesystems(config, session.info.cwd)
     top = checkout_of(filesystems.cwd, filesystems) or filesystems.cwd
     found, room = _Listing(), iter(range(MOST_SEEN))
     for name in config.notes.folders:
@@ -171,8 +171,11 @@ def _take_in(session: Session, gone: list[str], files: list[_NoteFile], until: f
     if gone:
         look_again(session, gone)
     for part in portions(files, PORTION):
-        ids = {file.path: session.source.identify(file.path, session.cwd)[0] for file in part}
-        known = session.store.heads(ids.values())
+        ids = {
+            file.path: session.objects.source.identify(file.path, session.info.cwd)[0]
+            for file in part
+        }
+        known = session.objects.store.heads(ids.values())
         look_again(session, [id for id in ids.values() if id in known])
         take_in_unmet(session, [path for path, id in ids.items() if id not in known])
         if time.monotonic() > until:
@@ -185,7 +188,7 @@ def _gone(config: Config, session: Session, listing: _Listing) -> list[str]:
     try:
         with (
             session.layers_wait.spent() as left_s,
-            live_graph(session.store, config.home, left_s, chats=False) as graph,
+            live_graph(session.objects.store, config.home, left_s, chats=False) as graph,
         ):
             markdown = graph.markdown()
     except (StillReading, LayerBusy) as error:

@@ -56,14 +56,14 @@ def recall_calls(home: Path, session: str) -> LogCheckpoint | None:
 def keep_calls(home: Path, session: Session, *, ends: bool) -> None:
     """Keep what follows from the session's call records, as `keep_uses` does. Not of a fork, whose
     log is of several sessions."""
-    log = session.log
+    log = session.chat.log
     before = 0 if log.checkpoint is None else log.checkpoint.ordinal
-    if session.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
+    if session.info.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
         return
-    checkpoint = log.check(session.store, session.load_record)
+    checkpoint = log.check(session.objects.store, session.chat.load_record)
     if checkpoint is not None:
         with suppress(OSError):
-            write_cached(home, session.id, "calls", checkpoint.to_bytes())
+            write_cached(home, session.info.id, "calls", checkpoint.to_bytes())
 
 
 def recall_members(home: Path, session: str) -> KeptMembers | None:
@@ -74,13 +74,15 @@ def recall_members(home: Path, session: str) -> KeptMembers | None:
 
 def keep_members(home: Path, session: Session, *, ends: bool) -> None:
     """Keep what the session's index is made of, as `keep_uses` does."""
-    before = session.index.kept
-    if len(session.index) - before < _least(MIN_MEMBERS, before, ends=ends):
+    before = session.objects.index.kept
+    if len(session.objects.index) - before < _least(MIN_MEMBERS, before, ends=ends):
         return
-    kept = KeptMembers(read_members(session.store, session.id, recall_members(home, session.id)))
-    session.index.kept = len(kept.members)
+    kept = KeptMembers(
+        read_members(session.objects.store, session.info.id, recall_members(home, session.info.id))
+    )
+    session.objects.index.kept = len(kept.members)
     with suppress(OSError):
-        write_cached(home, session.id, "index", kept.to_bytes())
+        write_cached(home, session.info.id, "index", kept.to_bytes())
 
 
 def _least(least: int, held: int, *, ends: bool) -> int:

@@ -20,15 +20,15 @@ from foredeck.tasks.tools import SessionTasks, session_tasks
 
 def tasks_of(config: Config, session: Session) -> SessionTasks | None:
     """The tasks as this session sees them, made once; None where they are switched off."""
-    store = as_local(session.store)
-    if config.tools.tasks == "off" or not session.is_live or store is None:
+    store = as_local(session.objects.store)
+    if config.tools.tasks == "off" or not session.info.is_live or store is None:
         return None
     if session.tasks is None:
         updates = update_context(config, session)
         session.tasks = session_tasks(
             store,
             session_project(config, session).id,
-            session.id,
+            session.info.id,
             resolve_link=partial(resolve_link, session),
             update_context=None if updates is None else updates.update,
             search_messages=_search_messages(config, session),
@@ -56,12 +56,12 @@ def active_task(config: Config, session: Session) -> ActiveTaskSection | None:
 
 def resolve_link(session: Session, text: str) -> TaskLink:
     """What the model means by `@41` or `@41 turn 7`. Raises `ToolError`."""
-    session.take_up_newest()
+    session.chat.take_up_newest()
     wanted = resolve(session, text, beyond=True)
-    if not session.workspace.empty:
-        session.workspace.commit()  # a handle that was given for this must outlive a crash
+    if not session.objects.workspace.empty:
+        session.objects.workspace.commit()  # a handle that was given for this must outlive a crash
     part = "" if wanted.slice is None else str(wanted.slice)
-    label = f"{session.id}:@{wanted.entry.ordinal}"  # whoever reads the task
+    label = f"{session.info.id}:@{wanted.entry.ordinal}"  # whoever reads the task
     return TaskLink(object=wanted.entry.object, part=part, label=label)
 
 

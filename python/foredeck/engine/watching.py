@@ -87,19 +87,19 @@ class SessionWatch:
 
     def follow(self) -> None:
         """Track what the session has met since the last time."""
-        entries = self._session.index.entries
+        entries = self._session.objects.index.entries
         read = [n for n, listed in self._listed.items() if entries[n].newest.content_hash != listed]
         for ordinal in (*read, *range(self._looked_at + 1, len(entries) + 1)):
             self._listed.pop(ordinal, None)
             if entries[ordinal].type == "file":
-                self._follow(entries[ordinal], resumed=self._session.calls_at_opening > 0)
+                self._follow(entries[ordinal], resumed=self._session.info.calls_at_opening > 0)
         self._looked_at = len(entries)
 
     def differing(self) -> list[str]:
         """Files that the model sees and that may have changed, also where no change has been
         reported yet."""
-        entries = self._session.index.entries
-        holders = self._session.branch.plan.holders
+        entries = self._session.objects.index.entries
+        holders = self._session.chat.branch.plan.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
         files += sorted(parts_in_view(self._session))
         if self._all_told:
@@ -109,8 +109,8 @@ class SessionWatch:
 
     def remind(self) -> None:
         """Look again in a moment at files that were being written at the last look."""
-        if self._session.pending.unsettled:
-            self._tracker.remind(self._session.pending.unsettled)
+        if self._session.inbox.unsettled:
+            self._tracker.remind(self._session.inbox.unsettled)
 
     def hold(self, call_id: str, event: ToolEvent) -> None:
         """A tool is about to write: leave changes of its files until its end.
@@ -165,7 +165,7 @@ class SessionWatch:
         self._reconcile(None)
 
     def _follow(self, entry: Entry, *, resumed: bool) -> None:
-        head = self._session.store.head(entry.object)
+        head = self._session.objects.store.head(entry.object)
         if head is None:
             return
         if is_unread(head.fields):

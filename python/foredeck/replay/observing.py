@@ -124,14 +124,14 @@ class ReplayObserver:
 
     def after_call(self, session: Session) -> None:
         """A call has been made: observe and reflect, where that pays and is allowed."""
-        record = session.branch_record
+        record = session.chat.branch_record
         if record is None or not (self._known or self._begins(session, record.model.window)):
             return
-        plan = session.branch.plan
+        plan = session.chat.branch.plan
         if self._done > len(plan):
             self._done = 0  # the host has replaced its history
         items = plan.items[self._done :]
-        messages = observable(items, self._gauge.tokens, cwd=session.cwd)
+        messages = observable(items, self._gauge.tokens, cwd=session.info.cwd)
         chunk = next_chunk(
             messages,
             Position(),
@@ -143,12 +143,12 @@ class ReplayObserver:
         self._reflect(session, record.time_ms, record.model.window)
 
     def _begins(self, session: Session, window: int | None) -> bool:
-        tokens = self._gauge.tokens(session.branch.plan.chars_sent)
+        tokens = self._gauge.tokens(session.chat.branch.plan.chars_sent)
         return begins(tokens, window) or (self.eager and self.is_due(tokens, 0))
 
     def _pays(self, session: Session, chunk: Chunk, now_ms: int) -> bool:
         """Whether the question costs less than what going on with these messages would."""
-        price, branch = self._price(session, chunk), session.branch
+        price, branch = self._price(session, chunk), session.chat.branch
         chars = branch.plan.chars[self._done : self._done + len(chunk.messages)]
         leaving = self._gauge.tokens(sum(chars)) - self._note_tokens(chunk)
         worth = leaving * self.prices.read * later_calls(branch.depth)
@@ -156,7 +156,7 @@ class ReplayObserver:
 
     def _price(self, session: Session, chunk: Chunk) -> float:
         """Of the cheaper way to ask: an excerpt alone, or the last prompt from the cache."""
-        prompt = session.branch.plan.chars_sent + session.frame.chars
+        prompt = session.chat.branch.plan.chars_sent + session.frame.chars
         alone = self._shown(chunk) + INSTRUCTION_TOKENS
         warm = self._gauge.tokens(prompt) * self.prices.read + INSTRUCTION_TOKENS
         return min(alone, warm) + self._note_tokens(chunk) * OUTPUT_PRICE
@@ -172,12 +172,12 @@ class ReplayObserver:
         return int(max(LEAST_NOTE, min(MOST_NOTE, NOTE_SHARE * shown)))
 
     def _observe(self, session: Session, chunk: Chunk, now_ms: int) -> None:
-        items = session.branch.plan.items[self._done : self._done + len(chunk.messages)]
+        items = session.chat.branch.plan.items[self._done : self._done + len(chunk.messages)]
         text = notes_of(session, items, self._note_chars(chunk))
         covers = [item.key.address for item in items]
         document = ObservationDocument(
-            id=observation_id(session.id, covers, None, None),
-            session=session.id,
+            id=observation_id(session.info.id, covers, None, None),
+            session=session.info.id,
             covers=covers,
             content=text,
             observed_by="foredeck",
@@ -198,15 +198,15 @@ class ReplayObserver:
         count = to_condense(self.rules, noted, now_ms, window)
         tokens = sum(one.tokens for one in noted[:count])
         price = tokens + INSTRUCTION_TOKENS + tokens // 2 * OUTPUT_PRICE
-        worth = tokens / 2 * self.prices.read * later_calls(session.branch.depth)
-        if not count or not self.bill.allows(price, worth, session.branch.ledger, now_ms):
+        worth = tokens / 2 * self.prices.read * later_calls(session.chat.branch.depth)
+        if not count or not self.bill.allows(price, worth, session.chat.branch.ledger, now_ms):
             return
         condensed, left = self._standing[:count], self._standing[count:]
         text = "\n".join(_most_telling(each.text) for each in condensed)
         ids = [each.id for each in condensed]
         document = ReflectionDocument(
-            id=reflection_id(session.id, ids),
-            session=session.id,
+            id=reflection_id(session.info.id, ids),
+            session=session.info.id,
             replaces=ids,
             observations=[each for each in ids if each.startswith("observation:")],
             content=text,
@@ -222,8 +222,8 @@ class ReplayObserver:
         self.bill.summaries += any(each.kind == "reflection" for each in condensed)
 
     def _keep(self, session: Session, document: NotedDocument, made: StandIn) -> None:
-        session.workspace.put(document.seal())
-        session.workspace.commit()
+        session.objects.workspace.put(document.seal())
+        session.objects.workspace.commit()
         self._known.append(made)
 
 

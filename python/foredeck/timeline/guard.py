@@ -121,7 +121,7 @@ class ToolGuard:
     def _prepare_write(
         self, call_id: str, tool: str, path: str, arguments: Mapping[str, Any]
     ) -> Verdict:
-        place = self._filesystems.locate(path, self._session.cwd)
+        place = self._filesystems.locate(path, self._session.info.cwd)
         if place.local is None:
             return Verdict()
         if not self._locks.acquire(place.object_id, call_id):
@@ -179,18 +179,18 @@ class ToolGuard:
         )
 
     def _is_shown(self, object_id: str, now: KnownState) -> bool:
-        index = self._session.index
+        index = self._session.objects.index
         entry = index.entries.get(index.by_object.get(object_id, 0))
         if entry is None or entry.newest.text_hash != now.source_hash:
             return False
         return self._knowledge.is_shown(entry)
 
     def _name(self, sighting: Sighting) -> str:
-        index = self._session.index
+        index = self._session.objects.index
         ordinal = index.by_object.get(sighting.object_id)
         if ordinal is None:
             return quote(sighting.path)
-        return f"@{ordinal} {quote(self._session.name_of(index.entries[ordinal]))}"
+        return f"@{ordinal} {quote(self._session.objects.name_of(index.entries[ordinal]))}"
 
     def known_files(self) -> list[str]:
         """See `ToolWindows.known`."""
@@ -242,16 +242,16 @@ class ToolGuard:
         for other in self._writes.values():
             if other.object_id == id:
                 other.alone = False
-        ordinal = self._session.index.by_object.get(id)
+        ordinal = self._session.objects.index.by_object.get(id)
         if made is None or made.source_hash == found.source_hash:
             self._knowledge.learn(id, found)
             if ordinal is not None and write is not None and write.saved is not None:
-                self._session.pending.notices.add(ordinal, "overwritten")
+                self._session.inbox.notices.add(ordinal, "overwritten")
             return
         self._knowledge.learn(id, made)
         if ordinal is not None:
             # Saved between the check and the tool, or between the tool and this look.
-            self._session.pending.notices.add(ordinal, "changed")
+            self._session.inbox.notices.add(ordinal, "changed")
 
     def _learn_read(
         self, event: ToolEvent, sighting: Sighting, found: KnownState, local: str
@@ -288,7 +288,9 @@ class ToolGuard:
         author = (sighting.head.fields.get("provenance") or {}).get("generator")
         if author not in ("agent", "tool"):
             return False
-        return not self._session.store.query("session", {"started_by": self._session.id}, limit=1)
+        return not self._session.objects.store.query(
+            "session", {"started_by": self._session.info.id}, limit=1
+        )
 
     def _is_all_in(self, event: ToolEvent, sighting: Sighting, state: KnownState) -> bool:
         """Whether a command's output shows the whole of a file that the agent knew otherwise."""

@@ -148,7 +148,7 @@ class ChangeKeeper:
         found = [change for change in changes if change.path in unfinished.found]
         chosen = self._versions.choose(unfinished.document.tool_call, found, unfinished.blobs)
         chosen.note(unfinished.document)
-        self._session.store.commit(Batch([unfinished.document.seal()], unfinished.blobs))
+        self._session.objects.store.commit(Batch([unfinished.document.seal()], unfinished.blobs))
 
     def begin(
         self, call_id: str, tool: str, arguments: Mapping[str, Any], known: Callable[[], list[str]]
@@ -193,8 +193,8 @@ class ChangeKeeper:
     @property
     def _cwd(self) -> str:
         """The working folder, as it is called on this machine."""
-        place = self._filesystems.locate(self._session.cwd, self._session.cwd)
-        return place.local or self._session.cwd
+        place = self._filesystems.locate(self._session.info.cwd, self._session.info.cwd)
+        return place.local or self._session.info.cwd
 
     def _look(self, local: str, end: float) -> tuple[Fingerprint | None, Captured | None]:
         """What is at a path, read again only where its time stamp is another or too fresh; None
@@ -238,7 +238,7 @@ class ChangeKeeper:
                 change.model_copy(update={"after": _kept(capture(change.path), blobs)})
                 for change in document.paths
             ]
-            self._session.store.commit(Batch([document.seal()], blobs))
+            self._session.objects.store.commit(Batch([document.seal()], blobs))
         elif running is not None:
             unread: dict[str, Fingerprint | None] = {}
             changes, uncovered = self._changed_by_command(running, blobs, unread)
@@ -332,21 +332,21 @@ class ChangeKeeper:
         session = self._session
         chosen = self._versions.choose(call_id, changes if tool == "bash" else [], blobs)
         while True:
-            self._next = self._next or next_ordinal(session.store, session.id)
+            self._next = self._next or next_ordinal(session.objects.store, session.info.id)
             document = FileChangeDocument(
-                id=change_id(session.id, self._next),
-                session=session.id,
+                id=change_id(session.info.id, self._next),
+                session=session.info.id,
                 ordinal=self._next,
                 tool=tool,
                 tool_call=call_id,
-                call=session.branch.call,
+                call=session.chat.branch.call,
                 paths=changes,
                 uncovered=uncovered,
                 blind=blind,
             )
             chosen.note(document)
             try:
-                session.store.commit(Batch([document.seal()], blobs, {document.id: None}))
+                session.objects.store.commit(Batch([document.seal()], blobs, {document.id: None}))
             except Conflict:
                 self._next = None
             else:
@@ -355,15 +355,15 @@ class ChangeKeeper:
 
     def _places(self, path: str) -> list[str]:
         """The path itself, and where it leads if it is a link; none outside this machine."""
-        place = self._filesystems.locate(path, self._session.cwd)
+        place = self._filesystems.locate(path, self._session.info.cwd)
         if place.local is None:
             return []
-        named = self._filesystems.locate(path, self._session.cwd, follow=False).local
+        named = self._filesystems.locate(path, self._session.info.cwd, follow=False).local
         return list(dict.fromkeys([own_path(named or place.local), place.local]))
 
     def _guessed(self, tool: str, arguments: Mapping[str, Any]) -> list[str]:
         """Paths that a command names, there or not: it may make them."""
-        event = ToolEvent(tool, arguments, "", cwd=self._session.cwd)
+        event = ToolEvent(tool, arguments, "", cwd=self._session.info.cwd)
         found = (self._places(touch.path) for touch in touched_paths(event, GUESSES))
         return [local for places in found for local in places if not os.path.isdir(local)]
 

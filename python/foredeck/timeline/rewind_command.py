@@ -33,7 +33,7 @@ def rewind_command(session: Session, home: Path, arguments: str) -> str:
     try:
         if words == ["continue"]:
             return _continue(session, home)
-        if (steps := rewinding.interrupted(home, session.id)) is not None:
+        if (steps := rewinding.interrupted(home, session.info.id)) is not None:
             return f"{where_it_stands(steps)}\n/foredeck rewind continue brings back the others."
         if not words:
             return _listing(session)
@@ -44,16 +44,18 @@ def rewind_command(session: Session, home: Path, arguments: str) -> str:
 
 def _rewind(session: Session, home: Path, which: str, words: list[str]) -> str:
     plan = _plan(session, which)
-    cwd = os.path.realpath(session.cwd)
+    cwd = os.path.realpath(session.info.cwd)
     if all(file.action == "none" for file in plan.files):
         return preview(plan, cwd) or "No file would change."
     if words == ["diff"]:
-        return changes(session.store, plan, cwd)
+        return changes(session.objects.store, plan, cwd)
     if not words:
         return f"{preview(plan, cwd)}\n\n{_how_to_go_on(plan, which)}"
     if words not in (["yes"], ["yes", "all"]):
         raise ToolError(USAGE)
-    done = rewinding.apply(session.store, home, session.id, plan, overwrite=words[-1] == "all")
+    done = rewinding.apply(
+        session.objects.store, home, session.info.id, plan, overwrite=words[-1] == "all"
+    )
     text = f"{report(done, cwd)}\n/foredeck rewind undo yes takes it back."
     if done.skipped:
         text += f"\n/foredeck rewind {which} yes all brings back the others, too."
@@ -62,10 +64,10 @@ def _rewind(session: Session, home: Path, which: str, words: list[str]) -> str:
 
 def _plan(session: Session, which: str) -> RewindPlan:
     if which == "undo":
-        return rewinding.plan_for_undo(session.store, session.id)
+        return rewinding.plan_for_undo(session.objects.store, session.info.id)
     if not (which.isascii() and which.isdecimal()):
         raise ToolError(USAGE)
-    return rewinding.plan_for_call(session.store, session.id, int(which))
+    return rewinding.plan_for_call(session.objects.store, session.info.id, int(which))
 
 
 def _how_to_go_on(plan: RewindPlan, which: str) -> str:
@@ -79,25 +81,26 @@ def _how_to_go_on(plan: RewindPlan, which: str) -> str:
 
 
 def _continue(session: Session, home: Path) -> str:
-    steps = rewinding.interrupted(home, session.id)
+    steps = rewinding.interrupted(home, session.info.id)
     if steps is None:
         raise ToolError("No rewinding was interrupted.")
     return report(
-        rewinding.go_on(session.store, home, session.id, steps), os.path.realpath(session.cwd)
+        rewinding.go_on(session.objects.store, home, session.info.id, steps),
+        os.path.realpath(session.info.cwd),
     )
 
 
 def _listing(session: Session) -> str:
     calls = calls_with_changes(session)
     if not calls:
-        return rewinding.nothing_kept(session.store, session.id)
+        return rewinding.nothing_kept(session.objects.store, session.info.id)
     return "\n".join([*(f"call {number:>4}  {text}" for number, text in calls), "", USAGE])
 
 
 def calls_with_changes(session: Session) -> list[tuple[str, str]]:
     """The numbers of the calls whose tools have changed files, and what changed."""
     by_call: dict[str, tuple[set[str], set[str]]] = {}
-    for head in rewinding.stored_changes(session.store, [session.id]):
+    for head in rewinding.stored_changes(session.objects.store, [session.info.id]):
         changed = head.fields.get("paths") or head.fields.get("uncovered")
         if changed and (call := head.fields.get("call")) is not None:
             tools, paths = by_call.setdefault(call, (set(), set()))
@@ -114,7 +117,7 @@ def offer(session: Session, record: CallRecord) -> str | None:
     """What the user reads where the chat has gone back and the files have not; `record`: the
     first call after it has."""
     try:
-        plan = rewinding.plan_for_call(session.store, session.id, record.ordinal)
+        plan = rewinding.plan_for_call(session.objects.store, session.info.id, record.ordinal)
     except CannotRewind:
         return None
     # What only somebody else has changed is not what the chat has left behind.

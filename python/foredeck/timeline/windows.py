@@ -59,7 +59,7 @@ class ToolWindows:
     def known(self) -> list[str]:
         """Local paths of the files that the session has met, the newest first; `MAX_FILES` of
         them."""
-        entries = self._session.index.entries
+        entries = self._session.objects.index.entries
         # What was looked at may not have joined the index yet.
         found = dict.fromkeys(reversed(self._stamps))
         for ordinal in range(len(entries), 0, -1):
@@ -74,7 +74,9 @@ class ToolWindows:
 
     def _local(self, ordinal: int) -> str | None:
         if ordinal not in self._paths:
-            head = self._session.workspace.head(self._session.index.entries[ordinal].object)
+            head = self._session.objects.workspace.head(
+                self._session.objects.index.entries[ordinal].object
+            )
             source = None if head is None else filesystem_source(head.fields)
             self._paths[ordinal] = None if source is None else self._filesystems.local_path(source)
         return self._paths[ordinal]

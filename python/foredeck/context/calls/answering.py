@@ -23,12 +23,12 @@ def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
 
 def answer_again(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer that was given before; the host may not have it."""
-    call.session.workspace.discard_known()
+    call.session.objects.workspace.discard_known()
     return _answer(call.session, record, call.first_new if call.alignment.continued else 0)
 
 
 def _answer(session: Session, record: CallRecord, start: int) -> Answer:
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     return Answer(
         call=record.ordinal,
         start=start,

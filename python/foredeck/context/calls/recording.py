@@ -60,17 +60,17 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         layout=call.layout.name,
         policy=call.policy.name,
         stats=_stats(session, session.frame.chars, call.gauge),
-        acks=_acks(request) + [Ack(n, "refused") for n in session.pending.refused],
+        acks=_acks(request) + [Ack(n, "refused") for n in session.inbox.refused],
         cache=cache,
     )
     record = _commit(session, new)
-    session.pending.refused.clear()
+    session.inbox.refused.clear()
     return record
 
 
 def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> CallRecord:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
-    plan, kept = session.branch.plan, session.branch.matched
+    plan, kept = session.chat.branch.plan, session.chat.branch.matched
     # With `ending`, what we put behind the last edited message has gone out, too.
     plan.as_host(outcome.edited, outcome.edited + outcome.ending)
     new = _NewCall(
@@ -78,7 +78,7 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
         changed_from=min(kept, outcome.edited),
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
-        model=session.log.last.model if session.log.last else CalledModel(),
+        model=session.chat.log.last.model if session.chat.log.last else CalledModel(),
         layout=layout,
         policy=policy,
         stats=_stats(session, 0, Gauge()),
@@ -88,14 +88,14 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
 
 
 def _commit(session: Session, new: _NewCall) -> CallRecord:
-    branch, workspace = session.branch, session.workspace
+    branch, workspace = session.chat.branch, session.objects.workspace
     plan, kept = branch.plan, branch.matched
     # Packing and taking change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
-    ordinal, due = session.log.newest + 1, branch.retention.take_collapsible().to_record()
+    ordinal, due = session.chat.log.newest + 1, branch.retention.take_collapsible().to_record()
     document = CallDocument(
-        id=call_id(session.id, ordinal),
-        session=session.id,
+        id=call_id(session.info.id, ordinal),
+        session=session.info.id,
         ordinal=ordinal,
         parent=branch.call,
         kept=kept,
@@ -129,19 +129,21 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
     workspace.commit()
     record = CallRecord(document.model_dump(exclude={"content"}))
     # Only now: nothing may build on a call that the store does not have.
-    session.log.add(record)
+    session.chat.log.add(record)
     branch.go_on(record)
     return record
 
 
 def _state(session: Session, new: _NewCall) -> dict[str, Any]:
-    branch, head = session.branch, session.branch.plan.head
+    branch, head = session.chat.branch, session.chat.branch.plan.head
     return {
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger.total.to_record(),
         "spent": [
             list(each)
-            for each in spent_after(session.log, session.id, new.model, new.cache, new.acks)
+            for each in spent_after(
+                session.chat.log, session.info.id, new.model, new.cache, new.acks
+            )
         ],
         **({} if head is None else {"head": head.head_tokens}),
         **({"seals": "free"} if branch.plan.seals.free else {}),
@@ -159,9 +161,13 @@ def _system_version(session: Session) -> VersionRef | None:
     """The system prompt's version, by the transaction that wrote it."""
     ref = session.frame.version
     # The token is made by the commit, so a record in the same one cannot name it yet.
-    if ref is None or ref.token != SAME_TRANSACTION or ref.object in session.workspace.pending:
+    if (
+        ref is None
+        or ref.token != SAME_TRANSACTION
+        or ref.object in session.objects.workspace.pending
+    ):
         return ref
-    head = session.store.head(ref.object)
+    head = session.objects.store.head(ref.object)
     if head is not None:
         session.frame.version = ref.model_copy(update={"token": head.token})
     return session.frame.version
@@ -172,19 +178,19 @@ def _unsent(session: Session, outcome: Outcome) -> list[Ack]:
     after the call whose edits were in force."""
     if outcome.kind == "off":
         return []
-    first = session.calls_at_opening if outcome.call is None else outcome.call
-    ordinals = range(first + 1, session.log.newest + 1)
-    new = (n for n in ordinals if call_id(session.id, n) not in session.log.unsent)
+    first = session.info.calls_at_opening if outcome.call is None else outcome.call
+    ordinals = range(first + 1, session.chat.log.newest + 1)
+    new = (n for n in ordinals if call_id(session.info.id, n) not in session.chat.log.unsent)
     return [Ack(n, outcome.kind) for n in new if not _is_hosts(session, n)]
 
 
 def _is_hosts(session: Session, ordinal: int) -> bool:
-    record = session.log.record(call_id(session.id, ordinal))
+    record = session.chat.log.record(call_id(session.info.id, ordinal))
     return record is None or record.is_host
 
 
 def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
-    plan, sets = session.branch.plan, session.branch.sets
+    plan, sets = session.chat.branch.plan, session.chat.branch.sets
     images, image_tokens = gauge.images(plan)
     return CallStats(
         messages=len(plan),
@@ -194,8 +200,8 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
         reports=gauge.calls,
         images=images,
         image_tokens=image_tokens,
-        rebase_in=session.branch.rebase_in,
-        objects=len(session.index),
+        rebase_in=session.chat.branch.rebase_in,
+        objects=len(session.objects.index),
         active=len(sets.active),
         pinned=len(sets.pins),
         folded=plan.folded_objects(sets.active),

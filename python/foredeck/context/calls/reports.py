@@ -18,14 +18,14 @@ def take_report(
     Returns what was counted of that call. Nothing is learned from a call that went out without
     us: its bytes are known, but not what stood around them.
     """
-    record = session.branch_record
+    record = session.chat.branch_record
     if record is None or record.is_host:
         return None
     sent = record.length
     if alignment.matched != sent or sent >= len(alignment.items):
         return None
     answer, stats = alignment.items[sent], record.stats
-    known = answer.key.address in session.log.known
+    known = answer.key.address in session.chat.log.known
     if answer.usage is None or known or answer.model != record.model.name:
         return None
     chars = stats.chars_sent - stats.images * IMAGE_CHARS
@@ -37,12 +37,12 @@ def take_report(
 def unpriced(session: Session) -> str | None:
     """What to tell the user where the newest call's model has no prices: at its first call, once
     in a store. None where there is nothing to tell."""
-    record = session.branch_record
+    record = session.chat.branch_record
     model = record.model if record else CalledModel()
     name = model.name
-    if not model.guessed or session.workspace.head(calibration_id(name)) is not None:
+    if not model.guessed or session.objects.workspace.head(calibration_id(name)) is not None:
         return None
-    if session.log.models[name] > 1:
+    if session.chat.log.models[name] > 1:
         return None
     return (
         f"No prices are known of {name}: a token read from its cache counts {model.read:g}, a "

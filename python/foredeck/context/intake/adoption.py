@@ -66,7 +66,7 @@ def _count(number: int, what: str) -> str:
 
 def adopted_call(session: Session, alignment: Alignment) -> list[Outcome]:
     """A history from before foredeck was on, as one call that went out as the host has it."""
-    if session.log.newest or alignment.matched:
+    if session.chat.log.newest or alignment.matched:
         return []
     for index in range(len(alignment.items) - 1, -1, -1):
         item = alignment.items[index]
@@ -77,8 +77,10 @@ def adopted_call(session: Session, alignment: Alignment) -> list[Outcome]:
 
 def with_progress(session: Session, indexes: range) -> Iterator[int]:
     """The indexes of messages to be taken in; the user sees how far a long history is."""
-    is_long = session.log.newest == 0 and len(indexes) >= LONG
+    is_long = session.chat.log.newest == 0 and len(indexes) >= LONG
     for done, index in enumerate(indexes):
         if is_long and done % LONG == 0:
-            session.notify(f"foredeck takes in what was said before: {done:,} of {len(indexes):,}")
+            session.inbox.notify(
+                f"foredeck takes in what was said before: {done:,} of {len(indexes):,}"
+            )
         yield index

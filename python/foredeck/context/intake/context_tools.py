@@ -40,7 +40,7 @@ def recorded_decision(session: Session, item: Item) -> tuple[Entry, Mapping[str,
     if item.failed or not isinstance(decision, dict):
         return None
     ordinal = decision.get("ordinal")
-    entry = session.index.entries.get(ordinal) if isinstance(ordinal, int) else None
+    entry = session.objects.index.entries.get(ordinal) if isinstance(ordinal, int) else None
     if entry is None or entry.object != decision.get("object"):
         return None
     return entry, decision

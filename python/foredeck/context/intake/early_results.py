@@ -16,8 +16,8 @@ from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.intake.reconcile import MAX_ATTEMPTS
 from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Item, ToolUse
+from foredeck.context.state.inbox import EarlyResult
 from foredeck.context.state.nicknames import moved_claims
-from foredeck.context.state.pending import EarlyResult
 from foredeck.context.state.session import Session
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
@@ -56,10 +56,10 @@ def store_early_result(
     `full_output`: all that it wrote, where the host has cut the result. `nesting`: where it ran
     inside another call.
     """
-    item, look = _item(event, call_id, blocks), partial(session.source.after_tool, event)
+    item, look = _item(event, call_id, blocks), partial(session.objects.source.after_tool, event)
     if nesting is None:
         run = _ToolRun(event, item, look, call_id, _own_place(session), full_output)
-        found = session.pending.early_results[call_id] = _store(session, run)
+        found = session.inbox.early_results[call_id] = _store(session, run)
         return found.sightings
     place = CallPlace(_turn_ref(session), nesting.position, nesting.parent)
     object_id = nested_object_id(session, event, call_id, place)
@@ -74,22 +74,22 @@ def store_lost_results(session: Session, items: Sequence[Item], first_new: int) 
     `first_new`: the first message that no call has held. Older results are past looking at.
     """
     newest = next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "assistant"), None)
-    if newest is None or not session.is_live:
+    if newest is None or not session.info.is_live:
         return
     calls = {call.id: call for call in items[newest].calls}
     for item in items[max(first_new, newest + 1) :]:
         call = calls.get(item.call_id) if item.kind == "result" else None
-        if call is None or item.call_id in session.pending.early_results:
+        if call is None or item.call_id in session.inbox.early_results:
             continue
-        if item.key.address in session.log.known or _is_stored(session, call, item):
+        if item.key.address in session.chat.log.known or _is_stored(session, call, item):
             continue
-        tool, cwd = item.tool or call.tool, session.cwd
+        tool, cwd = item.tool or call.tool, session.info.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
-        look = partial(session.source.after_unobserved, event)
+        look = partial(session.objects.source.after_unobserved, event)
         found = _store(session, _ToolRun(event, item, look, item.call_id, _own_place(session)))
-        session.pending.early_results[item.call_id] = found
+        session.inbox.early_results[item.call_id] = found
         stale = (s.object_id for s in found.sightings if s.role in ("read", "written"))
-        session.pending.stale.update(stale)
+        session.inbox.stale.update(stale)
 
 
 def _store(session: Session, run: _ToolRun) -> EarlyResult:
@@ -99,21 +99,21 @@ def _store(session: Session, run: _ToolRun) -> EarlyResult:
     bytes would become two versions.
     """
     # By itself: what a conflict discards below must be the early result alone.
-    if not session.workspace.empty:
-        session.workspace.commit()
+    if not session.objects.workspace.empty:
+        session.objects.workspace.commit()
     # An attempt that is given up has changed them already.
-    before = session.pending.notices.copy()
+    before = session.inbox.notices.copy()
     for _ in range(MAX_ATTEMPTS - 1):
         try:
             return _try_to_store(session, run)
         except Conflict:
-            session.workspace.discard()
-            session.pending.notices = before.copy()
+            session.objects.workspace.discard()
+            session.inbox.notices = before.copy()
     return _try_to_store(session, run)
 
 
 def _try_to_store(session: Session, run: _ToolRun) -> EarlyResult:
-    workspace, found = session.workspace, objects_among(run.look())
+    workspace, found = session.objects.workspace, objects_among(run.look())
     full = None if run.full_output is None else workspace.put_bytes(run.full_output)
     is_new = workspace.head(run.object_id) is None
     if is_new:
@@ -122,7 +122,7 @@ def _try_to_store(session: Session, run: _ToolRun) -> EarlyResult:
         if sighting.document is not None:
             workspace.put_over(sighting.document, sighting.head)
         _note_change(session, sighting, run)
-    for claim, before in moved_claims(session.store, found):
+    for claim, before in moved_claims(session.objects.store, found):
         workspace.put_over(claim, before)
     if is_new:
         workspace.put(
@@ -146,11 +146,11 @@ def take_answer(session: Session, item: Item) -> None:
 
     Committed before this returns. Does nothing where no messages before it are known.
     """
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     if item.kind != "assistant" or item.calls or not len(plan):
-        session.workspace.blobs.clear()
+        session.objects.workspace.blobs.clear()
         return
-    objects = ObjectWriter(session, session.branch.call)
+    objects = ObjectWriter(session, session.chat.branch.call)
     for before in plan.items[plan.last_assistant() + 1 :]:
         if before.kind == "result":
             objects.keep_extras(before)
@@ -159,12 +159,12 @@ def take_answer(session: Session, item: Item) -> None:
     item.turn = plan.turn
     objects.assistant(item, {}, new=True)
     objects.finish()
-    session.workspace.discard_known()
+    session.objects.workspace.discard_known()
 
 
 def _is_stored(session: Session, call: ToolUse, item: Item) -> bool:
     """Whether an engine that has ended since has observed it."""
-    head = session.workspace.head(call.id)
+    head = session.objects.workspace.head(call.id)
     return head is not None and same_call(session, head, call, item, _turn_ref(session))
 
 
@@ -175,20 +175,20 @@ def _own_place(session: Session) -> CallPlace:
 
 def _turn_ref(session: Session) -> str:
     """The turn that the results in flight belong to, as far as is known yet."""
-    return turn_id(session.id, session.turns + 1)
+    return turn_id(session.info.id, session.chat.turns + 1)
 
 
 def _note_change(session: Session, sighting: Sighting, run: _ToolRun) -> None:
     """The agent knows what it reads and writes, but not what other tools of its do to a file, nor
     what a script of its has read."""
-    ordinal = session.index.by_object.get(sighting.object_id)
+    ordinal = session.objects.index.by_object.get(sighting.object_id)
     if ordinal is None:
         return
     nested = run.place.parent_ref is not None
     if sighting.role == "written" or (sighting.role == "read" and not nested):
-        session.pending.notices.withdraw(ordinal)
+        session.inbox.notices.withdraw(ordinal)
     elif sighting.document is not None and not is_unmet(sighting):
-        session.pending.notices.add(ordinal, change_of(sighting))
+        session.inbox.notices.add(ordinal, change_of(sighting))
 
 
 def _item(event: ToolEvent, call_id: str, blocks: list[Block]) -> Item:

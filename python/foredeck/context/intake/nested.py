@@ -33,12 +33,13 @@ class Nesting:
 def nested_object_id(session: Session, event: ToolEvent, call_id: str, place: CallPlace) -> str:
     """The id for the object of a nested call: the host's, unless that names another call already,
     as where a model counts its calls from `call_0` in every answer."""
-    head = session.workspace.head(call_id)
+    head = session.objects.workspace.head(call_id)
     if head is None:
         return call_id
     fields = head.fields
     same = (
-        (fields.get("chat_ref"), fields.get("turn_ref")) == (chat_id(session.id), place.turn_ref)
+        (fields.get("chat_ref"), fields.get("turn_ref"))
+        == (chat_id(session.info.id), place.turn_ref)
         and fields.get("tool") == event.tool
         and (fields.get("args") or {}) == pack(dict(event.input), {})
     )
@@ -58,11 +59,11 @@ def index_nested(
     `token`: the transaction that has stored them, None where all of them were stored before.
     """
     files = [see_file(session, sighting, token).ordinal for sighting in sightings]
-    head = session.workspace.head(object_id)
+    head = session.objects.workspace.head(object_id)
     if head is not None:
-        _show(session, head, [*files, session.see_head(head, call_id).ordinal])
-    if not session.workspace.empty:
-        session.workspace.commit()
+        _show(session, head, [*files, session.objects.see_head(head, call_id).ordinal])
+    if not session.objects.workspace.empty:
+        session.objects.workspace.commit()
 
 
 def list_nested(session: Session, item: Item, parent: str, turn_ref: str) -> None:
@@ -85,18 +86,18 @@ def list_nested(session: Session, item: Item, parent: str, turn_ref: str) -> Non
 
 def _head_of(session: Session, call_id: str) -> Head | None:
     """The object of a nested call: the newest that the session knows under this id."""
-    ordinal = session.index.by_label.get(call_id)
-    object_id = call_id if ordinal is None else session.index.entries[ordinal].object
-    return session.workspace.head(object_id)
+    ordinal = session.objects.index.by_label.get(call_id)
+    object_id = call_id if ordinal is None else session.objects.index.entries[ordinal].object
+    return session.objects.workspace.head(object_id)
 
 
 def _files_of(session: Session, head: Head) -> list[int]:
     """The files that a stored call touched. Those that the session knows it may know better."""
-    index, found = session.index, []
+    index, found = session.objects.index, []
     for object_id in head.fields.get("file_refs") or ():
-        file = None if object_id in index.by_object else session.store.head(object_id)
+        file = None if object_id in index.by_object else session.objects.store.head(object_id)
         if file is not None:
-            session.see_head(file, path_of(file.fields) or "")
+            session.objects.see_head(file, path_of(file.fields) or "")
         if object_id in index.by_object:
             found.append(index.by_object[object_id])
     return found
@@ -106,4 +107,4 @@ def _show(session: Session, head: Head, ordinals: Iterable[int]) -> None:
     """A context tool has decided what to show itself."""
     if head.fields.get("tool") not in CONTEXT_TOOLS:
         for ordinal in ordinals:
-            session.branch.sets.show(ordinal)
+            session.chat.branch.sets.show(ordinal)

@@ -39,9 +39,9 @@ def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0
         # The last look begins when the time is up: one look may take all of it on a busy machine,
         # and what it finds unsettled has settled meanwhile.
         is_last = time.monotonic() >= end
-        session.pending.unsettled.difference_update(left)
+        session.inbox.unsettled.difference_update(left)
         left = _look(session, left)
-        session.pending.unsettled.update(left)
+        session.inbox.unsettled.update(left)
         if is_last:
             return
         if left:
@@ -53,10 +53,10 @@ def read_listed(session: Session, path: str) -> None:
 
     `path`: as the host's tools have it. Raises `ToolError` for one outside the project.
     """
-    if not session.workspace.empty:
-        session.workspace.commit()
+    if not session.objects.workspace.empty:
+        session.objects.workspace.commit()
     for _ in range(MAX_ATTEMPTS):
-        sighting = session.source.sight(path, "read", unasked=True)
+        sighting = session.objects.source.sight(path, "read", unasked=True)
         if sighting.state == OUTSIDE:
             raise ToolError(outside_project(sighting.path))
         try:
@@ -64,9 +64,9 @@ def read_listed(session: Session, path: str) -> None:
         except Conflict:
             continue  # another engine has read it
         if sighting.document is not None:
-            session.see(SeenVersion.of(sighting.document, sighting.path, token))
+            session.objects.see(SeenVersion.of(sighting.document, sighting.path, token))
         elif sighting.head is not None:
-            session.see_head(sighting.head, sighting.path)
+            session.objects.see_head(sighting.head, sighting.path)
         return
 
 
@@ -76,22 +76,22 @@ def look_now(session: Session, path: str) -> Sighting:
     `path`: as the host's tools have it. What the session knows already gets the version, and the
     model reads of it; what it does not know does not join its index.
     """
-    if not session.workspace.empty:
-        session.workspace.commit()
+    if not session.objects.workspace.empty:
+        session.objects.workspace.commit()
     for _ in range(MAX_ATTEMPTS - 1):
-        sighting = session.source.sight(path, "read", unasked=True)
+        sighting = session.objects.source.sight(path, "read", unasked=True)
         try:
             token = _store(session, [sighting])
         except Conflict:
             continue  # another engine has stored one
         _take_in(session, [sighting], token)
         return sighting
-    return session.source.sight(path, "read", unasked=True)
+    return session.objects.source.sight(path, "read", unasked=True)
 
 
 def look_now_at(session: Session, targets: Sequence[str]) -> None:
     """As `look_now`, for known files. `targets`: object ids, or paths of this machine."""
-    sightings = session.source.reconcile(targets)
+    sightings = session.objects.source.reconcile(targets)
     try:
         token = _store(session, sightings)
     except Conflict:
@@ -104,14 +104,14 @@ def take_in_unmet(session: Session, paths: Sequence[str]) -> None:
 
     `paths`: as the host's tools have them.
     """
-    sightings = [session.source.sight(path, "read", unasked=True) for path in paths]
+    sightings = [session.objects.source.sight(path, "read", unasked=True) for path in paths]
     with suppress(Conflict):  # another engine takes them in
         _store(session, sightings)
 
 
 def _look(session: Session, targets: Sequence[str]) -> list[str]:
     """Take in what has changed; returns what must be read again."""
-    sightings = session.source.reconcile(targets, cautious=True)
+    sightings = session.objects.source.reconcile(targets, cautious=True)
     try:
         token = _store(session, sightings)
     except Conflict:
@@ -132,10 +132,10 @@ def _store(session: Session, sightings: Sequence[Sighting]) -> Token:
         if sighting.document is not None:
             batch.puts.append(sighting.document)
             batch.expect[sighting.object_id] = sighting.head.token if sighting.head else None
-    for claim, before in moved_claims(session.store, sightings):
+    for claim, before in moved_claims(session.objects.store, sightings):
         batch.puts.append(claim)
         batch.expect[claim.id] = before.token
-    return session.store.commit(batch) if batch.puts else PENDING
+    return session.objects.store.commit(batch) if batch.puts else PENDING
 
 
 def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> None:
@@ -145,32 +145,34 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
     sets: what the index knows already gets a new version, and nothing joins it but the new name of
     a renamed file.
     """
-    notices, seen = session.pending.notices, False
+    notices, seen = session.inbox.notices, False
     for sighting in sightings:
-        ordinal = session.index.by_object.get(sighting.object_id)
+        ordinal = session.objects.index.by_object.get(sighting.object_id)
         if ordinal is None or is_unmet(sighting):
             continue
         if sighting.candidates:
-            session.notify(unclear_rename(sighting.path, sighting.candidates))
+            session.inbox.notify(unclear_rename(sighting.path, sighting.candidates))
         if sighting.document is not None:
-            session.pending.behind.keep(ordinal, session.index.entries[ordinal].newest.text_hash)
-            entry = session.see(SeenVersion.of(sighting.document, sighting.path, token))
+            session.inbox.behind.keep(
+                ordinal, session.objects.index.entries[ordinal].newest.text_hash
+            )
+            entry = session.objects.see(SeenVersion.of(sighting.document, sighting.path, token))
             notices.add(ordinal, change_of(sighting))
             renamed(session, entry)  # so that it is followed under its new name from now on
             seen = True
         elif _is_news(session, ordinal, sighting.head):
             notices.add(ordinal, change_of(sighting))
     if store_notices(session) or seen:
-        session.workspace.commit()
+        session.objects.workspace.commit()
 
 
 def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
     """Whether another session has stored a content that the session did not know; it does now."""
-    entry = session.index.entries[ordinal]
+    entry = session.objects.index.entries[ordinal]
     if head is None or head.fields.get("text_hash") == entry.newest.text_hash:
         return False
-    if any(head.token == observed.token for observed in session.pending.early_results.values()):
+    if any(head.token == observed.token for observed in session.inbox.early_results.values()):
         return False
-    session.pending.behind.keep(ordinal, entry.newest.text_hash)
-    session.see_head(head, entry.label)
+    session.inbox.behind.keep(ordinal, entry.newest.text_hash)
+    session.objects.see_head(head, entry.label)
     return True

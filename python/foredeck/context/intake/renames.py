@@ -16,10 +16,10 @@ def follow_renames(session: Session, context: RenderContext, *, continued: bool)
     Sets belong to a branch and change with a call only, so a watcher leaves it to this.
     `continued`: the branch goes on from the call before, which has followed all older renames.
     """
-    notices, targets = session.pending.notices, set[int]()
+    notices, targets = session.inbox.notices, set[int]()
     older = [] if continued else _gone_in_view(session)
     for ordinal in sorted({*notices.moved(), *older}):
-        old = session.index.entries.get(ordinal)
+        old = session.objects.index.entries.get(ordinal)
         new = None if old is None else renamed(session, old)
         if old is None or new is None:
             continue
@@ -28,7 +28,7 @@ def follow_renames(session: Session, context: RenderContext, *, continued: bool)
         else:
             notices.add(ordinal, "moved")
         targets.add(new.ordinal)
-        session.branch.sets.move(old.ordinal, new.ordinal)
+        session.chat.branch.sets.move(old.ordinal, new.ordinal)
         for index in _showing(session, old, new.newest.text_hash):
             context.plan.attribute(index, new.ordinal, new.newest.version)
             if index in context.retention.contents:
@@ -38,7 +38,7 @@ def follow_renames(session: Session, context: RenderContext, *, continued: bool)
 def _gone_in_view(session: Session) -> list[int]:
     """Files in view that have no text any more: on a branch that was left before a rename, or
     after a call that never went out, the model does not know yet."""
-    entries, sets = session.index.entries, session.branch.sets
+    entries, sets = session.objects.index.entries, session.chat.branch.sets
     return [
         ordinal
         for ordinal in sets.active | sets.pins
@@ -48,9 +48,9 @@ def _gone_in_view(session: Session) -> list[int]:
 
 def _showing(session: Session, old: Entry, text_hash: str | None) -> list[int]:
     """The messages that show what was moved, in whole or in part, and nothing older."""
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     holders = plan.holders.get(old.ordinal, ())
-    seen = session.store.history(member_id(session.id, old.ordinal))
+    seen = session.objects.store.history(member_id(session.info.id, old.ordinal))
     refs = [head.fields["pin"] for head in seen]
     versions = {ref["version"] for ref in refs if ref["text_hash"] == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
@@ -67,10 +67,10 @@ def renamed(session: Session, old: Entry) -> Entry | None:
     """
     seen, entry = {old.object}, old
     while True:
-        head = session.workspace.head(entry.object)
+        head = session.objects.workspace.head(entry.object)
         target = None if head is None else head.fields.get("moved_to")
-        found = None if target is None or target in seen else session.workspace.head(target)
+        found = None if target is None or target in seen else session.objects.workspace.head(target)
         if found is None:
             return None if entry is old else entry
         seen.add(found.id)
-        entry = session.see_head(found, path_of(found.fields) or "")
+        entry = session.objects.see_head(found, path_of(found.fields) or "")

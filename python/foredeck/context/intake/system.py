@@ -30,28 +30,28 @@ def take_system(session: Session, messages: list[Any] | None, tools: list[Any] |
         frame.messages = messages
     if tools is not None:
         frame.tools = tools
-    blobs = session.workspace.blobs
+    blobs = session.objects.workspace.blobs
     document = SystemPromptDocument(
-        id=system_prompt_id(session.id),
-        session_ref=session_object_id(session.id),
+        id=system_prompt_id(session.info.id),
+        session_ref=session_object_id(session.info.id),
         content="\n\n".join(text for message in frame.messages if (text := message_text(message))),
         messages=pack(frame.messages, blobs),
         tools=pack(frame.tools, blobs),
-        provenance=Provenance(origin=session.id, generator="system"),
+        provenance=Provenance(origin=session.info.id, generator="system"),
     ).seal()
     frame.chars = len(document.content or "") + value_chars(frame.tools)
-    head = session.workspace.head(document.id)
+    head = session.objects.workspace.head(document.id)
     if head is None or _given(head.fields) != _given(document.model_dump()):
-        session.workspace.put(document)
-        frame.version = session.see_document(document).newest
+        session.objects.workspace.put(document)
+        frame.version = session.objects.see_document(document).newest
         _meet_chat(session)
 
 
 def _meet_chat(session: Session) -> None:
     """The chat has the handle after the system prompt's, whatever else was met before a call."""
-    chat = session.workspace.head(chat_id(session.id))
-    if chat is not None and chat.id not in session.index.by_object:
-        session.see_head(chat)
+    chat = session.objects.workspace.head(chat_id(session.info.id))
+    if chat is not None and chat.id not in session.objects.index.by_object:
+        session.objects.see_head(chat)
 
 
 def _given(fields: Fields) -> tuple[Any, ...]:

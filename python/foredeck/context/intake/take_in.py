@@ -33,13 +33,15 @@ class MessageIntake:
 
         Reads from the newest assistant message before that on, so that the turn under way is whole.
         """
-        session, plan = self._session, self._session.branch.plan
+        session, plan = self._session, self._session.chat.branch.plan
         objects = ObjectWriter(session)
         # All of them before any is rendered: whether a result is in flight depends on what follows.
         for item in items[len(plan) :]:
             plan.append(item)
         indexes = range(_turn_start(items, first_new), len(items))
-        session.workspace.look_up(call.id for index in indexes for call in items[index].calls)
+        session.objects.workspace.look_up(
+            call.id for index in indexes for call in items[index].calls
+        )
         for index in with_progress(session, indexes):
             item = items[index]
             if item.kind == "assistant":

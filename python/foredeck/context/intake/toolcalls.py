@@ -54,23 +54,23 @@ def make_toolcall(
     `token`: the transaction that has stored the sighted files already, None for this one.
     `full_output`: address of all that the tool wrote, where the host has cut the result.
     """
-    blobs = session.workspace.blobs
+    blobs = session.objects.workspace.blobs
     has_text = any(block.get("type") == "text" for block in item.blocks)
     images = [_image_blob(session, block) for block in item.blocks if _is_image(block)]
     document = ToolcallDocument(
         id=object_id,
         provenance=Provenance(
-            origin=session.origin or TOOL_ORIGIN,
+            origin=session.info.origin or TOOL_ORIGIN,
             generator="tool",
             # Of a history it is stored long after it was written.
-            **({AT_MS: item.time_ms} if session.origin and item.time_ms else {}),
+            **({AT_MS: item.time_ms} if session.info.origin and item.time_ms else {}),
         ),
         content=item.text if has_text or not images else None,
         tool=item.tool or call.tool,
         args=pack(call.arguments, blobs),
-        args_display=args_display(call.arguments, session.cwd),
+        args_display=args_display(call.arguments, session.info.cwd),
         status="fail" if item.failed else "ok",
-        chat_ref=chat_id(session.id),
+        chat_ref=chat_id(session.info.id),
         turn_ref=place.turn_ref,
         position=place.position,
         parent_ref=place.parent_ref,
@@ -91,18 +91,18 @@ def put_in_place(session: Session, head: Head, label: str, place: CallPlace) -> 
     """
     fields = head.fields
     stored = CallPlace(fields.get("turn_ref"), fields.get("position"), fields.get("parent_ref"))
-    if stored == place or fields.get("chat_ref") != chat_id(session.id):
-        return session.see_head(head, label)
-    document = session.store.get(head.id, ToolcallDocument)
+    if stored == place or fields.get("chat_ref") != chat_id(session.info.id):
+        return session.objects.see_head(head, label)
+    document = session.objects.store.get(head.id, ToolcallDocument)
     if document is None:
-        return session.see_head(head, label)
+        return session.objects.see_head(head, label)
     document.turn_ref, document.position = place.turn_ref, place.position
     document.parent_ref = place.parent_ref
     # The new version is in another transaction than the file that it pins.
     if document.file_pin and document.file_pin.get("token") == SAME_TRANSACTION:
         document.file_pin["token"] = head.token
-    session.workspace.put(document.seal())
-    return session.see_document(document, label)
+    session.objects.workspace.put(document.seal())
+    return session.objects.see_document(document, label)
 
 
 def same_call(
@@ -119,11 +119,11 @@ def same_call(
         return False
     if (fields.get("args") or {}) != pack(call.arguments, {}):
         return False
-    if fields.get("chat_ref") == chat_id(session.id):
-        observed = session.pending.early_results.get(call.id)
+    if fields.get("chat_ref") == chat_id(session.info.id):
+        observed = session.inbox.early_results.get(call.id)
         is_observed = observed is not None and observed.stored
         return is_observed or fields.get("turn_ref") in (None, turn_id)
-    if fields.get("chat_ref") not in {chat_id(id) for id in session.ancestors}:
+    if fields.get("chat_ref") not in {chat_id(id) for id in session.info.ancestors}:
         return False
     return result is None or fields.get("text_hash") == hash_text(result.text)
 
@@ -133,14 +133,16 @@ def see_file(session: Session, sighting: Sighting, token: Token | None) -> Entry
     document = sighting.document
     if document is not None:
         if token is None:
-            session.workspace.put(document)
+            session.objects.workspace.put(document)
         elif document.text_hash is None and (newer := _newer_entry(session, document, token)):
             return newer
-        return session.see(SeenVersion.of(document, sighting.path, token or SAME_TRANSACTION))
-    head = sighting.head or session.workspace.head(sighting.object_id)
+        return session.objects.see(
+            SeenVersion.of(document, sighting.path, token or SAME_TRANSACTION)
+        )
+    head = sighting.head or session.objects.workspace.head(sighting.object_id)
     if head is None:
         raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
-    return session.see_head(head, sighting.path)
+    return session.objects.see_head(head, sighting.path)
 
 
 def _newer_entry(session: Session, document: Document, token: Token) -> Entry | None:
@@ -149,15 +151,15 @@ def _newer_entry(session: Session, document: Document, token: Token) -> Entry | 
     Results are taken in by their order in the list, but tools that run side by side end in any
     order: what `ls` has merely listed may have been stored before `read` looked at the same file.
     """
-    ordinal = session.index.by_object.get(document.id)
+    ordinal = session.objects.index.by_object.get(document.id)
     if ordinal is None:
         return None
-    entry = session.index.entries[ordinal]
+    entry = session.objects.index.entries[ordinal]
     newest = entry.newest
     is_same = newest.content_hash == document.content_hash
     if is_same or newest.token in (token, SAME_TRANSACTION):
         return None
-    order = session.store.transactions([token, Token(newest.token)])
+    order = session.objects.store.transactions([token, Token(newest.token)])
     return entry if len(order) == 2 and order[-1].token == newest.token else None
 
 
@@ -180,7 +182,9 @@ def _file_pin(
     for sighting in sightings:
         if reads_file(item, sighting):
             version = _version(sighting, token)
-            ordinal = session.index.version_of(sighting.object_id, version.get("content_hash"))
+            ordinal = session.objects.index.version_of(
+                sighting.object_id, version.get("content_hash")
+            )
             return {"object": sighting.object_id, "version": ordinal, **version}
     return None
 
@@ -206,4 +210,4 @@ def _image_blob(session: Session, block: Block) -> str:
         data = base64.b64decode(block["data"], validate=True)
     except (binascii.Error, ValueError):
         data = block["data"].encode(errors="surrogatepass")
-    return session.workspace.put_bytes(data)
+    return session.objects.workspace.put_bytes(data)

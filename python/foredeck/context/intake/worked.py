@@ -55,26 +55,26 @@ def _run_of(session: Session, item: Item) -> Run | None:
     command = command_of(item.tool, item.arguments)
     if command is None:
         return None
-    return Run(session.id, item.time_ms, command, item.text, item.failed)
+    return Run(session.info.id, item.time_ms, command, item.text, item.failed)
 
 
 def _attach(session: Session, context: RenderContext, index: int, lesson: Lesson) -> None:
     typed = as_typed(lesson)
     if not _first_time(session, typed):
         return
-    is_own, now = lesson.session == session.id, context.plan.items[index].time_ms
+    is_own, now = lesson.session == session.info.id, context.plan.items[index].time_ms
     when = "before" if is_own else f"on {day(lesson.time_ms, now)}"
     context.attach(index, worked_line(typed, when))
 
 
 def _first_time(session: Session, typed: str) -> bool:
     """Whether a form has not been named in the session yet; noted in the call's transaction."""
-    document = session.document()
+    document = session.objects.document()
     if document is None:
         return False
     named = document.worked_forms or []
     if typed in named or len(named) >= MOST_LINES:
         return False
     document.worked_forms = [*named, typed]
-    session.workspace.put(document.seal())
+    session.objects.workspace.put(document.seal())
     return True

@@ -47,13 +47,13 @@ def run_policy(
 
     Pinned objects and what answers the newest assistant message are never offered to it.
     """
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     if policy.use_rule:
         uses.follow(plan)
     flight = plan.last_assistant()
     contents = list(_active_contents(session, uses, flight, cold=cold))
     pieces = list(_pieces(session, uses, wire, flight)) if policy.use_rule else []
-    state = session.branch.policy_state
+    state = session.chat.branch.policy_state
     history = History(
         contents,
         plan.turn,
@@ -64,10 +64,10 @@ def run_policy(
         pieces=pieces,
     )
     decision = policy.decide(history)
-    session.branch.policy_state = decision.state
+    session.chat.branch.policy_state = decision.state
     # Only what was offered: a policy never gets hold of what is pinned or in flight.
     for index in sorted({content.message for content in contents} & decision.expired):
-        session.branch.release(index)
+        session.chat.branch.release(index)
     return PolicyRun(policy, history, decision.collapsible)
 
 
@@ -75,11 +75,11 @@ def _active_contents(
     session: Session, uses: Uses, flight: int, *, cold: bool
 ) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
-    plan, pinned = session.branch.plan, session.branch.sets.pins
+    plan, pinned = session.chat.branch.plan, session.chat.branch.sets.pins
     items, counted = plan.items, plan.results_in_turn
     turn, last_use = plan.turn, plan.referred_at.get
     at_work = uses.at_work(turn)
-    for index, ordinal in sorted(session.branch.retention.contents.items()):
+    for index, ordinal in sorted(session.chat.branch.retention.contents.items()):
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
         use = last_use(index, index)
@@ -96,7 +96,7 @@ def _active_contents(
 
 def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
     """Pieces that at least one call has seen and that the wire lets go."""
-    plan, pinned = session.branch.plan, session.branch.sets.pins
+    plan, pinned = session.chat.branch.plan, session.chat.branch.sets.pins
     if wire.between_turns and (not plan.items or plan.items[-1].kind != "user"):
         return
     at_work = uses.at_work(plan.turn)

@@ -24,48 +24,48 @@ def render_context(
 
     @cache
     def names() -> dict[str, str]:
-        return nicknames(session.store)
+        return nicknames(session.objects.store)
 
     def describe(ordinal: int) -> Mapping[str, Any]:
         return _describe(session, ordinal, names())
 
     rendering = RenderContext(
-        session.branch,
+        session.chat.branch,
         content,
         describe,
-        lambda ordinal: session.index.entries[ordinal].newest.version,
-        session.cwd,
+        lambda ordinal: session.objects.index.entries[ordinal].newest.version,
+        session.info.cwd,
         min_saving_chars,
-        session.index.by_label.get,
+        session.objects.index.by_label.get,
         digests,
         gauge,
     )
-    rendering.file_at = session.index.by_label.get
+    rendering.file_at = session.objects.index.by_label.get
     return rendering
 
 
 def _content(session: Session, ordinal: int) -> str | None:
     """The content of a file as the session has seen it last; None for any other object."""
-    entry = session.index.entries[ordinal]
+    entry = session.objects.index.entries[ordinal]
     if entry.type != "file":
         return None
-    pending = session.workspace.pending.get(entry.object)
-    document = pending or session.store.get(entry.object, FileDocument)
+    pending = session.objects.workspace.pending.get(entry.object)
+    document = pending or session.objects.store.get(entry.object, FileDocument)
     return None if document is None else document.content
 
 
 def described(session: Session, ordinal: int) -> Mapping[str, Any]:
     """What the line of an object's metadata is made of (`wording.object_line`)."""
-    return _describe(session, ordinal, nicknames(session.store))
+    return _describe(session, ordinal, nicknames(session.objects.store))
 
 
 def _describe(session: Session, ordinal: int, names: Mapping[str, str]) -> Mapping[str, Any]:
     """The fields of an object's newest version, with its type, its nickname, and what the model
     calls a file."""
-    entry = session.index.entries[ordinal]
-    head = session.workspace.head(entry.object)
+    entry = session.objects.index.entries[ordinal]
+    head = session.objects.workspace.head(entry.object)
     if head is None:
         return {}
-    path = session.name_of(entry) if entry.type == "file" else None
+    path = session.objects.name_of(entry) if entry.type == "file" else None
     named = {"path": path, "nickname": names.get(entry.object)}
     return {**head.fields, "type": head.type, **named}

@@ -184,7 +184,9 @@ class Replacer:
 
     def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:
         """The text for these messages, which begin at `first`."""
-        ordinal = self.session.index.by_object.get(stand_in.id, len(self.session.index) + 1)
+        ordinal = self.session.objects.index.by_object.get(
+            stand_in.id, len(self.session.objects.index) + 1
+        )
         turns = self.turn_of(items[0]), self.turn_of(items[-1])
         # Those that are placed after it stand behind it, or say so themselves.
         leads = all(start >= first for start, _ in self.context.branch.plan.observed.values())
@@ -193,10 +195,10 @@ class Replacer:
 
     def _see(self, stand_in: StandIn) -> None:
         """Give its object a handle."""
-        if stand_in.id not in self.session.index.by_object:
-            head = self.session.workspace.head(stand_in.id)
+        if stand_in.id not in self.session.objects.index.by_object:
+            head = self.session.objects.workspace.head(stand_in.id)
             if head is not None:
-                self.session.see_head(head)
+                self.session.objects.see_head(head)
 
 
 def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:

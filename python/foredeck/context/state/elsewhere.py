@@ -27,15 +27,15 @@ def find_stored(session: Session, name: str) -> Head | None:
 
     Raises `ToolError` where the start of a session's id fits several.
     """
-    store = session.store
+    store = session.objects.store
     handle = _HANDLE.fullmatch(name)
     if handle is not None:
-        found = _by_handle(store, handle["session"], int(handle["ordinal"]), session.family)
-        return None if found is None or is_hidden(store, found, session.family) else found
+        found = _by_handle(store, handle["session"], int(handle["ordinal"]), session.info.family)
+        return None if found is None or is_hidden(store, found, session.info.family) else found
     head = claimed(store, name) or store.head(name) or store.head(identity(session, name))
     if head is None or head.type not in OBJECT_TYPES:
         return None
-    return None if is_hidden(store, head, session.family) else head
+    return None if is_hidden(store, head, session.info.family) else head
 
 
 def find_by_prefix(session: Session, name: str) -> Head | None:
@@ -45,12 +45,12 @@ def find_by_prefix(session: Session, name: str) -> Head | None:
     """
     if _LIKE_AN_ID.fullmatch(name) is None:
         return None
-    store = session.store
+    store = session.objects.store
     found = [
         head
         for type in OBJECT_TYPES
         for head in store.query(type)
-        if head.id.startswith(name) and not is_hidden(store, head, session.family)
+        if head.id.startswith(name) and not is_hidden(store, head, session.info.family)
     ]
     return _the_one(name, found)
 
@@ -60,14 +60,14 @@ def meet_pointer(session: Session, name: str) -> Entry:
 
     Raises `ToolError` where it cannot be found, or git cannot read it.
     """
-    document = session.source.point(name, session.cwd or None)
+    document = session.objects.source.point(name, session.info.cwd or None)
     label = pointer_label(document.model_dump(exclude={"content"}))
-    known = session.workspace.head(document.id)
+    known = session.objects.workspace.head(document.id)
     if known is not None:
-        return session.see_head(known, label)
-    session.workspace.put(document)
-    entry = session.see_document(document, label)
-    session.workspace.commit()  # whoever asks reads it from the store
+        return session.objects.see_head(known, label)
+    session.objects.workspace.put(document)
+    entry = session.objects.see_document(document, label)
+    session.objects.workspace.commit()  # whoever asks reads it from the store
     return entry
 
 
@@ -81,7 +81,7 @@ def claimed(store: Store, name: str) -> Head | None:
 def identity(session: Session, name: str) -> str:
     """The id of the file that a path names, as the host's `read` takes it: relative to the
     session's folder, absolute, or from `~`; through a link, or as a container has it."""
-    return session.source.identify(tool_path(name), session.cwd or None)[0]
+    return session.objects.source.identify(tool_path(name), session.info.cwd or None)[0]
 
 
 def _by_handle(store: Store, session: str, ordinal: int, own: Collection[str]) -> Head | None:

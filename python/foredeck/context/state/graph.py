@@ -24,10 +24,10 @@ SHOWN = 5
 @contextmanager
 def asked_graph(session: Session) -> Iterator[Graph]:
     """The graph, up to date. Raises `ToolError` where there is none, or not yet."""
-    if session.open_graph is None:
+    if session.objects.open_graph is None:
         raise ToolError("References cannot be looked up here.")
     try:
-        with session.open_graph() as graph:
+        with session.objects.open_graph() as graph:
             yield graph
     except StillReading as error:
         raise ToolError("References are still being read for the first time: ask again.") from error
@@ -43,31 +43,31 @@ def titled(session: Session, name: str, known: Container[str] | None = None) -> 
     first. Raises `ToolError` that lists them where there are still several, and where none was
     found while the graph is not up to date.
     """
-    if session.open_graph is None:
+    if session.objects.open_graph is None:
         return None
     with asked_graph(session) as graph:
         named = [n for n in graph.named(name) if known is None or n.id in known]
-    nodes = [n for n in named if _is_below(n, session.cwd) or _is_markdown(n)]
+    nodes = [n for n in named if _is_below(n, session.info.cwd) or _is_markdown(n)]
     if len(nodes) > 1:
-        nodes = [n for n in nodes if _is_below(n, session.cwd)] or nodes
+        nodes = [n for n in nodes if _is_below(n, session.info.cwd)] or nodes
     if len(nodes) > 1:
         shown = ", ".join(quote(name_of_node(session, node)) for node in nodes[:SHOWN])
         more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
         raise ToolError(f"{name!r} is the name of several: {shown}{more}. Use a path.")
-    return session.store.head(nodes[0].id) if nodes else None
+    return session.objects.store.head(nodes[0].id) if nodes else None
 
 
 def name_of_node(session: Session, node: Node) -> str:
     """What the model can call an object: a file by its path, from the session's folder where it is
     below that; anything else by its handle or its id."""
-    ordinal = session.index.by_object.get(node.id)
+    ordinal = session.objects.index.by_object.get(node.id)
     if node.path is None:
         return node.id if ordinal is None else f"@{ordinal}"
-    head = session.workspace.head(node.id)
+    head = session.objects.workspace.head(node.id)
     source = None if head is None else filesystem_source(head.fields)
-    path = node.path if source is None else session.source.agent_path(source)
-    if session.cwd and PurePath(path).is_relative_to(session.cwd):
-        return str(PurePath(path).relative_to(session.cwd))
+    path = node.path if source is None else session.objects.source.agent_path(source)
+    if session.info.cwd and PurePath(path).is_relative_to(session.info.cwd):
+        return str(PurePath(path).relative_to(session.info.cwd))
     return path
 
 

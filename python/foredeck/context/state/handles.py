@@ -102,7 +102,7 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
 
 
 def _entry(session: Session, name: str, beyond: bool) -> Entry:
-    index = session.index
+    index = session.objects.index
     handle = _HANDLE.match(name)
     if handle:
         entry = index.entries.get(int(handle[1]))
@@ -126,7 +126,7 @@ def _entry(session: Session, name: str, beyond: bool) -> Entry:
 
 def _known_whole(session: Session, name: str, beyond: bool) -> Entry | None:
     """The object that has exactly this name, whatever signs are in it."""
-    index = session.index
+    index = session.objects.index
     ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_path(session, name)
     if ordinal is not None:
         return index.entries[ordinal]
@@ -135,37 +135,39 @@ def _known_whole(session: Session, name: str, beyond: bool) -> Entry | None:
 
 
 def _by_path(session: Session, name: str) -> int | None:
-    return session.index.by_label.get(_absolute(session, name))
+    return session.objects.index.by_label.get(_absolute(session, name))
 
 
 def _by_identity(session: Session, name: str) -> int | None:
     """A file by another of its names: through a link, from `~`, or as a container has it."""
-    return session.index.by_object.get(identity(session, name))
+    return session.objects.index.by_object.get(identity(session, name))
 
 
 def meet(session: Session, head: Head) -> Entry:
     """The entry of an object that another session has met. It takes no label from one of ours."""
-    known = session.index.by_object.get(head.id)
+    known = session.objects.index.by_object.get(head.id)
     if known is not None:
-        return session.index.entries[known]
+        return session.objects.index.entries[known]
     fields = head.fields
     label = path_of(fields) or pointer_label(fields) or fields.get("provider_call_id") or ""
-    return session.see_head(head, "" if label in session.index.by_label else label)
+    return session.objects.see_head(head, "" if label in session.objects.index.by_label else label)
 
 
 def _absolute(session: Session, name: str) -> str:
-    return str(PurePath(session.cwd) / name)
+    return str(PurePath(session.info.cwd) / name)
 
 
 def _by_nickname(session: Session, name: str) -> int | None:
-    head = claimed(session.store, name)
-    return None if head is None else session.index.by_object.get(head.id)
+    head = claimed(session.objects.store, name)
+    return None if head is None else session.objects.index.by_object.get(head.id)
 
 
 def _by_part(session: Session, name: str, beyond: bool) -> Entry:
     """An object whose path ends, or whose id begins, with `name`, or whose title it is, if there is
     only one: of this session's, or else of all."""
-    named = [(entry, session.name_of(entry)) for entry in session.index.entries.values()]
+    named = [
+        (entry, session.objects.name_of(entry)) for entry in session.objects.index.entries.values()
+    ]
     tail = "/" + name.lstrip("./")
     found = [entry for entry, label in named if entry.type == "file" and label.endswith(tail)]
     if not found and len(name) >= MIN_PREFIX:
@@ -174,7 +176,7 @@ def _by_part(session: Session, name: str, beyond: bool) -> Entry:
         return found[0]
     if found:
         raise _ambiguous(session, name, found)
-    known = None if beyond else session.index.by_object
+    known = None if beyond else session.objects.index.by_object
     head = titled(session, name, known)
     if head is None and beyond:
         head = find_by_prefix(session, name)
@@ -203,6 +205,9 @@ def _nearest(named: list[tuple[Entry, str]], name: str) -> list[Entry]:
 
 
 def _list(session: Session, entries: list[Entry]) -> str:
-    shown = [f"@{e.ordinal} {quote(session.name_of(e) or e.object)}" for e in entries[:CANDIDATES]]
+    shown = [
+        f"@{e.ordinal} {quote(session.objects.name_of(e) or e.object)}"
+        for e in entries[:CANDIDATES]
+    ]
     more = len(entries) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -21,12 +21,12 @@ def paste_of(item: Item) -> str | None:
 def user_object(session: Session, text: str) -> Entry:
     """The object of a text of the user's, made if there is none yet; the caller commits it."""
     id = user_object_id(hash_text(text))
-    known = session.index.by_object.get(id)
+    known = session.objects.index.by_object.get(id)
     if known is not None:
-        return session.index.entries[known]
-    head = session.workspace.head(id)
+        return session.objects.index.entries[known]
+    head = session.objects.workspace.head(id)
     if head is not None:
-        return session.see_head(head)
+        return session.objects.see_head(head)
     document = UserDocument.of(text)
-    session.workspace.put(document)
-    return session.see_document(document)
+    session.objects.workspace.put(document)
+    return session.objects.see_document(document)

@@ -49,19 +49,19 @@ def described(session: Session, wanted: Wanted, show: str, limit: int) -> str:
     if wanted.field is not None and refers(session, wanted):
         with asked_graph(session) as graph:
             found = expand(
-                session.store,
+                session.objects.store,
                 graph,
                 [wanted.entry.object],
                 budget=limit,
                 content=show == "content",
                 field=wanted.field,
-                inherited=session.inherited_turns,
+                inherited=session.chat.stored.inherited_turns,
             )
         return as_markdown(found).rstrip("\n") or link_lines.refers_to_nothing(_name(wanted))
     if wanted.field is not None:
-        document = session.store.get(wanted.entry.object, Document)
+        document = session.objects.store.get(wanted.entry.object, Document)
         name = wording.handle(wanted.entry.ordinal)
-        text = field_text(document, wanted.field, name, session.store.blob)
+        text = field_text(document, wanted.field, name, session.objects.store.blob)
         return link_lines.part_size(_name(wanted), len(text))
     if wanted.section is not None:
         start, end = _section_place(session, wanted)
@@ -128,7 +128,7 @@ def _listed(
         if (how := _relation(edge)) not in known:
             known.append(how)
     nodes = [node for id in relations if (node := graph.node(id)) is not None]
-    index = session.index.by_object
+    index = session.objects.index.by_object
     chosen = [node for node in nodes if node.type != "toolcall" or node.id in index]
     lines = [
         link_lines.linked_line(_called(session, node), _title(node), relations[node.id])
@@ -149,7 +149,7 @@ def _relation(edge: Edge) -> str:
 
 def _called(session: Session, node: Node) -> str:
     called = name(name_of_node(session, node))
-    ordinal = session.index.by_object.get(node.id)
+    ordinal = session.objects.index.by_object.get(node.id)
     if node.path is None:
         called = f"{called} {node.type}"
     elif ordinal is not None:
@@ -170,7 +170,7 @@ def _loose(session: Session, item: Unresolved) -> str:
 
 
 def _section_place(session: Session, wanted: Wanted) -> tuple[int, int]:
-    document = session.store.get(wanted.entry.object, Document)
+    document = session.objects.store.get(wanted.entry.object, Document)
     text = "" if document is None else document.content or ""
     return section_place(text, wanted.section or "", wording.handle(wanted.entry.ordinal))
 

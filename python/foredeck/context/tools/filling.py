@@ -49,7 +49,7 @@ class Filling:
 
 def filling(session: Session) -> Filling:
     """The newest prompt by kind."""
-    record = session.branch_record
+    record = session.chat.branch_record
     if record is None or record.is_host:
         return Filling("No call has gone out with foredeck on this branch yet.")
     stats = record.stats
@@ -73,13 +73,13 @@ def filling(session: Session) -> Filling:
 
 def before_the_chat(session: Session) -> str:
     """The head, as the model reads it: memories, tasks, notes."""
-    head = session.branch.plan.head
+    head = session.chat.branch.plan.head
     blocks = [] if head is None else head.blocks
     return "\n".join(str(block.get("text") or "") for block in blocks)
 
 
 def _chars_by_kind(session: Session) -> Counter[str]:
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     chars: Counter[str] = Counter()
     for index, op in _sent(session):
         chars[_kind(plan, index, op)] += plan.chars[index]
@@ -89,7 +89,7 @@ def _chars_by_kind(session: Session) -> Counter[str]:
 
 def _sent(session: Session) -> Iterator[tuple[int, Op]]:
     """The host's messages that go out."""
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     return ((index, op) for index, op in enumerate(plan.ops) if not plan.is_omitted(index))
 
 

@@ -40,7 +40,7 @@ class Row:
 
 def listed_objects(session: Session) -> list[Row]:
     """The objects whose content the chat has, in view or folded, the newest first."""
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     sizes: dict[int, int] = {}
     for op, item, chars in zip(plan.ops, plan.items, plan.chars, strict=True):
         if op.subject is None or not op.carries:
@@ -50,13 +50,13 @@ def listed_objects(session: Session) -> list[Row]:
             sizes[op.subject] = max(so_far, item.chars)
         else:
             sizes[op.subject] = so_far + (chars if op.shows else 0)
-    names, nested = nicknames(session.store), _nested(session, sizes)
+    names, nested = nicknames(session.objects.store), _nested(session, sizes)
     return [_row(session, n, sizes[n], names, nested) for n in sorted(sizes, reverse=True)]
 
 
 def state_of(session: Session, ordinal: int) -> str:
     """Whether the model can read an object in its prompt, and whether that has to stay so."""
-    branch = session.branch
+    branch = session.chat.branch
     if ordinal not in branch.plan.holders and ordinal not in branch.sets.active:
         return FOLDED
     return PINNED if ordinal in branch.sets.pins else IN_VIEW
@@ -65,10 +65,10 @@ def state_of(session: Session, ordinal: int) -> str:
 def _nested(session: Session, listed: Container[int]) -> Mapping[str, list[str]]:
     """By the id of a call, the calls that ran inside it: no message has these."""
     found: dict[str, list[str]] = {}
-    for entry in session.index.entries.values():
+    for entry in session.objects.index.entries.values():
         if entry.type != "toolcall" or entry.ordinal in listed:
             continue
-        head = session.workspace.head(entry.object)
+        head = session.objects.workspace.head(entry.object)
         if head is not None and (parent := head.fields.get("parent_ref")):
             called = f"{handle(entry.ordinal)} {_what(session, entry, head.fields)}"
             found.setdefault(str(parent), []).append(called)
@@ -82,14 +82,14 @@ def _row(
     names: Mapping[str, str],
     nested: Mapping[str, list[str]],
 ) -> Row:
-    entry = session.index.entries[ordinal]
-    head = session.workspace.head(entry.object)
+    entry = session.objects.index.entries[ordinal]
+    head = session.objects.workspace.head(entry.object)
     fields = {} if head is None else head.fields
     state, nickname = state_of(session, ordinal), names.get(entry.object)
     what = _what(session, entry, fields) + (f" ({nickname})" if nickname else "") + _gone(fields)
     if inside := nested.get(entry.object):
         what += f", which ran {', '.join(inside)}"
-    if state == IN_VIEW and ordinal not in session.branch.sets.active:
+    if state == IN_VIEW and ordinal not in session.chat.branch.sets.active:
         what += ", folds next"
     return Row(ordinal, state, chars, what)
 
@@ -109,8 +109,12 @@ def change_state(session: Session, verb: str, arguments: str) -> str:
     if not arguments:
         raise ToolError(f"Say which object: /foredeck {verb} @12.")
     entry = resolve(session, arguments).entry
-    name, state, sets = handle(entry.ordinal), state_of(session, entry.ordinal), session.branch.sets
-    if entry.ordinal not in session.branch.plan.carried:
+    name, state, sets = (
+        handle(entry.ordinal),
+        state_of(session, entry.ordinal),
+        session.chat.branch.sets,
+    )
+    if entry.ordinal not in session.chat.branch.plan.carried:
         raise ToolError(f"{name} is not in this chat.")
     if verb == "unpin":
         if entry.ordinal not in sets.pins:
@@ -133,8 +137,9 @@ def content_for_user(session: Session, arguments: str) -> str:
         raise ToolError("Say which object: /foredeck open @12.")
     wanted = resolve(session, arguments, beyond=True)
     content = content_of(session, wanted)
-    if not session.workspace.empty:
-        session.workspace.commit()  # what another session has met has a handle here from now on
+    if not session.objects.workspace.empty:
+        # What another session has met has a handle here from now on.
+        session.objects.workspace.commit()
     if content.text is None:
         why = "it is an image" if content.images else content.why
         raise ToolError(f"{handle(wanted.entry.ordinal)} cannot be shown: {why}.")
@@ -143,7 +148,7 @@ def content_for_user(session: Session, arguments: str) -> str:
 
 def _what(session: Session, entry: Entry, fields: Fields) -> str:
     if entry.type == "file":
-        return relative_path(session.name_of(entry), session.cwd)
+        return relative_path(session.objects.name_of(entry), session.info.cwd)
     if entry.type == "user":
         return f"you: {fields.get('first_line')}"
     if entry.type == "toolcall":
@@ -167,11 +172,11 @@ def describe_entry(session: Session, arguments: str) -> str:
     if not name:
         raise ToolError("Usage: /foredeck describe @12 [what it is, in one line]")
     entry = resolve(session, name).entry
-    head = session.store.head(entry.object)
+    head = session.objects.store.head(entry.object)
     if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
     if summary.strip():
-        describe_object(session.store, head, Description(short_summary=summary))
+        describe_object(session.objects.store, head, Description(short_summary=summary))
     return object_line(entry.ordinal, described(session, entry.ordinal))
 
 
@@ -181,8 +186,8 @@ def name_object(session: Session, arguments: str) -> str:
     if len(words) != 2 or words[1].startswith("@"):
         raise ToolError("Usage: /foredeck name @12 NICKNAME")
     entry, name = resolve(session, words[0]).entry, words[1]
-    head = session.store.head(entry.object)
+    head = session.objects.store.head(entry.object)
     if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
-    new = give_nickname(session.store, head, name)
+    new = give_nickname(session.objects.store, head, name)
     return f"@{entry.ordinal} is called {name}{'' if new else ' already'}."

@@ -61,10 +61,10 @@ def memory_search(config: Config, session: Session) -> MemorySearch | None:
     if not config.tools.search:
         return None
     # An engine works on a local store; only a replay, which runs no tools, may be given another.
-    store = cast(LocalStore, session.store)
-    filesystems = open_filesystems(config, session.cwd)
-    in_project = partial(folders_of_project, session.cwd, filesystems=filesystems)
-    project = partial(project_of, session.cwd, filesystems)
+    store = cast(LocalStore, session.objects.store)
+    filesystems = open_filesystems(config, session.info.cwd)
+    in_project = partial(folders_of_project, session.info.cwd, filesystems=filesystems)
+    project = partial(project_of, session.info.cwd, filesystems)
     return MemorySearch(session, store, config.home, in_project, project)
 
 
@@ -108,7 +108,7 @@ class MemorySearch:
         from foredeck.search.index import SearchIndex
 
         asked = AskedSearch.parse(input)
-        self._session.take_up_newest()
+        self._session.chat.take_up_newest()
         try:
             with Follower(self._store, load_layer("search"), self._home) as follower:
                 is_current = _catch_up(self._store, follower)
@@ -118,8 +118,9 @@ class MemorySearch:
             raise
         except ForedeckError as error:
             raise ToolError(f"Search is not available: {error}") from error
-        if not self._session.workspace.empty:
-            self._session.workspace.commit()  # the handles that it names must outlive a crash
+        if not self._session.objects.workspace.empty:
+            # The handles that it names must outlive a crash.
+            self._session.objects.workspace.commit()
         return text if is_current else f"{text}\n{NOT_UP_TO_DATE}"
 
     def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
@@ -130,7 +131,7 @@ class MemorySearch:
         if not found.hits:
             return nothing_found(asked, in_view.count)
         names = [self._name(hit) for hit in found.hits]
-        return describe(found, names, in_view.count, self._session.id)
+        return describe(found, names, in_view.count, self._session.info.id)
 
     def _answer_to_user(self, rows: list[FoundRow], asked: AskedSearch, index: SearchIndex) -> str:
         from foredeck.context.tools.found import (
@@ -157,7 +158,7 @@ class MemorySearch:
 
         shown = shown_memory(self._session)
         if asked.scope == "session":
-            shown = [entry for entry in shown if entry.document.session == self._session.id]
+            shown = [entry for entry in shown if entry.document.session == self._session.info.id]
         filters = Filters(
             self._sessions(asked.scope, index),
             asked.type,
@@ -165,7 +166,7 @@ class MemorySearch:
             asked.path,
             asked.since_ms,
             self._task(asked.task),
-            private_sessions(self._store, self._session.family),
+            private_sessions(self._store, self._session.info.family),
             tuple((entry.id, str(entry.token)) for entry in shown),
             self._tasks_of_project() if asked.scope == "project" else (),
         )
@@ -181,7 +182,7 @@ class MemorySearch:
 
     def _sessions(self, scope: SearchScope, index: SearchIndex) -> tuple[str, ...] | None:
         if scope == "session":
-            return (self._session.id,)
+            return (self._session.info.id,)
         if scope == "all":
             return None
         folders = index.folders()
@@ -207,7 +208,7 @@ class MemorySearch:
         if hit.entry.type == "memory":
             return name_of_entry(hit.object, (e.id for e in shown_memory(self._session)))
         object, place = self._opened(hit)
-        known = self._session.index.by_object.get(object)
+        known = self._session.objects.index.by_object.get(object)
         if known is None:
             head = self._store.head(object)
             if head is not None and head.type == "task" and self._session.tasks is not None:
@@ -262,11 +263,11 @@ class _InView:
     def __init__(self, session: Session) -> None:
         self.count = 0
         self._session = session
-        self._shown = _shown(session, session.branch.plan)
-        self._has_all_chat = not (session.compactions or session.branch.plan.observed)
+        self._shown = _shown(session, session.chat.branch.plan)
+        self._has_all_chat = not (session.chat.compactions or session.chat.branch.plan.observed)
 
     def __call__(self, entry: IndexedText) -> bool:
-        of_chat = entry.type == "message" and entry.session == self._session.id
+        of_chat = entry.type == "message" and entry.session == self._session.info.id
         in_view = (of_chat and self._has_all_chat) or entry.document in self._shown
         self.count += in_view
         return in_view
@@ -275,7 +276,7 @@ class _InView:
 def _shown(session: Session, plan: Plan) -> set[str]:
     """The ids of tool calls and files whose newest content can be read, and of the observations and
     reflections that replace chat."""
-    index, shown = session.index, {*session.branch.plan.observed}
+    index, shown = session.objects.index, {*session.chat.branch.plan.observed}
     for op, item in zip(plan.ops, plan.items, strict=True):
         if op.form not in ("full", "diff", "host"):
             continue

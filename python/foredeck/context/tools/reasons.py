@@ -58,7 +58,7 @@ def why(session: Session, arguments: str, policy: Policy, uses: Uses) -> str:
 
 
 def _where(session: Session, ordinal: int) -> str:
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     holder = plan.newest_holder(ordinal)
     state = state_of(session, ordinal)
     if holder is None:
@@ -68,7 +68,7 @@ def _where(session: Session, ordinal: int) -> str:
 
 def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
     """The rule that holds for an object now."""
-    plan, sets = session.branch.plan, session.branch.sets
+    plan, sets = session.chat.branch.plan, session.chat.branch.sets
     holder = plan.newest_holder(ordinal)
     if holder is None:
         return _gone(session, ordinal)
@@ -76,7 +76,7 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
         return "It is pinned, so it never folds."
     if holder > plan.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
-    retention = session.branch.retention
+    retention = session.chat.branch.retention
     ages = (at for ref, at in retention.collapsible.items() if ref.message == holder)
     since = min(ages, default=None)
     if since is None:
@@ -98,9 +98,11 @@ def _used(policy: Policy, uses: Uses, holder: int) -> str:
 
 def _gone(session: Session, ordinal: int) -> str:
     """When an object left the prompt, or that it was never in it."""
-    if ordinal in session.branch.sets.waiting:
+    if ordinal in session.chat.branch.sets.waiting:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
-    for record in reversed(session.log.chain(session.branch.call, session.load_record)):
+    for record in reversed(
+        session.chat.log.chain(session.chat.branch.call, session.chat.load_record)
+    ):
         for row in record.parts:
             if row.subject == ordinal and row.is_gone:
                 at = f"call {record.ordinal}{_reason(record)}"
@@ -112,7 +114,7 @@ def _gone(session: Session, ordinal: int) -> str:
                 return f"It was folded at {at}. activate @{ordinal} brings it back."
     for compaction in _compactions_in_view(session):
         if _was_shown(session, ordinal, compaction["call"]):
-            name = handle(session.index.by_object[compaction["id"]])
+            name = handle(session.objects.index.by_object[compaction["id"]])
             return (
                 f"It left with the chat for which the summary {name} stands. "
                 f"activate @{ordinal} brings it back."
@@ -123,29 +125,29 @@ def _gone(session: Session, ordinal: int) -> str:
 def _compactions_in_view(session: Session) -> Iterator[Fields]:
     """The compactions whose summaries are in the chat, each with those before it, newest first.
     Where they cover messages, the call records of these are on another branch."""
-    items = session.branch.plan.items
+    items = session.chat.branch.plan.items
     texts = [item.blocks[0].get("text") for item in items if item.kind == "context" and item.blocks]
     ids = [by_summary(session, str(text)) for text in reversed(texts)]
     for id in ids:
-        while id is not None and (fields := session.compactions.get(id)) is not None:
+        while id is not None and (fields := session.chat.compactions.get(id)) is not None:
             yield fields
             id = fields.get("previous")
 
 
 def _was_shown(session: Session, ordinal: int, call: int) -> bool:
     """Whether an object was in the prompts of the branch of a call, in whatever form."""
-    chain = session.log.chain(call_id(session.id, call), session.load_record)
+    chain = session.chat.log.chain(call_id(session.info.id, call), session.chat.load_record)
     return any(row.subject == ordinal for record in chain for row in record.parts)
 
 
 def _decisions(session: Session, *, verbose: bool) -> list[str]:
     """The newest call, and the newest rebase before it."""
-    record = session.branch_record
+    record = session.chat.branch_record
     if record is None:
         return []
     lines = [_line(record, verbose=verbose)]
     if not record.decision.is_rebase:
-        chain = reversed(session.log.chain(session.branch.call, session.load_record))
+        chain = reversed(session.chat.log.chain(session.chat.branch.call, session.chat.load_record))
         last = next((each for each in chain if each.decision.is_rebase), None)
         none = "Nothing has been folded yet on this branch."
         lines.append(none if last is None else _line(last, verbose=verbose))

@@ -51,13 +51,13 @@ def _task(session: Session, name: str) -> str | None:
     from foredeck.tasks.wording import details
 
     start = name.lower().removeprefix(MARK)
-    heads = session.store.query("task")
+    heads = session.objects.store.query("task")
     found = [head for head in heads if name == head.id or key_of(head.id).startswith(start)]
     if len(found) != 1:
         return None
-    board = Board(cast(LocalStore, session.store), str(found[0].fields["project"]))
+    board = Board(cast(LocalStore, session.objects.store), str(found[0].fields["project"]))
     board.refresh()
-    task, document = board.get(found[0].id), session.store.get(found[0].id, TaskDocument)
+    task, document = board.get(found[0].id), session.objects.store.get(found[0].id, TaskDocument)
     if task is None or document is None:
         return None
     return details(board, task, document.content, now_ms(), full=True)

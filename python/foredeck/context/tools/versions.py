@@ -65,7 +65,7 @@ def content_of(session: Session, wanted: Wanted) -> Content:
         document, version = _chosen(session, wanted)
         if wanted.field is not None:
             name = f"@{wanted.entry.ordinal}"
-            text = field_text(document, wanted.field, name, session.store.blob)
+            text = field_text(document, wanted.field, name, session.objects.store.blob)
             return Content(text, None, version)
         if (moved := _moved(session, wanted)) is not None:
             return Content(None, None, version, f"it moved, activate @{moved.ordinal} instead")
@@ -82,11 +82,11 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
     """A range of turns of a chat, or a range of characters of any text."""
     entry = wanted.entry
     is_chat = entry.type == "compaction"
-    chat = session.store.get(entry.object, CompactionDocument) if is_chat else None
+    chat = session.objects.store.get(entry.object, CompactionDocument) if is_chat else None
     if part.unit == "message" and entry.type == "chat":
         return _turns_stored(session, entry, part)
     if part.unit != "char":
-        if entry.object in map(chat_id, (session.id, *session.ancestors)):
+        if entry.object in map(chat_id, (session.info.id, *session.info.ancestors)):
             return Content(turns_of_branch(session, part.first, part.last), None, 1)
         if entry.type == "chat":
             return _turns_stored(session, entry, part)
@@ -94,13 +94,13 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
             return Content(_turns_behind(session, entry, part), None, entry.newest.version)
         if chat is None:
             raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
-        turns = turns_of(chat, part.first, part.last, session.store.blob)
+        turns = turns_of(chat, part.first, part.last, session.objects.store.blob)
         turns = _with_owner(session, chat.session, turns)
         return Content(turns, None, entry.newest.version)
     whole = content_of(session, replace(wanted, slice=None))
     text = whole.text
     if chat is not None:
-        text = turns_of(chat, chat.first_turn, chat.last_turn, session.store.blob)
+        text = turns_of(chat, chat.first_turn, chat.last_turn, session.objects.store.blob)
     if text is None:
         why = "it is an image" if whole.images else whole.why
         raise ToolError(wording.no_content(entry.ordinal, why))
@@ -111,13 +111,13 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
 
 def _turns_behind(session: Session, entry: Entry, part: Slice) -> str:
     """Turns of the messages that an observation or a reflection covers, word for word."""
-    if entry.object not in session.branch.plan.observed:
+    if entry.object not in session.chat.branch.plan.observed:
         raise ToolError(
             f"@{entry.ordinal} stands for nothing in this chat as it is now. Turns of it can be "
-            f'had by "{chat_id(session.id)} turns A-B".'
+            f'had by "{chat_id(session.info.id)} turns A-B".'
         )
-    first, until = session.branch.plan.observed[entry.object]
-    items = session.branch.plan.items
+    first, until = session.chat.branch.plan.observed[entry.object]
+    items = session.chat.branch.plan.items
     turns = turn_of(session, items[first]), turn_of(session, items[until - 1])
     if part.last < turns[0] or part.first > turns[1]:
         there = f"{turns[0]} to {turns[1]}"
@@ -129,7 +129,7 @@ def _turns_behind(session: Session, entry: Entry, part: Slice) -> str:
 
 def _turns_stored(session: Session, entry: Entry, part: Slice) -> Content:
     """Turns of a stored session's chat, or messages of it, on whichever of its branches."""
-    head = session.workspace.head(entry.object)
+    head = session.objects.workspace.head(entry.object)
     count = 0 if head is None else head.fields["turn_count"]
     text = _chat_text(session, entry.object, count, part)
     if not text:
@@ -143,14 +143,16 @@ def _chat_text(session: Session, chat: str, count: int, asked: Slice | None = No
     Empty where there are no such turns."""
     owner = chat.removeprefix(chat_id(""))
     return _with_owner(
-        session, owner, session.chat_text(owner, count, asked, session.index.by_object)
+        session,
+        owner,
+        session.chat.stored.text(owner, count, asked, session.objects.index.by_object),
     )
 
 
 def _with_owner(session: Session, owner: str, text: str) -> str:
     """A text of a session's, with a line on what its handles mean here, where that is another one:
     what was said stays word for word."""
-    is_ours = owner in (session.id, *session.ancestors)
+    is_ours = owner in (session.info.id, *session.info.ancestors)
     if is_ours or _HANDLE_SAID.search(text) is None:
         return text
     return f"{wording.handles_of(owner)}\n{text}"
@@ -158,13 +160,13 @@ def _with_owner(session: Session, owner: str, text: str) -> str:
 
 def _chosen(session: Session, wanted: Wanted) -> tuple[Document | None, int]:
     """The version that is named, the one as of a call, or the newest seen; and its number."""
-    store, entry = session.store, wanted.entry
+    store, entry = session.objects.store, wanted.entry
     if wanted.hash is not None:
         return version_with_hash(store, entry.object, wanted.hash), entry.newest.version
     if wanted.call is not None:
-        ref = version_at_call(store, session.id, entry.ordinal, wanted.call)
+        ref = version_at_call(store, session.info.id, entry.ordinal, wanted.call)
     elif wanted.version is not None and wanted.version != entry.newest.version:
-        ref = version_seen(store, session.id, entry.ordinal, wanted.version)
+        ref = version_seen(store, session.info.id, entry.ordinal, wanted.version)
     else:
         return _newest(session, entry), entry.newest.version
     return load_version(store, ref), ref.version
@@ -172,10 +174,10 @@ def _chosen(session: Session, wanted: Wanted) -> tuple[Document | None, int]:
 
 def _newest(session: Session, entry: Entry) -> Document | None:
     """What the session has seen last, though others may have stored a newer version since."""
-    store, ref = session.store, entry.newest
+    store, ref = session.objects.store, entry.newest
     if ref.token != SAME_TRANSACTION:
         return load_version(store, ref)
-    for stored in versions_seen(store, session.id, entry.ordinal):
+    for stored in versions_seen(store, session.info.id, entry.ordinal):
         if stored.version == ref.version:
             return load_version(store, stored)
     # Met in this very tool call: its index entry is not committed yet.

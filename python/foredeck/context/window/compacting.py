@@ -77,7 +77,7 @@ def decide_compaction(
 ) -> CompactionDecision:
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
-    session.pending.compaction = request
+    session.inbox.compaction = request
     if request.by == "threshold" and _leaves_too_little(request):
         return CompactionDecision("cancel", notice=_own_share(request, settings.marks.high))
     if request.by == "threshold" and _has_room(session, context, gauge, request):
@@ -107,7 +107,7 @@ def _own_share(request: CompactionRequest, share: float) -> str:
 
 def finish_compaction(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
     """Another has written the summary: the object of what was compacted."""
-    request = session.pending.take_compaction()
+    request = session.inbox.take_compaction()
     if request is None or not request.items or not summary:
         return None
     return _make(session, Gauge(), request, len(summary), writer, summary)
@@ -125,15 +125,15 @@ def _has_room(
         return False
     limit = window - request.reserve
     # The engine has only been started: no request has brought the messages yet.
-    if not len(session.branch.plan):
-        newest = session.log.last
+    if not len(session.chat.branch.plan):
+        newest = session.chat.log.last
         return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit
     return _expected(session, gauge, request) - gauge.tokens(may_go(context)) <= limit
 
 
 def _expected(session: Session, gauge: Gauge, request: CompactionRequest) -> int:
     """Tokens of the next prompt, with nothing folded."""
-    expected = gauge.prompt(session.branch.plan, _around(session))
+    expected = gauge.prompt(session.chat.branch.plan, _around(session))
     expected += gauge.tokens(request.new_chars)
     # While nothing was measured, all that stands against the host's own count is an estimate.
     return expected if gauge.calls else max(expected, request.tokens)
@@ -144,7 +144,7 @@ def _further(
 ) -> list[Item]:
     """What the host would keep and had better give up, too, and the first message that stays: in a
     small window what it keeps fills most of it, and it would compact again soon. Empty: nothing."""
-    window, plan = usable_window(session, request.model, gauge), session.branch.plan
+    window, plan = usable_window(session, request.model, gauge), session.chat.branch.plan
     places = {item.key.address: index for index, item in enumerate(plan.items)}
     last = places.get(request.items[-1].key.address) if request.items else None
     if window is None or last is None:
@@ -167,20 +167,20 @@ def _further(
 
 def pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
     """Handles of what is pinned and is nowhere else in the chat than in these messages."""
-    plan, gone = session.branch.plan, {item.key.address for item in items}
+    plan, gone = session.chat.branch.plan, {item.key.address for item in items}
     return sorted(
         ordinal
-        for ordinal in session.branch.sets.pins
+        for ordinal in session.chat.branch.sets.pins
         if all(plan.items[index].key.address in gone for index in plan.holders.get(ordinal, ()))
     )
 
 
 def _around(session: Session) -> int:
     """Characters beside the messages, as the newest call had them."""
-    record = session.branch_record
+    record = session.chat.branch_record
     if record is None:
         return 0
-    return max(0, record.stats.chars_sent - session.branch.plan.chars_sent)
+    return max(0, record.stats.chars_sent - session.chat.branch.plan.chars_sent)
 
 
 def _make(
@@ -194,7 +194,7 @@ def _make(
     window = usable_window(session, request.model, gauge)
     share = chars if window is None else int(SUMMARY_SHARE * window * gauge.rate)
     previous = by_summary(session, request.previous) if request.previous else None
-    before = session.compactions.get(previous or "")
+    before = session.chat.compactions.get(previous or "")
     last = 0 if before is None else int(before["last_turn"])
     items = _as_known(session, request.items)
     begins = before is not None or (bool(items) and items[0].kind == "user")
@@ -220,14 +220,14 @@ def _make(
         written=written,
         writer=writer,
     )
-    session.workspace.commit()
+    session.objects.workspace.commit()
     return made
 
 
 def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
     """The items with the entry ids by which the session knows them, and with what their calls
     asked for."""
-    known = {item.key.address: item.key for item in session.branch.plan.items}
+    known = {item.key.address: item.key for item in session.chat.branch.plan.items}
     list = Plan()
     for item in items:
         list.append(replace(item, key=known.get(item.key.address, item.key)))
@@ -236,7 +236,7 @@ def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
 
 def _refused(session: Session, request: CompactionRequest) -> dict[str, Any]:
     """The prompt that the provider has refused as too long."""
-    record = session.branch_record
+    record = session.chat.branch_record
     if request.by != "overflow" or record is None or request.model is None:
         return {}
     return {"model": request.model.name, "chars": record.stats.chars_sent}

@@ -63,15 +63,15 @@ def compact(
     compacted before gets the summary that it got then. `lists_losses`: keep what the summary does
     not name.
     """
-    before = None if previous is None else session.workspace.head(previous)
+    before = None if previous is None else session.objects.workspace.head(previous)
     covers = [item.key.address for item in items]
     by = f"foredeck {request.max_chars}" if written is None else f"{writer} {hash_text(written)}"
-    id = compaction_id(session.id, covers, previous if before else None, by)
+    id = compaction_id(session.info.id, covers, previous if before else None, by)
     # The id follows from what is covered: after a crash before the call record, or on another
     # branch, the same messages get the same summary.
-    known = session.store.get(id, CompactionDocument)
+    known = session.objects.store.get(id, CompactionDocument)
     if known is None:
-        ordinal = session.index.by_object.get(id, len(session.index) + 1)
+        ordinal = session.objects.index.by_object.get(id, len(session.objects.index) + 1)
         turns = split_turns(items, first)
         summary = summary_of(session, turns, ordinal, request, before, pinned)
         known = _document(session, id, turns, items, summary, before)
@@ -81,11 +81,11 @@ def compact(
             known.lost = losses_of(turns, names_of(session), known.content).to_text()
     known.asked_by, known.instructions = request.by, request.instructions
     known.taken_back = None
-    known.call, known.time_ms = session.log.newest, request.time_ms
+    known.call, known.time_ms = session.chat.log.newest, request.time_ms
     known.refused, known.pinned = dict(request.refused), list(pinned)
-    session.workspace.put(known.seal())
-    entry = session.see_document(known)
-    session.compactions[id] = known.model_dump(exclude={"turns"})
+    session.objects.workspace.put(known.seal())
+    entry = session.objects.see_document(known)
+    session.chat.compactions[id] = known.model_dump(exclude={"turns"})
     return Compacted(id, entry.ordinal, known.content or "")
 
 
@@ -93,37 +93,39 @@ def take_back(session: Session, summary: str) -> None:
     """Note that the host has the chat again for which this summary stood. What a session inherited
     is still where it was made, so that is left as it is; and so is a summary of others."""
     id = by_summary(session, summary)
-    known = None if id is None else session.store.get(id, CompactionDocument)
-    if known is None or known.session != session.id:
+    known = None if id is None else session.objects.store.get(id, CompactionDocument)
+    if known is None or known.session != session.info.id:
         return
     known.taken_back = True
-    session.workspace.put(known.seal())
-    session.workspace.commit()
-    session.compactions[known.id] = known.model_dump(exclude={"turns"})
+    session.objects.workspace.put(known.seal())
+    session.objects.workspace.commit()
+    session.chat.compactions[known.id] = known.model_dump(exclude={"turns"})
 
 
 def compact_message(session: Session, item: Item, max_chars: int) -> tuple[int, int]:
     """The object of one message whose middle folds: its handle, and the number of its
     turn there. Made once; the caller commits it."""
-    id = compaction_id(session.id, [item.key.address], None, f"foredeck {max_chars}")
-    known = session.compactions.get(id)
-    if known is None or id not in session.index.by_object:
+    id = compaction_id(session.info.id, [item.key.address], None, f"foredeck {max_chars}")
+    known = session.chat.compactions.get(id)
+    if known is None or id not in session.objects.index.by_object:
         request = SummaryRequest("window", max_chars, item.time_ms)
         compact(session, [item], request, first=turn_number(session, item), lists_losses=False)
-        known = session.compactions[id]
-    return session.index.by_object[id], int(known["first_turn"])
+        known = session.chat.compactions[id]
+    return session.objects.index.by_object[id], int(known["first_turn"])
 
 
 def by_summary(session: Session, text: str) -> str | None:
     """Id of the compaction whose summary this is; None for a summary of another's."""
     digest = hash_text(text)
-    ids = [id for id, fields in session.compactions.items() if fields.get("text_hash") == digest]
+    ids = [
+        id for id, fields in session.chat.compactions.items() if fields.get("text_hash") == digest
+    ]
     return ids[-1] if ids else None
 
 
 def host_compaction(session: Session) -> str | None:
     """Id of the compaction whose summary is first in the host's list; None for none of ours."""
-    return _summarised_by(session, session.branch.plan.items)
+    return _summarised_by(session, session.chat.branch.plan.items)
 
 
 def _summarised_by(session: Session, items: Sequence[Item]) -> str | None:
@@ -137,10 +139,10 @@ def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
     at_call = len(items) > 1 and items[1].kind == "result"
     if id is None or start > 1 or at_call:
         return
-    fields = session.compactions[id]
+    fields = session.chat.compactions[id]
     if fields["written_by"] != "foredeck":
-        line = summarised(session.index.by_object[id], fields.get("pinned") or ())
-        session.branch.plan.say(1, Say("list_start", [text_block(line)]), first=True)
+        line = summarised(session.objects.index.by_object[id], fields.get("pinned") or ())
+        session.chat.branch.plan.say(1, Say("list_start", [text_block(line)]), first=True)
 
 
 def turn_number(session: Session, item: Item) -> int:
@@ -150,7 +152,7 @@ def turn_number(session: Session, item: Item) -> int:
 
 def turn_of(session: Session, item: Item) -> int:
     """The number of the user turn that this item of the list belongs to, along the branch."""
-    before = session.compactions.get(host_compaction(session) or "")
+    before = session.chat.compactions.get(host_compaction(session) or "")
     offset = 0 if before is None else int(before["last_turn"])
     return offset + item.turn
 
@@ -172,10 +174,10 @@ def turns_of_branch(session: Session, first: int, last: int) -> str:
 
     Raises `ToolError` where it has none of them.
     """
-    items = session.branch.plan.items
+    items = session.chat.branch.plan.items
     newest = host_compaction(session)
     texts = list(_compacted_turns(session, newest))
-    covered = 0 if newest is None else int(session.compactions[newest]["last_turn"])
+    covered = 0 if newest is None else int(session.chat.compactions[newest]["last_turn"])
     rest = items if newest is None else items[1:]
     texts += [
         (turn.number, markdown(turn, names_of(session))) for turn in split_turns(rest, covered + 1)
@@ -188,10 +190,12 @@ def turns_of_branch(session: Session, first: int, last: int) -> str:
 
 def _compacted_turns(session: Session, id: str | None) -> Iterator[tuple[int, str]]:
     """The turns of a compaction and of those before it, oldest first."""
-    document = None if id is None else session.store.get(id, CompactionDocument)
+    document = None if id is None else session.objects.store.get(id, CompactionDocument)
     if document is not None:
         yield from _compacted_turns(session, document.previous)
-        yield from ((number, unpack(text, session.store.blob)) for number, text in document.turns)
+        yield from (
+            (number, unpack(text, session.objects.store.blob)) for number, text in document.turns
+        )
 
 
 def _among(texts: Sequence[tuple[int, Any]], first: int, last: int) -> list[Any]:
@@ -205,7 +209,7 @@ def _among(texts: Sequence[tuple[int, Any]], first: int, last: int) -> list[Any]
 
 def names_of(session: Session) -> TranscriptNames:
     """What transcripts of this session may look up."""
-    return TranscriptNames(session.index.by_label.get, session.cwd)
+    return TranscriptNames(session.objects.index.by_label.get, session.info.cwd)
 
 
 def summary_of(
@@ -242,7 +246,7 @@ def summary_lines(
 
 def lines_around(session: Session, previous: str | None, pinned: Sequence[int]) -> list[str]:
     """What a summary says beside the messages: of the compaction before, and of what is pinned."""
-    before = None if previous is None else session.workspace.head(previous)
+    before = None if previous is None else session.objects.workspace.head(previous)
     lines = [earlier] if (earlier := _earlier(session, before)) else []
     return [*lines, wording.pinned_away(pinned)] if pinned else lines
 
@@ -250,15 +254,15 @@ def lines_around(session: Session, previous: str | None, pinned: Sequence[int]) 
 def _earlier(session: Session, before: Head | None) -> str:
     if before is None:
         return ""
-    ordinal = session.index.by_object.get(before.id)
+    ordinal = session.objects.index.by_object.get(before.id)
     return "" if ordinal is None else f"Before that, @{ordinal}: {before.fields.get('short')}"
 
 
 def _files(session: Session) -> Callable[[str], tuple[int, Fields] | None]:
     def look(path: str) -> tuple[int, Fields] | None:
-        object = session.source.identify(path, session.cwd or None)[0]
-        ordinal = session.index.by_object.get(object)
-        head = None if ordinal is None else session.workspace.head(object)
+        object = session.objects.source.identify(path, session.info.cwd or None)[0]
+        ordinal = session.objects.index.by_object.get(object)
+        head = None if ordinal is None else session.objects.workspace.head(object)
         return None if ordinal is None or head is None else (ordinal, head.fields)
 
     return look
@@ -272,10 +276,10 @@ def _document(
     summary: ChatSummary,
     before: Head | None,
 ) -> CompactionDocument:
-    names, blobs = names_of(session), session.workspace.blobs
+    names, blobs = names_of(session), session.objects.workspace.blobs
     return CompactionDocument(
         id=id,
-        session=session.id,
+        session=session.info.id,
         previous=None if before is None else before.id,
         first_turn=turns[0].number,
         last_turn=turns[-1].number,
@@ -284,5 +288,5 @@ def _document(
         entries=[items[0].key.entry, items[-1].key.entry],
         messages=len(items),
         asked_by="window",
-        provenance=Provenance(origin=session.id, generator="system"),
+        provenance=Provenance(origin=session.info.id, generator="system"),
     )

@@ -37,7 +37,7 @@ def observed_summary(
     stretches = _stretches(session, items)
     if not stretches:
         return None
-    ordinal, turn = len(session.index) + 1, first - 1
+    ordinal, turn = len(session.objects.index) + 1, first - 1
     share = max(LEAST_CHARS, chars // (2 * len(stretches) + 1) - 100)
     lines: list[str] = []
     done = 0

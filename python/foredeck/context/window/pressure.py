@@ -28,7 +28,7 @@ def usable_window(session: Session, model: Model | None, gauge: Gauge) -> int | 
         return None
     refused = [
         fields["refused"]["chars"]
-        for fields in session.compactions.values()
+        for fields in session.chat.compactions.values()
         if (fields.get("refused") or {}).get("model") == model.name
     ]
     return min([model.window, *(int(AFTER_REFUSAL * gauge.tokens(chars)) for chars in refused)])

@@ -17,9 +17,9 @@ from foredeck.model.compactions import CompactionDocument
 
 def last_compaction(session: Session) -> str:
     """The newest compaction of the session: its summary, and what that does not name."""
-    ordinals = {session.index.by_object[id]: id for id in session.compactions}
+    ordinals = {session.objects.index.by_object[id]: id for id in session.chat.compactions}
     for ordinal in sorted(ordinals, reverse=True):
-        document = session.store.get(ordinals[ordinal], CompactionDocument)
+        document = session.objects.store.get(ordinals[ordinal], CompactionDocument)
         if document is not None and document.lost is not None:
             return report_of(f"@{ordinal}", document.content or "", document.lost)
     raise ToolError(
@@ -33,17 +33,17 @@ def preview(session: Session, max_chars: int) -> str:
 
     Nothing is stored. Raises `ToolError` where there is no turn before the newest.
     """
-    items = session.branch.plan.items
+    items = session.chat.branch.plan.items
     newest = max((n for n, item in enumerate(items) if item.kind == "user"), default=0)
     before = host_compaction(session)
     stretch = items[1 if before else 0 : newest]
     if not stretch:
         raise ToolError("There is nothing to compact: the chat has one turn.")
-    fields = session.compactions.get(before or "")
+    fields = session.chat.compactions.get(before or "")
     turns = split_turns(stretch, int(fields["last_turn"]) + 1 if fields else 1)
     request = SummaryRequest("user", max_chars, stretch[-1].time_ms)
-    head = None if before is None else session.workspace.head(before)
-    summary = summary_of(session, turns, len(session.index) + 1, request, head, ()).long
+    head = None if before is None else session.objects.workspace.head(before)
+    summary = summary_of(session, turns, len(session.objects.index) + 1, request, head, ()).long
     lost = losses_of(turns, names_of(session), summary).to_text()
     return report_of("What foredeck would write", summary, lost)
 

@@ -33,7 +33,7 @@ def compact_calls(session: Session, first: int, last: int, max_chars: int) -> Co
     answers = _answers(session)
     if first > last or first not in answers or last not in answers:
         raise ToolError(_what_there_is(answers))
-    items = session.branch.plan.items
+    items = session.chat.branch.plan.items
     begin, end = answers[first], answers[last] + 1
     while end < len(items) and items[end].kind == "result":
         end += 1
@@ -51,19 +51,19 @@ def compact_calls(session: Session, first: int, last: int, max_chars: int) -> Co
         first=turn_number(session, covered[0]),
         pinned=pinned_in(session, covered),
     )
-    session.workspace.commit()
+    session.objects.workspace.commit()
     return CompactedCalls(made, covered[0], covered[-1])
 
 
 def _answers(session: Session) -> dict[int, int]:
     """The calls of this session whose answers are in the chat, each with the answer's index."""
-    items = session.branch.plan.items
+    items = session.chat.branch.plan.items
     places = {item.key.address: n for n, item in enumerate(items) if item.kind == "assistant"}
-    chain = session.log.chain(session.branch.call, session.load_record)
+    chain = session.chat.log.chain(session.chat.branch.call, session.chat.load_record)
     found: dict[int, int] = {}
     for record, following in pairwise(chain):
         answer = next(following.addresses, "") if following.kept == record.length else ""
-        if answer in places and record.session == session.id:
+        if answer in places and record.session == session.info.id:
             found[record.ordinal] = places[answer]
     return found
 

@@ -86,7 +86,7 @@ class SessionAsking:
         offer = await self._models.offered(None if warm else self._model)
         if offer.model is None:
             raise NoModel(offer.reason or "there is no model to ask")
-        newest = self._session.newest_record
+        newest = self._session.chat.newest_record
         stats = None if newest is None else newest.stats
         return AskingTerms(
             model=f"{offer.model.get('provider')}/{offer.model.get('id')}",
@@ -202,19 +202,19 @@ class Meter:
     @property
     def account(self) -> AskedAccount:
         """What all questions of the session took."""
-        return asked_account(stored_questions(self._session.store, self._session.id))
+        return asked_account(stored_questions(self._session.objects.store, self._session.info.id))
 
     @property
     def session_cost(self) -> float:
         """What the agent's prompts have cost so far, in dollars."""
-        record = self._session.newest_record
+        record = self._session.chat.newest_record
         rows = () if record is None else record.spent or ()
         return sum(row.ours * row.price for row in rows) / 1_000_000
 
     def why_not(self, price: float, worth: float | None, *, insisted: bool = False) -> str | None:
         """Why a question at this price is not asked now; None where it may be. `insisted`: as of
         `Spending`."""
-        asked = stored_questions(self._session.store, self._session.id)
+        asked = stored_questions(self._session.objects.store, self._session.info.id)
         spending = Spending(self.session_cost, price, worth, insisted)
         return why_not(asked, spending, self._caps, self._clock())
 
@@ -222,16 +222,16 @@ class Meter:
         """A question is about to be sent. Raises `StoreError` where that cannot be noted: then it
         must not be."""
         asked = AskedDocument(
-            id=asked_id(self._session.id),
-            session=self._session.id,
+            id=asked_id(self._session.info.id),
+            session=self._session.info.id,
             purpose=purpose,
-            call=self._session.log.newest,
+            call=self._session.chat.log.newest,
             time_ms=self._clock(),
             model=model,
             warm=warm,
             price=price,
         )
-        self._session.store.commit(Batch(puts=[asked.seal()]))
+        self._session.objects.store.commit(Batch(puts=[asked.seal()]))
         return asked
 
     def refuse(self, purpose: str, model: str, price: float, reason: str) -> None:
@@ -256,6 +256,6 @@ class Meter:
             update={"outcome": outcome, "reason": reason, "ended_ms": self._clock(), **took}
         )
         try:
-            self._session.store.commit(Batch(puts=[ended.seal()]))
+            self._session.objects.store.commit(Batch(puts=[ended.seal()]))
         except StoreError as error:
             log.warning("what a question took is not noted: %s", error)

@@ -19,7 +19,7 @@ def mode_named(name: object) -> Mode | None:
 
 def kept_mode(session: Session) -> Mode | None:
     """What its user has said before; None where that is nothing, or to guess."""
-    document = session.document()
+    document = session.objects.document()
     return None if document is None else mode_named(document.observing_mode)
 
 
@@ -28,10 +28,10 @@ def keep_mode(session: Session, name: str) -> None:
 
     Raises `StoreError` where that fails.
     """
-    document = session.document()
+    document = session.objects.document()
     if document is None or document.observing_mode == name:
         return
     changed = document.model_copy(update={"observing_mode": name})
-    session.workspace.put(changed.seal())
-    if session.log.newest or session.turns:
-        session.workspace.commit()
+    session.objects.workspace.put(changed.seal())
+    if session.chat.log.newest or session.chat.turns:
+        session.objects.workspace.commit()

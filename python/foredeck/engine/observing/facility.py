@@ -34,15 +34,15 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     From here on the session's prompts may have notes in place of chat. What an engine that was
     killed has left is cleared, with a word to the user.
     """
-    if config.observations == "off" or not session.is_live:
+    if config.observations == "off" or not session.info.is_live:
         return None
     settings = observing_settings(config, is_subagent=_is_subagent(session))
-    store = as_local(session.store)
+    store = as_local(session.objects.store)
     if settings is None or store is None:
         return None
     rules, project = settings.rules, session_project(config, session).id
-    key = session.id if rules.scope == "thread" else project
-    sessions = (session.id, *sorted(session.ancestors))
+    key = session.info.id if rules.scope == "thread" else project
+    sessions = (session.info.id, *sorted(session.info.ancestors))
     observing = Observing(
         session,
         settings,
@@ -64,17 +64,17 @@ def _keeper(
     from foredeck.observations.lease import ObservingLease
 
     lease = ObservingLease(store, key, rules.scope)
-    return ObservationKeeper(lease, session.id, sorted(session.ancestors), project, rules)
+    return ObservationKeeper(lease, session.info.id, sorted(session.info.ancestors), project, rules)
 
 
 def _is_subagent(session: Session) -> bool:
-    head = session.workspace.head(session_object_id(session.id))
+    head = session.objects.workspace.head(session_object_id(session.info.id))
     return head is not None and head.fields.get("started_by") is not None
 
 
 def _clear_stale(session: Session, observing: Observing, key: str) -> None:
     try:
-        held = session.store.head(observing_id(key))
+        held = session.objects.store.head(observing_id(key))
         if held is None or held.fields.get("work") is None:
             return
         stale = observing.keeper.lease.clear_stale()
@@ -83,7 +83,7 @@ def _clear_stale(session: Session, observing: Observing, key: str) -> None:
         return
     if stale is not None:
         log.warning("%s", stale.to_json())
-        session.pending.user_messages.append(f"foredeck: {stale}")
+        session.inbox.user_messages.append(f"foredeck: {stale}")
 
 
 def _summary(session: Session, chunk: Chunk) -> str:
@@ -93,7 +93,7 @@ def _summary(session: Session, chunk: Chunk) -> str:
     from foredeck.context.window.transcript import split_turns
 
     covered = {message.address for message in chunk.messages}
-    items = [i for i in session.branch.plan.items if i.key.address in covered]
+    items = [i for i in session.chat.branch.plan.items if i.key.address in covered]
     if not items:
         return ""
     first = chunk.messages[0].turn
@@ -104,7 +104,7 @@ def _summary(session: Session, chunk: Chunk) -> str:
 def others_section(config: Config, session: Session) -> OtherSessionsSection | None:
     """The section of the head; None unless notes are the project's, and in a replay."""
     is_shared = config.observations != "off" and config.observing.scope == "resource"
-    if not is_shared or not session.is_live:
+    if not is_shared or not session.info.is_live:
         return None
-    own = frozenset({session.id, *session.ancestors})
-    return OtherSessionsSection(session.store, session_project(config, session).id, own)
+    own = frozenset({session.info.id, *session.info.ancestors})
+    return OtherSessionsSection(session.objects.store, session_project(config, session).id, own)

@@ -84,7 +84,7 @@ class Observing:
     """The user has read that foredeck writes by itself."""
 
     def __post_init__(self) -> None:
-        store, rules = self.session.store, self.settings.rules
+        store, rules = self.session.objects.store, self.settings.rules
         self.sources = BranchSources(self.session)
         self.stand_ins = ObservedStandIns(store, self.sessions, rules, lambda: self.mode().mode)
         self.observed = SessionObservations(store, self.sessions, self.stand_ins)
@@ -162,12 +162,12 @@ class Observing:
 
     def chat_tokens(self) -> int:
         """Tokens of the chat as it goes out."""
-        return int(self.session.branch.plan.chars_sent / self.sources.rate)
+        return int(self.session.chat.branch.plan.chars_sent / self.sources.rate)
 
     def left_tokens(self) -> tuple[int, int]:
         """Tokens of the messages that something covers in the prompt, and how many of these
         have been observed."""
-        messages, plan = self.sources.messages(), self.session.branch.plan
+        messages, plan = self.sources.messages(), self.session.chat.branch.plan
         gone = [i for i in plan.omitted() if i < len(messages)]
         until = self.on_branch.position.messages
         return (
@@ -183,7 +183,7 @@ class Observing:
     @property
     def window(self) -> int | None:
         """Of the model, in tokens; None where it is not known."""
-        record = self.session.newest_record
+        record = self.session.chat.newest_record
         return None if record is None else record.model.window
 
     def _leaving(self) -> LeavingChat | None:
@@ -191,7 +191,7 @@ class Observing:
         if not self.settings.always and not self.has_begun():
             return None
         messages = tuple(self.sources.messages())
-        return LeavingChat(messages, self.mode(), self.session.log.newest)
+        return LeavingChat(messages, self.mode(), self.session.chat.log.newest)
 
     def _is_observation_due(self, waiting: int) -> bool:
         rules = self.settings.rules
@@ -277,7 +277,7 @@ class BranchSources:
 
     def messages(self) -> Sequence[SourceMessage]:
         """All of them, in the order of the list. It grows with that."""
-        plan = self.session.branch.plan
+        plan = self.session.chat.branch.plan
         if plan is not self._plan or len(self._made) > len(plan):
             self._plan, self._made = plan, []
         if len(self._made) < len(plan):
@@ -287,7 +287,7 @@ class BranchSources:
     @property
     def rate(self) -> float:
         """Characters a token, as the newest call has it."""
-        record = self.session.newest_record
+        record = self.session.chat.newest_record
         return CHARS_PER_TOKEN if record is None else record.stats.rate
 
     def _new(self, items: Sequence[Item], start: int) -> list[SourceMessage]:
@@ -298,7 +298,7 @@ class BranchSources:
         made = observable(
             items[first:],
             lambda chars: int(chars / rate),
-            cwd=self.session.cwd,
+            cwd=self.session.info.cwd,
             first_turn=offset + 1,
             is_ours=_is_ours,
         )
