@@ -49,7 +49,7 @@ def check(host: Host, sent: Sent) -> None:
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.opened.assembler
-    context = rendering_of(host.state, assembler.settings, Gauge())
+    context = rendering_of(host.state.objects, host.state.chat, assembler.settings, Gauge())
     plan = host.state.chat.branch.plan
     for index, chars in enumerate([0, *accumulate(plan.chars)]):
         assert plan.chars_before(index) == chars

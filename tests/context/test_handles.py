@@ -27,13 +27,13 @@ def known(host: Host) -> Host:
 
 def named(host: Host, name: str) -> tuple[int, int | None, int | None]:
     """Handle, version and call that a name stands for."""
-    wanted = resolve(host.state, name)
+    wanted = resolve(host.state.objects, name)
     return wanted.entry.ordinal, wanted.version, wanted.call
 
 
 def refused(host: Host, name: str) -> str:
     with pytest.raises(ToolError) as caught:
-        resolve(host.state, name)
+        resolve(host.state.objects, name)
     return str(caught.value)
 
 

@@ -68,7 +68,7 @@ def test_a_field_of_a_chat_is_expanded_with_what_a_fork_inherited(parent: Host) 
     ask(fork)
 
     def found(host: Host, field: str) -> list[str]:
-        with asked_graph(host.state) as graph:
+        with asked_graph(host.state.objects) as graph:
             inherited = host.state.chat.stored.inherited_turns
             ids = [chat_id(host.session)]
             expanded = expand(host.store, graph, ids, budget=0, field=field, inherited=inherited)

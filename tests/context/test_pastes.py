@@ -52,7 +52,7 @@ def test_it_is_an_object_at_once_and_goes_out_as_it_is(new_host: NewHost) -> Non
     document = host.store.get(ID, UserDocument)
     assert document is not None
     assert (document.content, document.first_line) == (LOG, "What is wrong?")
-    (row,) = listed_objects(host.state)
+    (row,) = listed_objects(host.state.objects, host.state.chat.branch)
     assert (row.ordinal, row.state, row.what) == (entry.ordinal, IN_VIEW, "you: What is wrong?")
 
 
@@ -145,14 +145,14 @@ def test_the_current_turn_is_never_touched_and_why_says_so(new_host: NewHost) ->
     for number in range(9):
         sent = bash(host, f"c{number}")
     assert sent.text(0) == LOG
-    opened = host.opened
-    name = f"@{host.state.objects.index.by_object[ID]}"
-    told = why(host.state, name, opened.assembler.policy, opened.assembler.uses)
+    opened, state = host.opened, host.state
+    name = f"@{state.objects.index.by_object[ID]}"
+    told = why(state.objects, state.chat, name, opened.assembler.policy, opened.assembler.uses)
     assert told.startswith(f"{name} is in view: message 1 of ")
     assert told.endswith("Policy adaptive keeps it, last used 9 calls ago.")
     finish(host)
     ask(host, "Something else.")
-    told = why(host.state, name, opened.assembler.policy, opened.assembler.uses)
+    told = why(state.objects, state.chat, name, opened.assembler.policy, opened.assembler.uses)
     assert "It was folded at call " in told
 
 

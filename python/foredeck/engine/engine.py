@@ -16,8 +16,11 @@ from foredeck.accounting.figure import session_figure
 from foredeck.config import Config
 from foredeck.context.calls.reports import unpriced
 from foredeck.context.intake.early_results import store_early_result, take_answer
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
+from foredeck.context.state.workspace import Workspace
 from foredeck.context.status import status_line
 from foredeck.context.window.compactions import take_back
 from foredeck.engine.background.asking import Show
@@ -242,7 +245,7 @@ class Engine:
         # Loads with the first request for it.
         from foredeck.timeline.rewind_command import offer
 
-        if (text := offer(opened.session, record)) is not None:
+        if (text := offer(opened.session.objects.store, opened.session.info, record)) is not None:
             opened.session.inbox.user_messages.append(text)
 
     def _assemble(self, params: AssembleParams) -> tuple[Session, Answer]:
@@ -276,7 +279,7 @@ class Engine:
             "ops": to_ops(answer.outgoing, lambda index: items[index].time_ms, answer.start),
             "marker": answer.marker or None,
             "status": {"text": status},
-            "notices": _user_messages(session),
+            "notices": _user_messages(session.objects.workspace, session.chat, session.inbox),
         }
 
     @property
@@ -351,7 +354,14 @@ class Engine:
             event = to_tool_event(params, opened.session.info.cwd, changed)
             blocks, output = to_blocks(params), full_output(event.details)
             found = store_early_result(
-                opened.session, event, params.id, blocks, output, to_nesting(params)
+                opened.session.objects,
+                opened.session.chat,
+                opened.session.inbox,
+                event,
+                params.id,
+                blocks,
+                output,
+                to_nesting(params),
             )
             opened.guard.observed(params.id, event, found)
             if opened.keeper is not None:
@@ -410,10 +420,17 @@ class Engine:
             from foredeck.context.window.compacting import finish_compaction
 
             with self._current.use(params.session) as opened:
-                finish_compaction(opened.session, params.summary, params.by)
+                finish_compaction(
+                    opened.session.objects,
+                    opened.session.chat,
+                    opened.session.inbox,
+                    opened.session.stand_ins,
+                    params.summary,
+                    params.by,
+                )
         if params.kind == "uncompact" and params.summary:
             with self._current.use(params.session) as opened:
-                take_back(opened.session, params.summary)
+                take_back(opened.session.objects, opened.session.chat.compactions, params.summary)
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.objects.workspace.blobs
@@ -424,10 +441,10 @@ class Engine:
             self._later(lambda: self._background.happened("answer"))
 
 
-def _user_messages(session: Session) -> list[UserMessage]:
+def _user_messages(workspace: Workspace, chat: Chat, inbox: Inbox) -> list[UserMessage]:
     """What the user reads with this answer; each text is given once."""
-    texts = session.inbox.take_user_messages()
-    if (text := unpriced(session)) is not None:
+    texts = inbox.take_user_messages()
+    if (text := unpriced(workspace, chat)) is not None:
         texts.append(text)
     return [{"level": "info", "text": text} for text in texts]
 

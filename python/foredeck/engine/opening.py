@@ -110,7 +110,7 @@ class OpenedSession:
         more in a moment.
         """
         files = self._files() if paths is None else paths
-        look_again(self.session, files, patience_s)
+        look_again(self.session.objects, self.session.inbox, files, patience_s)
         self.watch.follow()
         self.watch.remind()
 
@@ -151,13 +151,13 @@ class OpenedSession:
 
         home, session = self._config.home, self.session
         try:
-            keep_calls(home, session, ends=ends)
-            keep_members(home, session, ends=ends)
+            keep_calls(home, session.objects.store, session.info, session.chat, ends=ends)
+            keep_members(home, session.objects, ends=ends)
             if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
                 session.layers_wait = Patience(FOLLOWING_S)
                 self._follow_sections()
                 if session.info.is_live:
-                    follow_work(self._config, session)
+                    follow_work(self._config, session.objects.store)
         except StoreError as error:
             log.warning("what the next opening could take over was not kept: %s", error)
 
@@ -241,7 +241,7 @@ class SessionOpener:
         if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
             session.inbox.user_messages.append(damage_report(lost))
         session.layers_wait = Patience(self._config.opening_s)
-        settle_privacy(session, params.private)
+        settle_privacy(session.objects, session.chat, session.inbox, params.private)
         # Loads with the first session: the patterns of the work log take time to prepare.
         from foredeck.engine.worklog import recall_work
 
@@ -251,7 +251,9 @@ class SessionOpener:
         switches = self._switches(store, session)
         if self._config.rewind and session.info.is_live:
             keeper = ChangeKeeper(
-                session,
+                session.objects.store,
+                session.info,
+                session.chat,
                 filesystems,
                 self._config.prepare_ms / 1000,
                 idle=self._call_soon is not None,
@@ -314,7 +316,14 @@ class SessionOpener:
     def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | NoGuard:
         if not session.info.is_live:
             return NoGuard()
-        return ToolGuard(session, filesystems, self._locks, self._config.guard)
+        return ToolGuard(
+            session.objects,
+            session.chat,
+            session.inbox,
+            filesystems,
+            self._locks,
+            self._config.guard,
+        )
 
     def _watch(
         self,
@@ -326,7 +335,9 @@ class SessionOpener:
         if self._call_soon is None or not self._config.sources.watch:
             return NoWatch()
         return SessionWatch(
-            session,
+            session.objects,
+            session.chat,
+            session.inbox,
             filesystems,
             call_soon=self._call_soon,
             reconcile=reconcile,

@@ -208,7 +208,7 @@ class PoolSection:
         return list(dict.fromkeys((cwd, root)))
 
     def _named(self, head: Head, node: Node, tags: Sequence[str]) -> PoolObject:
-        name = name_of_node(self._session, node)
+        name = name_of_node(self._session.objects, node)
         stem = PurePath(name).stem
         title = [one_line(node.title)[:NAME_CHARS]] if node.title not in ("", stem) else []
         about = " ".join([*title, *(f"#{one_line(tag)[:NAME_CHARS]}" for tag in tags)])

@@ -21,6 +21,9 @@ from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.intake.reconcile import look_again, take_in_unmet
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.derived.file import LayerBusy
 from foredeck.errors import StoreUnavailable
@@ -86,11 +89,17 @@ def take_in_notes(config: Config, session: Session) -> None:
         return
     try:
         with session.layers_wait.spent() as left_s:
-            listing = _list(config, session, time.monotonic() + left_s)
+            listing = _list(config, session.info, time.monotonic() + left_s)
         if listing.bounds:
             gone = _gone(config, session, listing) if listing.is_whole else []
             with session.layers_wait.spent() as left_s:
-                _take_in(session, gone, _chosen(listing.files), time.monotonic() + left_s)
+                _take_in(
+                    session.objects,
+                    session.inbox,
+                    gone,
+                    _chosen(listing.files),
+                    time.monotonic() + left_s,
+                )
     except StoreUnavailable as error:
         log.info("notes are not looked at: %s", error)
     except (OSError, ValueError):
@@ -101,8 +110,8 @@ def take_in_notes(config: Config, session: Session) -> None:
             session.inbox.notify(LEFT_OUT)
 
 
-def _list(config: Config, session: Session, until: float) -> _Listing:
-    filesystems = open_filesystems(config, session.info.cwd)
+def _list(config: Config, info: SessionInfo, until: float) -> _Listing:
+    filesystems = open_filesystems(config, info.cwd)
     top = checkout_of(filesystems.cwd, filesystems) or filesystems.cwd
     found, room = _Listing(), iter(range(MOST_SEEN))
     for name in config.notes.folders:
@@ -166,18 +175,17 @@ def _chosen(files: list[_NoteFile]) -> list[_NoteFile]:
     return chosen
 
 
-def _take_in(session: Session, gone: list[str], files: list[_NoteFile], until: float) -> None:
+def _take_in(
+    objects: Objects, inbox: Inbox, gone: list[str], files: list[_NoteFile], until: float
+) -> None:
     """What time is short for is taken in when the next session opens: then these are known."""
     if gone:
-        look_again(session, gone)
+        look_again(objects, inbox, gone)
     for part in portions(files, PORTION):
-        ids = {
-            file.path: session.objects.source.identify(file.path, session.info.cwd)[0]
-            for file in part
-        }
-        known = session.objects.store.heads(ids.values())
-        look_again(session, [id for id in ids.values() if id in known])
-        take_in_unmet(session, [path for path, id in ids.items() if id not in known])
+        ids = {file.path: objects.source.identify(file.path, objects.info.cwd)[0] for file in part}
+        known = objects.store.heads(ids.values())
+        look_again(objects, inbox, [id for id in ids.values() if id in known])
+        take_in_unmet(objects, [path for path, id in ids.items() if id not in known])
         if time.monotonic() > until:
             return
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from foredeck.config import Config
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import resolve
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.session_project import session_project
@@ -29,7 +31,7 @@ def tasks_of(config: Config, session: Session) -> SessionTasks | None:
             store,
             session_project(config, session).id,
             session.info.id,
-            resolve_link=partial(resolve_link, session),
+            resolve_link=partial(resolve_link, session.objects, session.chat),
             update_context=None if updates is None else updates.update,
             search_messages=_search_messages(config, session),
         )
@@ -54,14 +56,14 @@ def active_task(config: Config, session: Session) -> ActiveTaskSection | None:
     return None if tasks is None else tasks.section
 
 
-def resolve_link(session: Session, text: str) -> TaskLink:
+def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
     """What the model means by `@41` or `@41 turn 7`. Raises `ToolError`."""
-    session.chat.take_up_newest()
-    wanted = resolve(session, text, beyond=True)
-    if not session.objects.workspace.empty:
-        session.objects.workspace.commit()  # a handle that was given for this must outlive a crash
+    chat.take_up_newest()
+    wanted = resolve(objects, text, beyond=True)
+    if not objects.workspace.empty:
+        objects.workspace.commit()  # a handle that was given for this must outlive a crash
     part = "" if wanted.slice is None else str(wanted.slice)
-    label = f"{session.info.id}:@{wanted.entry.ordinal}"  # whoever reads the task
+    label = f"{objects.info.id}:@{wanted.entry.ordinal}"  # whoever reads the task
     return TaskLink(object=wanted.entry.object, part=part, label=label)
 
 

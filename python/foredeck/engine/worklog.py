@@ -16,7 +16,7 @@ from foredeck.errors import StoreError
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
-from foredeck.store.protocol import Advance, LocalStore, as_local
+from foredeck.store.protocol import Advance, LocalStore, Store, as_local
 from foredeck.worklog.earlier import BranchLessons, EarlierWork
 from foredeck.worklog.reading import done_by, folders, lessons_of
 from foredeck.worklog.text import WorkLog
@@ -55,14 +55,14 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
         session.earlier_work = found
 
 
-def follow_work(config: Config, session: Session) -> None:
+def follow_work(config: Config, store: Store) -> None:
     """Take in what the session itself has done, as far as that goes in a moment: the next opening
     does not wait for it then. A failure is only logged."""
-    store, layer = as_local(session.objects.store), load_layer("worklog")
-    if store is None or not (config.worklog.lines or config.worklog.head):
+    local, layer = as_local(store), load_layer("worklog")
+    if local is None or not (config.worklog.lines or config.worklog.head):
         return
     try:
-        with Follower(store, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
+        with Follower(local, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
             follower.catch_up(_until(time.monotonic() + FOLLOWING_S))
     except (_TimeIsUpError, LayerBusy):
         log.debug("the work log is taken in later")

@@ -53,7 +53,7 @@ class SessionWriter:
             origin=f"{start.harness} {file}",
         )
         self._objects = ObjectWriter(self._session)
-        self._files = HistoryFiles(self._session, self._commit)
+        self._files = HistoryFiles(self._session.objects, self._commit)
 
     def take(self, exchange: Exchange, number: int, user_turns: int) -> None:
         """Store an exchange that is new, or has grown. `number`: its place in the session, from 1;

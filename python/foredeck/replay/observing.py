@@ -14,7 +14,9 @@ from foredeck.context.cache.economics import Ledger, Prices, RebaseThresholds
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIn, StandInKind
 from foredeck.context.window.compactions import SummaryRequest, summary_of, turn_of
@@ -173,7 +175,7 @@ class ReplayObserver:
 
     def _observe(self, session: Session, chunk: Chunk, now_ms: int) -> None:
         items = session.chat.branch.plan.items[self._done : self._done + len(chunk.messages)]
-        text = notes_of(session, items, self._note_chars(chunk))
+        text = notes_of(session.objects, session.chat, items, self._note_chars(chunk))
         covers = [item.key.address for item in items]
         document = ObservationDocument(
             id=observation_id(session.info.id, covers, None, None),
@@ -245,13 +247,13 @@ class _StandingNote:
         return self.kind == "reflection"
 
 
-def notes_of(session: Session, items: Sequence[Item], chars: int) -> str:
+def notes_of(objects: Objects, chat: Chat, items: Sequence[Item], chars: int) -> str:
     """Notes on these messages, at most `chars` characters: what a summary without a model says, and
     names that it does not say."""
     begins = items[0].kind == "user"
-    turns = split_turns(items, turn_of(session, items[0]) + (not begins))
+    turns = split_turns(items, turn_of(chat, items[0]) + (not begins))
     request = SummaryRequest("window", max(400, chars - NAMES_CHARS), 0)
-    summary = summary_of(session, turns, 0, request, None, ()).long
+    summary = summary_of(objects, turns, 0, request, None, ()).long
     text = "\n".join(summary.split("\n")[1:])
     said = identifiers(text)
     names = [name for turn in turns for name in sorted(written_names(turn)) if name not in said]

@@ -45,7 +45,7 @@ def choose_layout(call: CallInProgress) -> None:
     Until then the prompt goes on in the layout that it was written in.
     """
     session, configured = call.session, call.layout.name
-    written_in = layout_before(session) or configured
+    written_in = layout_before(session.chat) or configured
     is_other = written_in != configured or has_leftovers(session.chat.branch, call.layout)
     call.layout_changed = is_other and not binds(session.chat.branch.plan, call.items)
     if call.layout_changed:
@@ -74,7 +74,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         session.inbox.user_messages.append(withdrawn_now(inputs.tokens, price))
     is_new_head = rebuild_head(call, inputs)
     run = run_policy(
-        session, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms
+        session.chat.branch, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms
     )
     costs = CallCosts(
         inputs,
@@ -121,7 +121,13 @@ def _replacer(call: CallInProgress) -> Replacer | None:
     session = call.session
     if session.stand_ins is None:
         return None
-    return Replacer(session, call.context, call.places, partial(turn_of, session))
+    return Replacer(
+        session.objects,
+        session.stand_ins,
+        call.context,
+        call.places,
+        partial(turn_of, session.chat),
+    )
 
 
 def _run_folder(call: CallInProgress) -> FoldRuns:
@@ -132,7 +138,9 @@ def _run_folder(call: CallInProgress) -> FoldRuns:
 
     def whole_turn(item: Item) -> tuple[int, int] | None:
         chat = session.objects.workspace.head(chat_id(session.info.id))
-        return (session.objects.see_head(chat).ordinal, turn_of(session, item)) if chat else None
+        return (
+            (session.objects.see_head(chat).ordinal, turn_of(session.chat, item)) if chat else None
+        )
 
     return lambda start: fold_runs(call.context, rule, start, whole_turn)
 
@@ -168,7 +176,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
         strips_reasoning=call.request.wire.thinking,
         refused=bool(model and window != model.window),
     )
-    decision = fit(call.session, call.context, budget, _replacer(call))
+    decision = fit(call.session.objects, call.session.chat, call.context, budget, _replacer(call))
     if decision is not None:
         ended = call.decision.turn_ended
         call.decision, call.first_changed_insert = decision._replace(turn_ended=ended), 0

@@ -18,7 +18,7 @@ def record_host_calls(call: CallInProgress) -> None:
     newest of them had none of our messages any more.
     """
     session, alignment = call.session, call.alignment
-    for outcome in alignment.without_us or adopted_call(session, alignment):
+    for outcome in alignment.without_us or adopted_call(session.chat.log, alignment):
         if outcome.messages < call.first_new:
             continue
         intake = MessageIntake(session, call.context, call.layout)
@@ -27,8 +27,10 @@ def record_host_calls(call: CallInProgress) -> None:
         call.first_changed_insert = min(call.first_changed_insert, outcome.edited)
         if outcome.reason == ADOPTED:
             session.inbox.user_messages.append(adoption_report(call.items))
-        layout = layout_before(session) or call.layout.name
-        record_host_call(session, outcome, layout, call.policy.name)
+        layout = layout_before(session.chat) or call.layout.name
+        record_host_call(
+            session.objects, session.chat, session.frame, outcome, layout, call.policy.name
+        )
         call.start_rendering()
     call.first_changed_insert = min(call.first_new, call.first_changed_insert)
     if not alignment.continued:

@@ -134,7 +134,13 @@ class ObjectWriter:
             met = self._stored(call, head)
         else:
             met = self._new(item, call, object_id, head, observed)
-        list_nested(session, item, object_id, turn_id(session.info.id, session.chat.turns))
+        list_nested(
+            session.objects,
+            session.chat.branch,
+            item,
+            object_id,
+            turn_id(session.info.id, session.chat.turns),
+        )
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
         sets = session.chat.branch.sets
@@ -216,7 +222,7 @@ class ObjectWriter:
             observed = self._recall(item, call)
             put_down_to(observed.sightings, object_id)
         sightings = observed.sightings
-        files = [see_file(session, sighting, observed.token) for sighting in sightings]
+        files = [see_file(session.objects, sighting, observed.token) for sighting in sightings]
         among = zip(files, sightings, strict=True)
         shown = next((file for file, sighting in among if reads_file(item, sighting)), None)
         if shown is not None and shown.newest.text_hash is None:
@@ -224,7 +230,7 @@ class ObjectWriter:
         if head is not None:
             return _ResultEntries(self._in_its_place(head, call, is_ours=True), files, shown)
         document = make_toolcall(
-            session,
+            session.objects,
             item,
             call,
             object_id,
@@ -254,7 +260,7 @@ class ObjectWriter:
         session = self._session
         for object_id in objects:
             session.inbox.notices.withdraw(session.objects.index.by_object.get(object_id, 0))
-        store_notices(session)
+        store_notices(session.objects, session.inbox)
 
     def _stored(self, call: ToolUse, head: Head) -> _ResultEntries:
         """A result that was stored before it could be met: by an engine that has died since, or
@@ -282,11 +288,11 @@ class ObjectWriter:
         if not is_ours:
             return session.objects.see_head(head, call.id)
         place = CallPlace(turn_id(session.info.id, session.chat.turns), self._round.position(call))
-        return put_in_place(session, head, call.id, place)
+        return put_in_place(session.objects, head, call.id, place)
 
     def _context_tool(self, item: Item) -> ResultObject:
         """A context tool's effect, unless the sets have it already, and what its answer shows."""
-        found, branch = recorded_decision(self._session, item), self._session.chat.branch
+        found, branch = recorded_decision(self._session.objects, item), self._session.chat.branch
         if found is None:
             return ResultObject()
         entry, decision = found

@@ -42,7 +42,7 @@ class MessageIntake:
         session.objects.workspace.look_up(
             call.id for index in indexes for call in items[index].calls
         )
-        for index in with_progress(session, indexes):
+        for index in with_progress(session.chat.log, session.inbox, indexes):
             item = items[index]
             if item.kind == "assistant":
                 objects.assistant(item, _results_after(items, index), new=index >= first_new)
@@ -79,7 +79,7 @@ class MessageIntake:
         text, context = paste_of(item), self._context
         if text is None or context.plan.is_omitted(index):
             return
-        entry = user_object(self._session, text)
+        entry = user_object(self._session.objects, text)
         version, digest = entry.newest.version, entry.newest.text_hash
         context.sets.activate(entry.ordinal)
         context.plan.write(index, Keep(Shown(entry.ordinal, version, digest)))

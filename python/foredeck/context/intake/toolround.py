@@ -68,7 +68,9 @@ class ToolRound:
 
     def _object_id(self, call: ToolUse, result: Item | None, turn_id: str) -> str:
         head = self._session.objects.workspace.head(call.id)
-        if head is None or same_call(self._session, head, call, result, turn_id):
+        if head is None or same_call(
+            self._session.info, self._session.inbox, head, call, result, turn_id
+        ):
             return call.id
         return uuid7()
 

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from foredeck.config import Config
 from foredeck.context.plan.plan import Plan
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import meet
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.context.tools.records import shown_memory
 from foredeck.errors import ForedeckError, ToolError
@@ -126,7 +129,7 @@ class MemorySearch:
     def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
         from foredeck.context.tools.found import describe, nothing_found
 
-        in_view = _InView(self._session)
+        in_view = _InView(self._session.objects, self._session.chat)
         found = self._search(asked, index, in_view)
         if not found.hits:
             return nothing_found(asked, in_view.count)
@@ -156,7 +159,7 @@ class MemorySearch:
         from foredeck.search.index import Filters
         from foredeck.search.searching import search
 
-        shown = shown_memory(self._session)
+        shown = shown_memory(self._session.memory)
         if asked.scope == "session":
             shown = [entry for entry in shown if entry.document.session == self._session.info.id]
         filters = Filters(
@@ -206,7 +209,7 @@ class MemorySearch:
         """What the model activates a hit by: its handle here, with the place in it; of what is in
         no index its name, else the object's id."""
         if hit.entry.type == "memory":
-            return name_of_entry(hit.object, (e.id for e in shown_memory(self._session)))
+            return name_of_entry(hit.object, (e.id for e in shown_memory(self._session.memory)))
         object, place = self._opened(hit)
         known = self._session.objects.index.by_object.get(object)
         if known is None:
@@ -215,7 +218,7 @@ class MemorySearch:
                 return self._session.tasks.work.board.known_name(object)
             if head is None or head.type not in OBJECT_TYPES:
                 return object
-            known = meet(self._session, head).ordinal
+            known = meet(self._session.objects, head).ordinal
         return f"@{known}{place}"
 
     def _opened(self, hit: SearchHit) -> tuple[str, str]:
@@ -260,23 +263,24 @@ def _catch_up(store: LocalStore, follower: Follower) -> bool:
 class _InView:
     """Knows what is in the prompt, and counts what was asked about that does."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, objects: Objects, chat: Chat) -> None:
         self.count = 0
-        self._session = session
-        self._shown = _shown(session, session.chat.branch.plan)
-        self._has_all_chat = not (session.chat.compactions or session.chat.branch.plan.observed)
+        self._objects = objects
+        self._chat = chat
+        self._shown = _shown(objects, chat.branch, chat.branch.plan)
+        self._has_all_chat = not (chat.compactions or chat.branch.plan.observed)
 
     def __call__(self, entry: IndexedText) -> bool:
-        of_chat = entry.type == "message" and entry.session == self._session.info.id
+        of_chat = entry.type == "message" and entry.session == self._objects.info.id
         in_view = (of_chat and self._has_all_chat) or entry.document in self._shown
         self.count += in_view
         return in_view
 
 
-def _shown(session: Session, plan: Plan) -> set[str]:
+def _shown(objects: Objects, branch: Branch, plan: Plan) -> set[str]:
     """The ids of tool calls and files whose newest content can be read, and of the observations and
     reflections that replace chat."""
-    index, shown = session.objects.index, {*session.chat.branch.plan.observed}
+    index, shown = objects.index, {*branch.plan.observed}
     for op, item in zip(plan.ops, plan.items, strict=True):
         if op.form not in ("full", "diff", "host"):
             continue

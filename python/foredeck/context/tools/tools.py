@@ -23,8 +23,10 @@ from foredeck.context.messages.items import Block
 from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
+from foredeck.context.state.branch import Branch
 from foredeck.context.state.handles import Wanted, resolve
 from foredeck.context.state.index import Entry
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.context.tools.describing import SHOWS, described, refers
 from foredeck.context.tools.records import read_record
@@ -68,14 +70,20 @@ class ContextTools:
         if tool not in self._tools:
             raise ToolError(f"foredeck has no tool {tool!r}.")
         show = _show(tool, arguments)
-        if tool == "activate" and (text := read_record(self._session, _id(tool, arguments))):
+        if tool == "activate" and (
+            text := read_record(
+                self._session.objects.store, self._session.memory, _id(tool, arguments)
+            )
+        ):
             # It has no handle: the result itself is all that there is to keep in view.
             return ToolAnswer(text[: self._max_chars], {"op": "none"})
-        wanted = resolve(self._session, _id(tool, arguments), beyond=tool in SHOWING)
-        if show == "content" and not refers(self._session, wanted):
+        wanted = resolve(self._session.objects, _id(tool, arguments), beyond=tool in SHOWING)
+        if show == "content" and not refers(self._session.objects, wanted):
             answer = self._tools[tool](wanted)
         else:
-            text = described(self._session, wanted, show, self._max_chars)
+            text = described(
+                self._session.objects, self._session.chat, wanted, show, self._max_chars
+            )
             answer = ToolAnswer(text, _decision("list", wanted.entry))
         if not self._session.objects.workspace.empty:
             # The handle in the decision must outlive a crash.
@@ -90,7 +98,7 @@ class ContextTools:
         try:
             if tool not in SHOWING or _show(tool, arguments) != "content":
                 return None
-            entry = resolve(self._session, _id(tool, arguments), beyond=True).entry
+            entry = resolve(self._session.objects, _id(tool, arguments), beyond=True).entry
         except ToolError:
             return None
         if entry.type != "file" or self._was_read(entry):
@@ -110,7 +118,9 @@ class ContextTools:
 
     def _activate(self, wanted: Wanted) -> ToolAnswer:
         if wanted.is_part and wanted.entry.type == "chat":
-            return self._part("activate", wanted, content_of(self._session, wanted))
+            return self._part(
+                "activate", wanted, content_of(self._session.objects, self._session.chat, wanted)
+            )
         self._refuse_locked(wanted.entry, "is always in view")
         return self._bring("activate", wanted)
 
@@ -142,9 +152,9 @@ class ContextTools:
         entry = wanted.entry
         if entry.type == "file":
             # The watcher may lag behind: the model gets what is on the disk now, if it has settled.
-            look_again(self._session, [entry.object], PATIENCE_S)
+            look_again(self._session.objects, self._session.inbox, [entry.object], PATIENCE_S)
             self._read_if_listed(entry)
-        content = content_of(self._session, wanted)
+        content = content_of(self._session.objects, self._session.chat, wanted)
         if wanted.is_part and content.text is not None:
             return self._part(op, wanted, content)
         if content.images:
@@ -153,9 +163,9 @@ class ContextTools:
             text = wording.no_content(entry.ordinal, content.why)
             # What is asked of a renamed file is for its new handle. What has no text is listed, and
             # cannot be active.
-            done = "list" if renamed(self._session, entry) is None else "none"
+            done = "list" if renamed(self._session.objects, entry) is None else "none"
             return ToolAnswer(text, _decision(done, entry, form="note"))
-        arguments = folded_arguments(self._session, entry)
+        arguments = folded_arguments(self._session.objects, self._session.chat.branch, entry)
         if arguments is not None:
             text = wording.whole_call(arguments, content.text)[: self._max_chars]
             partial = replace(content, text_hash=None)
@@ -191,7 +201,7 @@ class ContextTools:
         """A file that is known by its name alone is read, as the model's `read` would do."""
         head = self._session.objects.workspace.head(entry.object)
         if head is not None and is_unread(head.fields):
-            read_listed(self._session, self._session.objects.name_of(entry))
+            read_listed(self._session.objects, self._session.objects.name_of(entry))
 
     def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:
         """The turns or characters that were asked for, as many as fit into one answer."""
@@ -279,12 +289,12 @@ def _show(tool: str, arguments: dict[str, Any]) -> str:
     return str(show)
 
 
-def folded_arguments(session: Session, entry: Entry) -> dict[str, Any] | None:
+def folded_arguments(objects: Objects, branch: Branch, entry: Entry) -> dict[str, Any] | None:
     """The arguments of a tool call as they were, where some of them are folded in the prompt."""
-    plan = session.chat.branch.plan
+    plan = branch.plan
     for op, item in zip(plan.ops, plan.items, strict=True):
         for call in item.calls if op.folded else ():
-            if session.objects.index.by_label.get(call.id) == entry.ordinal:
+            if objects.index.by_label.get(call.id) == entry.ordinal:
                 return call.arguments
     return None
 
