@@ -100,8 +100,8 @@ class FileAgent:
         """The number of a file's handle."""
         assert self.engine.opened is not None
         session = self.engine.opened.session
-        object_id, _ = session.source.identify(path, str(self.cwd))
-        return session.index.by_object[object_id]
+        object_id, _ = session.objects.source.identify(path, str(self.cwd))
+        return session.objects.index.by_object[object_id]
 
     def put_away(self, count: int) -> None:
         """Let a summary stand for the first messages, as the host's compaction does."""

@@ -228,13 +228,13 @@ class KeepingAtPauses:
 
     def text(self, ref: PieceRef) -> str:
         """A content as the host had it."""
-        item = self._session.branch.plan.items[ref.message]
+        item = self._session.chat.branch.plan.items[ref.message]
         if not ref.slot:
             return item.text
         return "\n".join(piece.text for piece in pieces_of(item) if piece.slot == ref.slot)
 
     def _row(self, each: ActiveContent | FoldablePiece) -> Row:
-        plan = self._session.branch.plan
+        plan = self._session.chat.branch.plan
         item = plan.items[each.ref.message]
         arguments = item.arguments or next((call.arguments for call in item.calls), {})
         path = path_argument(arguments) or ""

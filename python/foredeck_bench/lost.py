@@ -198,10 +198,12 @@ def _tool(message: Message) -> str:
 def _known(engine: Engine | None, path: str, text: str) -> str:
     """What the session knows of the text of the file that is edited."""
     session = engine.opened.session if engine and engine.opened else None
-    ordinal = session.index.by_label.get(path) if session else None
+    ordinal = session.objects.index.by_label.get(path) if session else None
     document = None
     if session is not None and ordinal is not None:
-        document = session.store.get(session.index.entries[ordinal].object, FileDocument)
+        document = session.objects.store.get(
+            session.objects.index.entries[ordinal].object, FileDocument
+        )
     if document is None or document.content is None:
         return "unknown"
     return "known" if text in document.content else "out of date"

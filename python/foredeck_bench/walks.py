@@ -46,7 +46,7 @@ class Walk:
 @contextmanager
 def walked(agent: FileAgent) -> Iterator[Walk]:
     """Counts what runs in the block, on any thread that it starts."""
-    walk, store = Walk(), agent.engine.opened.session.store if agent.engine.opened else None
+    walk, store = Walk(), agent.engine.opened.session.objects.store if agent.engine.opened else None
     assert store is not None
     commit = store.commit
 

@@ -194,7 +194,7 @@ def test_a_forgotten_session_can_begin_again(home: Path) -> None:
     host = Host(home, session="first")
     host.add(user("begin anew"))
     assert SECRET not in host.call().text(0)
-    assert host.state.log.newest == 1
+    assert host.state.chat.log.newest == 1
     host.close()
 
 
@@ -245,13 +245,13 @@ def test_what_is_left_of_a_session_begins_anew(home: Path, left_over: Host) -> N
     """Which failed at each resume, for good."""
     again = Host(home, session="first-left", checked=False)
     again.messages, again.entries = list(left_over.messages), list(left_over.entries)
-    assert again.state.pending.user_messages == [CUT]
+    assert again.state.inbox.user_messages == [CUT]
     assert ask(again, "Are you there?").call is not None
     bash(again, "l9")
     again.close()
     resumed = Host(home, session="first-left", checked=False)
     resumed.messages, resumed.entries = list(again.messages), list(again.entries)
-    assert resumed.state.pending.user_messages == []
+    assert resumed.state.inbox.user_messages == []
     assert ask(resumed, "And now?").call is not None
     resumed.close()
 

@@ -346,7 +346,7 @@ class Host(SimulatedHost):
     def _record(self, plan: SlotPlan, call: int | None) -> Sent:
         record = None
         if call is not None:
-            record = self.shown(call).record if self._checked else self.state.branch_record
+            record = self.shown(call).record if self._checked else self.state.chat.branch_record
         sent = Sent(
             messages=list(self.messages),
             prompt=plan.apply(self.messages),

@@ -49,18 +49,18 @@ def check(host: Host, sent: Sent) -> None:
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.opened.assembler
-    context = rendering_of(host.state, assembler.settings, Gauge())
-    plan = host.state.branch.plan
+    context = rendering_of(host.state.objects, host.state.chat, assembler.settings, Gauge())
+    plan = host.state.chat.branch.plan
     for index, chars in enumerate([0, *accumulate(plan.chars)]):
         assert plan.chars_before(index) == chars
-    active = host.state.branch.sets.active
+    active = host.state.chat.branch.sets.active
     assert plan.folded_objects(active) == len(plan.carried.keys() - plan.holders.keys() - active)
     for ordinal, old in plan.superseded.items():
         assert old == find_superseded(context, plan.holders[ordinal])
     for index, (slots, savings) in plan.piece_savings.items():
         assert savings == find_piece_savings(context, index, slots)
     if assembler.policy.use_rule is not None:
-        fresh = Uses(host.state.cwd, assembler.policy.use_rule)
+        fresh = Uses(host.state.info.cwd, assembler.policy.use_rule)
         fresh.follow(plan)
         assembler.uses.follow(plan)
         assert assembler.uses.foldable == fresh.foldable
@@ -121,7 +121,7 @@ def _chars(messages: list[Message]) -> int:
 
 def _handles_stay(host: Host) -> None:
     """The index only grows, and a handle means one object for ever."""
-    index = {ordinal: entry.object for ordinal, entry in host.state.index.entries.items()}
+    index = {ordinal: entry.object for ordinal, entry in host.state.objects.index.entries.items()}
     assert sorted(index) == list(range(1, len(index) + 1))
     assert host.past.handles.items() <= index.items()
     host.past.handles = index
@@ -129,9 +129,9 @@ def _handles_stay(host: Host) -> None:
 
 def _sets_are_within_each_other(host: Host) -> None:
     """And all members are in the index."""
-    sets = host.state.branch.sets
-    assert sets.pinned <= sets.active <= sets.pool <= host.state.index.entries.keys()
-    assert sets.pins <= host.state.index.entries.keys()
+    sets = host.state.chat.branch.sets
+    assert sets.pinned <= sets.active <= sets.pool <= host.state.objects.index.entries.keys()
+    assert sets.pins <= host.state.objects.index.entries.keys()
 
 
 def _sent_bytes_stand(host: Host, sent: Sent) -> None:
@@ -204,7 +204,7 @@ def _is_whole(sent: Sent, index: int, anchored: bool) -> bool:
 
 def _pins_stay(host: Host, sent: Sent) -> None:
     """A pinned object's content is folded only where a later message shows the object."""
-    plan, pinned = host.state.branch.plan, host.state.branch.sets.pins
+    plan, pinned = host.state.chat.branch.plan, host.state.chat.branch.sets.pins
     for row in sent.record.parts:
         if row.form == "reference" and row.subject in pinned:
             newest = plan.newest_holder(row.subject)

@@ -36,7 +36,7 @@ class Noted:
 
     def ends(self) -> list[int]:
         """Where a stretch of the branch at hand may end."""
-        items = self._host.state.branch.plan.items
+        items = self._host.state.chat.branch.plan.items
         return ends_of_batches(items)
 
     def observe(
@@ -51,18 +51,18 @@ class Noted:
 
     def _add(self, kind: StandInKind, first: int, until: int, text: str, *work: str) -> StandIn:
         session = self._host.state
-        items = session.branch.plan.items[first:until]
+        items = session.chat.branch.plan.items[first:until]
         covers = [item.key.address for item in items]
-        id = f"{kind}:{session.id}:{len(self._all)}"
-        about: dict[str, Any] = {"id": id, "session": session.id, "content": text}
+        id = f"{kind}:{session.info.id}:{len(self._all)}"
+        about: dict[str, Any] = {"id": id, "session": session.info.id, "content": text}
         about["provenance"] = by_foredeck()
         document = (
             ObservationDocument(covers=covers, **about)
             if kind == "observation"
             else ReflectionDocument(replaces=[], **about)
         )
-        session.workspace.put(document.seal())
-        session.workspace.commit()
+        session.objects.workspace.put(document.seal())
+        session.objects.workspace.commit()
         made = StandIn(id, kind, tuple(covers), text, *work)
         self._all.append(made)
         return made

@@ -35,7 +35,7 @@ def take(host: Host, step: Step) -> None:
 
 def use_tool(host: Host, tool: str, target: int) -> None:
     """The model uses a context tool on the object numbered `target` in the index, counted round."""
-    index = host.state.index
+    index = host.state.objects.index
     handle = f"@{target % len(index) + 1}"
     id = f"ours_{len(host.messages)}"
     call = calls(id, tool, **{"id": handle})

@@ -11,14 +11,14 @@ from foredeck.context.state.call_log import CallLog
 
 def check_restored(host: Host) -> None:
     """Taken from the call records alone, a session is the one that has lived through the calls."""
-    lived = host.state
+    info, lived = host.state.info, host.state.chat
     state = lived.log.replay(lived.branch.call, lived.load_record)
     items = lived.branch.plan.items
     restored = Branch.restore(state, items, lived.branch.call, lived.store)
     for name, value in _kept(lived.branch).items():
         assert value == _kept(restored)[name], name
-    if not lived.ancestors:
-        read = CallLog.load(lived.store.query("call", {"session": lived.id}))
+    if not info.ancestors:
+        read = CallLog.load(lived.store.query("call", {"session": info.id}))
         assert looked_up(lived.log) == looked_up(read)
 
 

@@ -59,7 +59,7 @@ def test_the_progress_of_a_long_history_is_shown(
     tmp_path: Path, answers: int, parts: list[int]
 ) -> None:
     host, told = Host(tmp_path), list[str]()
-    host.state.notify = told.append
+    host.state.inbox.notify = told.append
     for number in range(answers):
         host.add(assistant(f"{number}."), user(f"{number}?"))
     host.call()
@@ -72,7 +72,7 @@ def test_the_progress_of_a_long_history_is_shown(
 
 def test_a_long_turn_is_no_history(tmp_path: Path) -> None:
     host, told = Host(tmp_path), list[str]()
-    host.state.notify = told.append
+    host.state.inbox.notify = told.append
     ask(host)
     for number in range(510):
         host.add(assistant(calls(f"c{number}", "bash")), result(f"c{number}", "bash", "ok"))

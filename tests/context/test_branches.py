@@ -83,10 +83,10 @@ def test_sets_belong_to_the_branch(host: Host) -> None:
     pinned = host.leaf()
     host.go_to(leaf)
     bash(host, "c2")
-    assert host.state.branch.sets.pinned == set()
+    assert host.state.chat.branch.sets.pinned == set()
     host.go_to(pinned)
     bash(host, "c3")
-    assert host.state.branch.sets.pinned == {3}
+    assert host.state.chat.branch.sets.pinned == {3}
 
 
 def test_a_branch_survives_a_restart(host: Host) -> None:
@@ -129,13 +129,13 @@ def test_a_fork_begins_with_the_bytes_of_its_parent(host: Host) -> None:
 
 def test_a_fork_has_the_handles_of_its_parent(host: Host) -> None:
     worked(host)
-    before = {n: e.object for n, e in host.state.index.entries.items()}
+    before = {n: e.object for n, e in host.state.objects.index.entries.items()}
     fork = host.fork("copy")
     ask(fork, "In the copy.")
-    index = {n: e.object for n, e in fork.state.index.entries.items()}
+    index = {n: e.object for n, e in fork.state.objects.index.entries.items()}
     assert before.items() <= index.items()
     bash(fork, "new")
-    assert fork.state.index.entries[max(fork.state.index.entries)].label == "new"
+    assert fork.state.objects.index.entries[max(fork.state.objects.index.entries)].label == "new"
     fork.close()
 
 
@@ -146,7 +146,7 @@ def test_a_fork_keeps_what_was_pinned(host: Host) -> None:
     finish(host)
     fork = host.fork("copy")
     ask(fork)
-    assert fork.state.branch.sets.pinned == {3}
+    assert fork.state.chat.branch.sets.pinned == {3}
     fork.close()
 
 
@@ -170,7 +170,7 @@ def test_a_fork_and_its_parent_go_their_own_ways(host: Host) -> None:
     finish(host)
     assert begins_with(ask(host, "In the parent."), sent[-1])
     bash(host, "in the parent")
-    labels = [e.label for e in host.state.index.entries.values()]
+    labels = [e.label for e in host.state.objects.index.entries.values()]
     assert "in the copy" not in labels
 
 
@@ -232,7 +232,7 @@ def test_pins_survive_a_compaction(host: Host) -> None:
     finish(host)
     host.compact("What was done.", keep=6)
     ask(host)
-    assert host.state.branch.sets.pins == {5}
+    assert host.state.chat.branch.sets.pins == {5}
 
 
 def test_a_compaction_in_mid_turn_keeps_results_in_flight(host: Host) -> None:

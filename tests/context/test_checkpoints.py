@@ -52,7 +52,7 @@ def whole(host: Host) -> CallLog:
 def test_only_records_after_it_are_read(host: Host) -> None:
     host.add(assistant("Hm."), user("And?"))
     host.call()
-    log = host.state.log
+    log = host.state.chat.log
     assert list(log._records) == list(whole(host).records)[-2:]
     assert looked_up(log) == looked_up(whole(host))
     check_restored(host)
@@ -63,7 +63,7 @@ def test_an_earlier_call_is_found_through_it(host: Host) -> None:
     first = host.past.sent[0]
     host.back(1)
     assert as_bytes(host.call().prompt) == as_bytes(first.prompt)
-    assert host.state.log.records == whole(host).records
+    assert host.state.chat.log.records == whole(host).records
 
 
 def test_records_of_another_engine_are_read_after_it(host: Host) -> None:

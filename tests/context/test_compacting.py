@@ -211,7 +211,7 @@ def test_a_summary_by_the_model_is_kept_with_its_turns(host: Host) -> None:
     sent = host.call()
     (made,) = host.store.query("compaction")
     assert (made.fields["written_by"], made.fields["asked_by"]) == ("model", "user")
-    ordinal = host.state.index.by_object[made.id]
+    ordinal = host.state.objects.index.by_object[made.id]
     assert f"[foredeck] The summary above covers @{ordinal}:" in sent.text(1)
     shown = context_tool(host, "t1", "activate", f"@{ordinal}")
     assert shown.text(len(shown.messages) - 1).endswith("All was well.")

@@ -102,20 +102,20 @@ def test_the_line_of_a_pool_goes_by_the_view(new_host: NewHost) -> None:
     host = new_host(layout="pools")
     ask(host)
     bash(host, "c1")
-    told = describe_entry(host.state, "@3 What the tests said")
+    told = describe_entry(host.state.objects, "@3 What the tests said")
     line = '@3 toolcall tool="bash" args="run c1" status="ok" summary="What the tests said"'
     assert told == line
-    assert describe_entry(host.state, "@3") == line
+    assert describe_entry(host.state.objects, "@3") == line
     assert line in bash(host, "c2").text(0)
 
 
 def test_sent_bytes_and_versions_stay(host: Host) -> None:
     before = host.call()
-    describe_entry(host.state, "@3 What the tests said")
+    describe_entry(host.state.objects, "@3 What the tests said")
     finish(host)
     after = ask(host, "And now?")
     assert after.prompt[: len(before.prompt)] == before.prompt
-    assert host.state.index.entries[3].newest.version == 1
+    assert host.state.objects.index.entries[3].newest.version == 1
     host.restart()
     finish(host)
     assert ask(host, "Again.").prompt[: len(after.prompt)] == after.prompt

@@ -48,10 +48,10 @@ def talk(host: Host, turns: int, chars: int = 3000) -> Sent:
 def assert_fits(host: Host, sent: Sent) -> None:
     """The prompt as it went out leaves room for an answer in the window of the model."""
     assert host.model is not None
-    images, tokens = Gauge(api=host.model["api"]).images(host.state.branch.plan)
+    images, tokens = Gauge(api=host.model["api"]).images(host.state.chat.branch.plan)
     chars = sent.stats.chars_sent - images * IMAGE_CHARS
     taken = chars / CHARS_PER_TOKEN + tokens
-    plan = host.state.branch.plan
+    plan = host.state.chat.branch.plan
     parts = [(op.form, chars) for op, chars in zip(plan.ops, plan.chars, strict=True)]
     assert taken <= room(host.model["contextWindow"]) + 1, (taken, sent.decision, parts)
 

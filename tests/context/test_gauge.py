@@ -55,7 +55,7 @@ def stats_of(host: Host) -> CallStats:
 
 def record_of(host: Host) -> CallRecord:
     """The newest call record."""
-    record = host.state.branch_record
+    record = host.state.chat.branch_record
     assert record is not None
     return record
 
@@ -104,7 +104,7 @@ def test_the_high_water_mark_is_where_the_provider_counts_it(tmp_path: Path) -> 
     host = Host(tmp_path)
     work(host, 6, CHARS_PER_TOKEN / 2)
     gauge = Gauge(CHARS_PER_TOKEN / 2)
-    plan = host.state.branch.plan
+    plan = host.state.chat.branch.plan
     assert gauge.prompt(plan, 0) == pytest.approx(2 * Gauge().prompt(plan, 0), rel=0.01)
     assert stats_of(host).rate == pytest.approx(CHARS_PER_TOKEN / 2, rel=0.01)
     host.close()

@@ -27,13 +27,13 @@ def known(host: Host) -> Host:
 
 def named(host: Host, name: str) -> tuple[int, int | None, int | None]:
     """Handle, version and call that a name stands for."""
-    wanted = resolve(host.state, name)
+    wanted = resolve(host.state.objects, name)
     return wanted.entry.ordinal, wanted.version, wanted.call
 
 
 def refused(host: Host, name: str) -> str:
     with pytest.raises(ToolError) as caught:
-        resolve(host.state, name)
+        resolve(host.state.objects, name)
     return str(caught.value)
 
 
@@ -143,21 +143,21 @@ def test_many_candidates_are_cut_short(known: Host) -> None:
 def test_handles_are_given_in_the_order_of_meeting_and_never_again(known: Host) -> None:
     leaf = known.leaf()
     bash(known, "first branch")
-    assert known.state.index.entries[9].label == "first branch"
+    assert known.state.objects.index.entries[9].label == "first branch"
     known.go_to(leaf)
     bash(known, "second branch")
-    assert known.state.index.entries[9].label == "first branch"
-    assert known.state.index.entries[10].label == "second branch"
+    assert known.state.objects.index.entries[9].label == "first branch"
+    assert known.state.objects.index.entries[10].label == "second branch"
     known.restart()
     bash(known, "later")
-    assert known.state.index.entries[11].label == "later"
+    assert known.state.objects.index.entries[11].label == "later"
 
 
 def test_the_handle_on_a_read_is_the_files(known: Host) -> None:
     sent = use(known, "r", "read", lines(30, "other"), path="src/other.py")
     assert sent.text(len(sent.messages) - 1).startswith("@9\n")
-    assert known.state.index.entries[9].type == "file"
-    assert known.state.index.entries[10].type == "toolcall"
+    assert known.state.objects.index.entries[9].type == "file"
+    assert known.state.objects.index.entries[10].type == "toolcall"
 
 
 def test_a_repeated_providers_id_is_ambiguous(new_host: NewHost) -> None:

@@ -206,7 +206,7 @@ def test_it_stands_before_the_summary_of_a_compaction(host: Host) -> None:
     for number in range(12):
         finish(host, f"Answer {number}: " + lines(150))
         sent = ask(host, f"Question {number}: " + lines(150))
-    assert host.state.branch.plan.compacted[0]
+    assert host.state.chat.branch.plan.compacted[0]
     assert head(sent)
     assert ", summed up without a model." in message_text(sent.prompt[1])
 

@@ -27,7 +27,7 @@ class AnySessionWithHead(AnySession):
         sent = super().call()
         heads = [n for n, m in enumerate(sent.prompt) if message_text(m).startswith(head_opening())]
         assert heads in ([], [0])
-        assert bool(heads) == (self.host.state.branch.plan.head is not None)
+        assert bool(heads) == (self.host.state.chat.branch.plan.head is not None)
         return sent
 
 

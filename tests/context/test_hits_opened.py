@@ -64,21 +64,23 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Talking]:
     assert first.engine.opened is not None
     session = first.engine.opened.session
     project = session_project(Config(home=home), session).id
-    actor = Actor(session.id, "agent")
-    TaskWork(session.store, project, actor).create(  # type: ignore[arg-type]
+    actor = Actor(session.info.id, "agent")
+    TaskWork(session.objects.store, project, actor).create(  # type: ignore[arg-type]
         NewTask("Feed the axolotl", "It likes worms.")
     )
-    UserActs(session.store, load_user(home)).add(NewMemory("preference", "Count the porcupine"))
+    UserActs(session.objects.store, load_user(home)).add(
+        NewMemory("preference", "Count the porcupine")
+    )
     noted = ObservationDocument(
         id="observation:made",
-        session=session.id,
+        session=session.info.id,
         covers=[],
         content="The user keeps animals.",
         suggestion="Weigh the chinchilla.",
         time_ms=1,
-        provenance=Provenance(origin=session.id, generator="agent"),
+        provenance=Provenance(origin=session.info.id, generator="agent"),
     )
-    session.store.commit(Batch(puts=[noted.seal()]))
+    session.objects.store.commit(Batch(puts=[noted.seal()]))
     first.close()
     second = _Talking(home, work, "0199bbbb-second")
     second.answer()
@@ -157,7 +159,7 @@ def test_memory_is_found_while_it_is_kept_and_by_whom_it_may_be_shown_to(
     agent: _Talking, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert agent.engine.opened is not None
-    acts = UserActs(agent.engine.opened.session.store, load_user(agent.home))
+    acts = UserActs(agent.engine.opened.session.objects.store, load_user(agent.home))
     entry = acts.add(NewMemory("preference", "Never feed a capybara")).entry
     elsewhere = acts.add(NewMemory("decision", "Wash the capybara", project="other-project")).entry
     found = asked(agent, "memory-search", query="capybara")

@@ -68,8 +68,8 @@ def test_a_field_of_a_chat_is_expanded_with_what_a_fork_inherited(parent: Host) 
     ask(fork)
 
     def found(host: Host, field: str) -> list[str]:
-        with asked_graph(host.state) as graph:
-            inherited = host.state.inherited_turns
+        with asked_graph(host.state.objects) as graph:
+            inherited = host.state.chat.stored.inherited_turns
             ids = [chat_id(host.session)]
             expanded = expand(host.store, graph, ids, budget=0, field=field, inherited=inherited)
         return [item.node.id for item in expanded]
@@ -103,7 +103,7 @@ def test_a_fork_holds_the_turns_up_to_where_it_left(parent: Host) -> None:
 def test_the_inherited_calls_have_the_handles_of_the_fork(parent: Host) -> None:
     fork = parent.fork("copy", 8)
     ask(fork)
-    by_label = fork.state.index.by_label
+    by_label = fork.state.objects.index.by_label
     assert f"--- toolcall @{by_label['two']} tool=bash" in text(fork)
     fork.close()
 
@@ -203,12 +203,12 @@ def test_activated_turns_fold_once_nothing_uses_them(parent: Host, layout: str) 
     parent.restart(layout=layout, rebase={"rent_factor": 0, "guard": 10})
     ask(parent)
     sent = context_tool(parent, "t", "activate", "chat:s turns 1-3")
-    ordinal, at = parent.state.index.by_object["chat:s"], len(sent.messages) - 1
-    assert parent.state.branch.sets.active >= {ordinal}
+    ordinal, at = parent.state.objects.index.by_object["chat:s"], len(sent.messages) - 1
+    assert parent.state.chat.branch.sets.active >= {ordinal}
     for number in range(4):
         finish(parent)
         sent = ask(parent, f"Ask again, {number}.")
-    assert ordinal not in parent.state.branch.sets.active
+    assert ordinal not in parent.state.chat.branch.sets.active
     assert sent.text(at).startswith(f"@{ordinal} folded: ")
 
 
@@ -218,7 +218,7 @@ def test_activated_turns_can_be_deactivated(parent: Host) -> None:
         parent.tool("t", "deactivate", id="@2")
     context_tool(parent, "t", "activate", "@2 turns 1-3")
     context_tool(parent, "u", "deactivate", "@2")
-    assert 2 not in parent.state.branch.sets.active
+    assert 2 not in parent.state.chat.branch.sets.active
 
 
 def test_the_parents_chat_names_the_same_turns(parent: Host) -> None:

@@ -75,7 +75,7 @@ def test_what_has_not_changed_is_not_read(host: Host, monkeypatch: pytest.Monkey
 
 def test_an_engine_has_the_index_that_reading_all_gives(host: Host) -> None:
     whole = SessionIndex.load(host.session, read_members(host.store, host.session).values())
-    taken = host.state.index
+    taken = host.state.objects.index
     assert taken.kept == len(kept(host).members) > 0
     assert told(taken) == told(whole)
     assert (taken.by_object, taken.by_label) == (whole.by_object, whole.by_label)
@@ -85,7 +85,9 @@ def test_what_came_later_is_read(host: Host, monkeypatch: pytest.MonkeyPatch) ->
     before = kept(host)
     run(host, "later")
     host.call()
-    new = sorted(host.state.index.entries.keys() - {m.ordinal for m in before.members.values()})
+    new = sorted(
+        host.state.objects.index.entries.keys() - {m.ordinal for m in before.members.values()}
+    )
     assert new
     assert sorted(read_of(host, before, monkeypatch)) == new
     host.close()
@@ -98,7 +100,7 @@ def test_a_version_that_came_later_is_read(host: Host, monkeypatch: pytest.Monke
     host.call()
     version = host.state.frame.version
     assert version is not None
-    assert host.state.index.by_object[version.object] in read_of(host, before, monkeypatch)
+    assert host.state.objects.index.by_object[version.object] in read_of(host, before, monkeypatch)
     assert before.members != read_members(host.store, host.session)
 
 

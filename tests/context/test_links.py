@@ -101,15 +101,15 @@ def test_metadata_brings_an_object_into_the_pool_without_its_content(
     said = activate("notes/unread.md", show="metadata")
     ordinal = int(said.split()[0].removeprefix("@"))
     assert "notes/unread.md" in said
-    sets = work.host.state.branch.sets
+    sets = work.host.state.chat.branch.sets
     assert (ordinal in sets.pool, ordinal in sets.active) == (True, False)
 
 
 def test_metadata_has_the_nickname(work: Work, activate: Activate) -> None:
     state = work.host.state
-    head = state.store.head(state.index.entries[3].object)
+    head = state.objects.store.head(state.objects.index.entries[3].object)
     assert head is not None
-    assert give_nickname(state.store, head, "ocean")
+    assert give_nickname(state.objects.store, head, "ocean")
     assert activate("ocean", show="metadata").endswith(" chars=84 name=ocean")
 
 
@@ -135,12 +135,12 @@ def test_a_field_of_references_is_expanded_with_the_versions_that_were_recorded(
     work: Work, activate: Activate
 ) -> None:
     work.read("notes/sea.md")
-    call = max(work.host.state.index.entries)
+    call = max(work.host.state.objects.index.entries)
     work.write("notes/sea.md", "changed")
     assert SEA.rstrip() in activate(f"@{call}::file_pin")
     assert SEA.rstrip() not in activate(f"@{call}::file_pin", show="metadata")
     assert "# Sea" not in activate("@5::frontmatter.parent")
-    chat = next(n for n, e in work.host.state.index.entries.items() if e.type == "chat")
+    chat = next(n for n, e in work.host.state.objects.index.entries.items() if e.type == "chat")
     calls = activate(f"@{chat}::toolcall_ids", show="metadata")
     assert calls.count("## toolcall") == 6
 
@@ -156,15 +156,16 @@ def test_a_link_resolves_in_the_prompt_s_own_terms_after_a_rename(
 
 
 def test_a_store_that_is_not_read_yet_is_asked_again(work: Work, activate: Activate) -> None:
-    state, home = work.host.state, work.host.home
-    state.open_graph = partial(live_graph, state.store, home, patience_s=-1, batch=1)
+    objects, home = work.host.state.objects, work.host.home
+    slow = partial(live_graph, objects.store, home, patience_s=-1, batch=1)
+    object.__setattr__(objects, "open_graph", slow)
     assert refused(activate, "@3", show="links") == (
         "References are still being read for the first time: ask again."
     )
     while (said := attempt(activate)) is None:
         pass  # what was read is kept, so that it comes to an end
     assert "Refers to:" in said
-    state.open_graph = None
+    object.__setattr__(objects, "open_graph", None)
     assert refused(activate, "@3", show="links") == "References cannot be looked up here."
     assert refused(activate, "[[Sea]]").startswith("No object is called 'Sea'.")
 
@@ -178,9 +179,9 @@ def attempt(activate: Activate) -> str | None:
 
 def test_other_tools_take_titles_of_what_the_session_has_met(work: Work) -> None:
     work.host.tool("p", "pin", id="[[Sea]]")
-    assert 3 in work.host.state.branch.sets.pinned
+    assert 3 in work.host.state.chat.branch.sets.pinned
     work.host.tool("d", "deactivate", id="Tides")
-    assert 5 not in work.host.state.branch.sets.active
+    assert 5 not in work.host.state.chat.branch.sets.active
     work.file("notes/far.md", "# Far")
     with pytest.raises(ToolError, match="No object is called 'Far'"):
         work.host.tool("u", "unpin", id="Far")

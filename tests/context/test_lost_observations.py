@@ -39,7 +39,7 @@ def working(home: Path, folder: Path, session: str = "s") -> Iterator[Work]:
 
 def contents(work: Work, name: str) -> list[str | None]:
     """Contents of all versions of a file, the oldest first."""
-    id, _ = work.host.state.source.identify(str(work.folder / name))
+    id, _ = work.host.state.objects.source.identify(str(work.folder / name))
     store = work.host.store
     documents = [store.get(id, FileDocument, head.token) for head in store.history(id)]
     return [document.content for document in documents if document is not None]
@@ -47,8 +47,8 @@ def contents(work: Work, name: str) -> list[str | None]:
 
 def version(work: Work, name: str) -> int:
     """The number of the newest version that the session has met."""
-    id, _ = work.host.state.source.identify(str(work.folder / name))
-    index = work.host.state.index
+    id, _ = work.host.state.objects.source.identify(str(work.folder / name))
+    index = work.host.state.objects.index
     return index.entries[index.by_object[id]].newest.version
 
 
@@ -108,7 +108,7 @@ def test_unchanged_bytes_are_what_the_disk_says(tmp_path: Path, text: str) -> No
         work.file("a.py", "").write_bytes(text.encode())
         work.lose(("read", text, {"path": "a.py"}))
         work.host.call()
-        id, _ = work.host.state.source.identify(str(work.folder / "a.py"))
+        id, _ = work.host.state.objects.source.identify(str(work.folder / "a.py"))
         document = work.host.store.get(id, FileDocument)
         assert document is not None
         assert (document.content, document.provenance.origin) == (text, "disk")

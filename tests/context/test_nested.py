@@ -57,19 +57,19 @@ def run(work: Work, id: str = "c1") -> Sent:
 
 
 def toolcall(host: Host, call_id: str) -> Head:
-    ordinal = host.state.index.by_label[call_id]
-    head = host.store.head(host.state.index.entries[ordinal].object)
+    ordinal = host.state.objects.index.by_label[call_id]
+    head = host.store.head(host.state.objects.index.entries[ordinal].object)
     assert head is not None
     return head
 
 
 def labels(host: Host, members: set[int]) -> set[str]:
-    return {Path(host.state.index.entries[n].label).name for n in members}
+    return {Path(host.state.objects.index.entries[n].label).name for n in members}
 
 
 def test_they_and_their_files_are_in_index_and_pool_and_not_active(work: Work) -> None:
     run(work)
-    sets = work.host.state.branch.sets
+    sets = work.host.state.chat.branch.sets
     assert labels(work.host, sets.pool) == {"1", "2", "a.py", "b.py", "c1"}
     assert labels(work.host, sets.active) == {"c1"}
 
@@ -85,7 +85,7 @@ def test_they_have_parent_position_and_turn(work: Work) -> None:
 
 def test_their_results_can_be_had_by_handle(work: Work) -> None:
     run(work)
-    ordinal = work.host.state.index.by_label["c1/1"]
+    ordinal = work.host.state.objects.index.by_label["c1/1"]
     sent = context_tool(work.host, "t", "activate", f"@{ordinal}")
     assert sent.text(len(sent.messages) - 1) == f"@{ordinal}\n{TEXT}"
 
@@ -93,7 +93,7 @@ def test_their_results_can_be_had_by_handle(work: Work) -> None:
 def test_a_script_that_has_not_ended_is_indexed_already(work: Work) -> None:
     """So that its files are watched while it runs, however long that is."""
     nested(work, "c1/1", "read", TEXT, path="a.py")
-    assert {"a.py", "1"} <= labels(work.host, set(work.host.state.index.entries))
+    assert {"a.py", "1"} <= labels(work.host, set(work.host.state.objects.index.entries))
 
 
 def test_an_engine_that_ends_before_the_script_lists_them_all_the_same(work: Work) -> None:
@@ -101,7 +101,7 @@ def test_an_engine_that_ends_before_the_script_lists_them_all_the_same(work: Wor
     work.host.restart()
     script(work, "c1", "c1/1", "c1/2")
     work.host.call()
-    assert labels(work.host, work.host.state.branch.sets.pool) == {"1", "a.py", "c1"}
+    assert labels(work.host, work.host.state.chat.branch.sets.pool) == {"1", "a.py", "c1"}
 
 
 def test_an_engine_that_ends_after_the_script_does_too(work: Work) -> None:
@@ -109,7 +109,7 @@ def test_an_engine_that_ends_after_the_script_does_too(work: Work) -> None:
     script(work, "c1", "c1/1")
     work.host.restart()
     work.host.call()
-    assert labels(work.host, work.host.state.branch.sets.pool) == {"1", "a.py", "c1"}
+    assert labels(work.host, work.host.state.chat.branch.sets.pool) == {"1", "a.py", "c1"}
 
 
 def test_what_a_script_edits_keeps_the_newest_version(work: Work) -> None:
@@ -119,7 +119,9 @@ def test_what_a_script_edits_keeps_the_newest_version(work: Work) -> None:
     nested(work, "c1/2", "edit", "Edited.", path="a.py", edits=[])
     script(work, "c1", "c1/1", "c1/2")
     work.host.call()
-    entry = work.host.state.index.entries[work.host.state.index.by_label[f"{work.folder}/a.py"]]
+    entry = work.host.state.objects.index.entries[
+        work.host.state.objects.index.by_label[f"{work.folder}/a.py"]
+    ]
     document = work.host.store.get(entry.object, FileDocument)
     assert document is not None
     assert (entry.newest.version, document.content) == (2, changed)
@@ -154,13 +156,16 @@ def test_a_copy_of_the_session_has_them(work: Work) -> None:
     run(work)
     fork = work.host.fork("fork")
     ask(fork)
-    assert labels(fork, fork.state.branch.sets.pool) == {"1", "2", "a.py", "b.py", "c1"}
+    assert labels(fork, fork.state.chat.branch.sets.pool) == {"1", "2", "a.py", "b.py", "c1"}
 
 
 def test_the_chat_lists_them_under_their_call(work: Work) -> None:
     run(work)
     chat = render_chat(work.host.store, work.host.session, 10)
-    of = {label: f"@{work.host.state.index.by_label[label]}" for label in ("c1", "c1/1", "c1/2")}
+    of = {
+        label: f"@{work.host.state.objects.index.by_label[label]}"
+        for label in ("c1", "c1/1", "c1/2")
+    }
     assert [line.split(" tool=")[0] for line in chat.splitlines() if "toolcall" in line] == [
         f"--- toolcall {of['c1']}",
         f"--- toolcall {of['c1/1']} in {of['c1']}",
@@ -174,6 +179,6 @@ def test_an_export_has_them(work: Work) -> None:
     export_session(work.host.store, work.host.session, written.append)
     exported = [json.loads(line) for line in "".join(written).splitlines()]
     ids = {line.get("document", line).get("id") for line in exported}
-    files = {e.object for e in work.host.state.index.entries.values() if e.type == "file"}
+    files = {e.object for e in work.host.state.objects.index.entries.values() if e.type == "file"}
     assert len(files) == 2
     assert {"c1/1", "c1/2", *files} <= ids

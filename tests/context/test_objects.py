@@ -118,7 +118,7 @@ def test_a_call_that_another_session_copied_is_the_same_object(new_host: NewHost
     finish(fork)
     ask(fork, "In the copy.")
     assert len(fork.store.history("c1")) == 1
-    assert fork.state.index.by_object["c1"] == 3
+    assert fork.state.objects.index.by_object["c1"] == 3
     fork.close()
 
 
@@ -223,7 +223,7 @@ def test_the_session_knows_what_belongs_to_it(host: Host) -> None:
     session = host.store.get("session:s", SessionDocument)
     assert session is not None
     assert (session.chat_ref, session.system_prompt_ref) == ("chat:s", "system_prompt:s")
-    assert (session.cwd, session.harness, session.parent_session) == ("/repo", "pi", None)
+    assert (session.info.cwd, session.harness, session.parent_session) == ("/repo", "pi", None)
 
 
 # Files
@@ -332,11 +332,11 @@ def test_an_unchanged_system_prompt_is_one_version(host: Host) -> None:
     prompt = host.store.get("system_prompt:s", SystemPromptDocument, version.token)
     assert prompt is not None
     assert prompt.content
-    assert [e.object for e in list(host.state.index.entries.values())[:2]] == [
+    assert [e.object for e in list(host.state.objects.index.entries.values())[:2]] == [
         "system_prompt:s",
         "chat:s",
     ]
-    assert [e.newest.version for e in list(host.state.index.entries.values())[:2]] == [1, 1]
+    assert [e.newest.version for e in list(host.state.objects.index.entries.values())[:2]] == [1, 1]
 
 
 def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: Host) -> None:
@@ -347,8 +347,8 @@ def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: 
     prompt = host.store.get("system_prompt:s", SystemPromptDocument, version.token)
     assert prompt is not None
     assert prompt.content
-    handle = host.state.index.by_object["system_prompt:s"]
-    assert host.state.index.entries[handle].newest.version == 1
+    handle = host.state.objects.index.by_object["system_prompt:s"]
+    assert host.state.objects.index.entries[handle].newest.version == 1
 
 
 def test_a_system_prompt_of_before_needs_no_new_version(host: Host) -> None:

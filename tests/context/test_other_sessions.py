@@ -24,7 +24,7 @@ def other(new_host: NewHost) -> Host:
     ask(other)
     use(other, "other-read", "read", TEXT, path="/repo/a.txt")
     bash(other, "other-bash")
-    head = other.store.head(other.state.index.entries[3].object)
+    head = other.store.head(other.state.objects.index.entries[3].object)
     assert head is not None
     assert give_nickname(other.store, head, "spec")
     other.close()
@@ -44,16 +44,16 @@ def host(other: Host, new_host: NewHost) -> Host:
 def test_a_file_joins_the_index_when_it_is_activated(host: Host, name: str) -> None:
     sent = context_tool(host, "c1", "activate", name)
     assert sent.text(2) == f"@3\n{TEXT}"
-    entry = host.state.index.entries[3]
+    entry = host.state.objects.index.entries[3]
     assert (entry.type, entry.label, entry.newest.version) == ("file", "/repo/a.txt", 1)
-    assert host.state.branch.sets.active == {3}
-    assert 3 in host.state.branch.sets.pool
+    assert host.state.chat.branch.sets.active == {3}
+    assert 3 in host.state.chat.branch.sets.pool
 
 
 def test_by_full_id_too(host: Host) -> None:
     (file,) = host.store.query("file")
     assert context_tool(host, "c1", "pin", file.id).text(2) == f"@3\n{TEXT}"
-    assert host.state.branch.sets.pinned == {3}
+    assert host.state.chat.branch.sets.pinned == {3}
 
 
 def test_a_result_by_its_id(host: Host) -> None:
@@ -65,34 +65,34 @@ def test_the_handle_that_was_given_outlives_a_crash(host: Host) -> None:
     answer = host.tool("c1", "activate", id="spec")
     assert answer["details"]["foredeck"]["ordinal"] == 3
     host.restart()  # nothing was assembled since
-    assert host.state.index.entries[3].label == "/repo/a.txt"
+    assert host.state.objects.index.entries[3].label == "/repo/a.txt"
 
 
 @pytest.mark.parametrize("tool", ["deactivate", "unpin"])
 def test_what_this_session_never_had_cannot_be_put_away(host: Host, tool: str) -> None:
     with pytest.raises(ToolError, match="No object is called 'spec'"):
         host.tool("c1", tool, id="spec")
-    assert len(host.state.index) == 2
+    assert len(host.state.objects.index) == 2
 
 
 def test_a_chat_reads_as_it_was_said(host: Host) -> None:
     shown = context_tool(host, "c1", "activate", "chat:other").text(2)
     assert shown.startswith("--- user\nGo on.\n")
     assert '--- toolcall other-bash tool=bash args="run other-bash" status=ok' in shown
-    assert host.state.branch.sets.active == {3}
+    assert host.state.chat.branch.sets.active == {3}
 
 
 def test_a_system_prompt_does_too(host: Host) -> None:
     sent = context_tool(host, "c1", "pin", "system_prompt:other")
     assert sent.text(2) == "You are a coding agent."
-    assert host.state.branch.sets.pinned == {3}
+    assert host.state.chat.branch.sets.pinned == {3}
 
 
 def test_they_can_be_put_away_again(host: Host) -> None:
     context_tool(host, "c1", "pin", "chat:other")
     context_tool(host, "c2", "unpin", "chat:other")
     context_tool(host, "c3", "deactivate", "chat:other")
-    assert host.state.branch.sets.active == set()
+    assert host.state.chat.branch.sets.active == set()
 
 
 def test_a_part_of_a_chat(host: Host) -> None:
@@ -158,7 +158,7 @@ def test_chat_that_was_compacted(other: Host, new_host: NewHost) -> None:
 def test_a_session_has_no_text_and_is_listed_only(host: Host) -> None:
     sent = context_tool(host, "c1", "activate", "session:other")
     assert sent.text(2) == "@3 has no content to show: what was said in it is its chat (chat:ID)."
-    sets = host.state.branch.sets
+    sets = host.state.chat.branch.sets
     assert (sets.pool, sets.active) == ({3}, set())
 
 
@@ -170,7 +170,7 @@ def test_by_session_and_handle(host: Host, name: str) -> None:
 def test_by_the_start_of_its_id_where_only_one_fits(host: Host) -> None:
     (file,) = host.store.query("file")
     assert context_tool(host, "c1", "activate", file.id[:10]).text(2) == f"@3\n{TEXT}"
-    assert host.state.index.entries[3].object == file.id
+    assert host.state.objects.index.entries[3].object == file.id
 
 
 def test_a_start_that_fits_several_lists_them(other: Host, new_host: NewHost) -> None:
@@ -181,7 +181,7 @@ def test_a_start_that_fits_several_lists_them(other: Host, new_host: NewHost) ->
     ask(mine)
     with pytest.raises(ToolError, match="begins several ids: toolu_01a, toolu_01b"):
         mine.tool("c1", "activate", id="toolu_01")
-    assert len(mine.state.index) == 2
+    assert len(mine.state.objects.index) == 2
 
 
 def test_a_handle_that_the_other_never_gave_is_refused(host: Host) -> None:
@@ -201,7 +201,7 @@ def test_an_id_of_theirs_that_is_ours_too_stays_ours(other: Host, new_host: NewH
     assert theirs is not None
     shown = mine.tool("c2", "activate", id="other:@6")["content"][0]["text"]
     assert shown == lines(20, "output of call_0")
-    assert mine.state.index.by_label["call_0"] == 3
+    assert mine.state.objects.index.by_label["call_0"] == 3
 
 
 @pytest.mark.parametrize("name", ["call:other:1", "turn:other:1", "member:other:3"])
@@ -211,7 +211,10 @@ def test_another_sessions_records_are_out_of_reach(host: Host, name: str) -> Non
 
 
 def test_the_other_session_is_left_as_it_was(host: Host, other: Host) -> None:
-    before = (dict(other.state.index.by_object), other.state.branch.sets.active)
+    before = (dict(other.state.objects.index.by_object), other.state.chat.branch.sets.active)
     other.close()
     context_tool(host, "c1", "pin", "spec")
-    assert (dict(other.state.index.by_object), other.state.branch.sets.active) == before
+    assert (
+        dict(other.state.objects.index.by_object),
+        other.state.chat.branch.sets.active,
+    ) == before

@@ -148,7 +148,7 @@ def test_off_and_on_keeps_what_is_pinned(host: Host) -> None:
     host.off()
     finish(host)
     ask(host, "With you.")
-    assert host.state.branch.sets.pinned == {3}
+    assert host.state.chat.branch.sets.pinned == {3}
 
 
 def test_an_answer_from_before_off_is_not_held_against_the_list_after_it(host: Host) -> None:
@@ -171,7 +171,7 @@ def test_a_call_that_the_user_stopped_is_reported_and_not_taken_for_sent(started
     sent = ask(started, "Try again.")
     assert sent.call is not None
     assert Ack(sent.call - 1, "aborted") in started.shown(sent.call).record.acks
-    assert f"call:s:{sent.call - 1}" in started.state.log.unsent
+    assert f"call:s:{sent.call - 1}" in started.state.chat.log.unsent
 
 
 def test_an_acknowledged_call_is_noted_in_the_next_record(host: Host) -> None:
@@ -187,7 +187,7 @@ def test_a_late_answer_is_distinguished_from_a_sent_one_after_a_restart(started:
     finish(started)
     sent = ask(started)
     assert sent.call is not None
-    unsent = started.state.log.unsent
+    unsent = started.state.chat.log.unsent
     assert unsent == ({"call:s:3"} if started.names_call else set())
     assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)
     started.restart()

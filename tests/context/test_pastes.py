@@ -47,12 +47,12 @@ def test_it_is_an_object_at_once_and_goes_out_as_it_is(new_host: NewHost) -> Non
     host = new_host()
     sent = ask(host, LOG)
     assert sent.prompt == [user(LOG) | {"timestamp": sent.prompt[0]["timestamp"]}]
-    entry = host.state.index.entries[host.state.index.by_object[ID]]
-    assert host.state.branch.sets.innermost(entry.ordinal) == "active"
+    entry = host.state.objects.index.entries[host.state.objects.index.by_object[ID]]
+    assert host.state.chat.branch.sets.innermost(entry.ordinal) == "active"
     document = host.store.get(ID, UserDocument)
     assert document is not None
     assert (document.content, document.first_line) == (LOG, "What is wrong?")
-    (row,) = listed_objects(host.state)
+    (row,) = listed_objects(host.state.objects, host.state.chat.branch)
     assert (row.ordinal, row.state, row.what) == (entry.ordinal, IN_VIEW, "you: What is wrong?")
 
 
@@ -67,8 +67,8 @@ def test_it_folds_under_every_policy(new_host: NewHost, policy: str, layout: str
     assert "chars folded>" in told
     assert "KeyError: 'warehouse_id' at app/load_orders.py:12" in told
     assert len(told) < len(LOG) / 4
-    ordinal = host.state.index.by_object[ID]
-    assert host.state.branch.sets.innermost(ordinal) == "inactive"
+    ordinal = host.state.objects.index.by_object[ID]
+    assert host.state.chat.branch.sets.innermost(ordinal) == "inactive"
 
 
 def test_what_is_left_of_it(new_host: NewHost, snapshot: Any) -> None:
@@ -90,7 +90,7 @@ def test_a_text_of_one_line_keeps_both_ends(new_host: NewHost, snapshot: Any) ->
 def test_it_stays_whole_where_nothing_is_to_fold(new_host: NewHost, given: Any) -> None:
     host = new_host(**EAGER, **given)
     assert talk(host).text(0) == LOG
-    assert (ID in host.state.index.by_object) == ("pastes" not in given)
+    assert (ID in host.state.objects.index.by_object) == ("pastes" not in given)
 
 
 def test_it_comes_back_whole_and_a_restart_keeps_the_bytes(new_host: NewHost) -> None:
@@ -100,7 +100,7 @@ def test_it_comes_back_whole_and_a_restart_keeps_the_bytes(new_host: NewHost) ->
     finish(host)
     after = ask(host, "Once more.")
     assert after.text(0) == before.text(0)
-    name = f"@{host.state.index.by_object[ID]}"
+    name = f"@{host.state.objects.index.by_object[ID]}"
     sent = context_tool(host, "a1", "activate", name)
     assert sent.text(len(sent.messages) - 1) == f"{name}\n{LOG}"
     sent = context_tool(host, "a2", "activate", f"{name} chars 1-14")
@@ -110,7 +110,7 @@ def test_it_comes_back_whole_and_a_restart_keeps_the_bytes(new_host: NewHost) ->
 def test_what_is_in_view_is_not_shown_again(new_host: NewHost) -> None:
     host = new_host(**EAGER)
     ask(host, LOG)
-    name = f"@{host.state.index.by_object[ID]}"
+    name = f"@{host.state.objects.index.by_object[ID]}"
     sent = context_tool(host, "a1", "activate", name)
     assert sent.text(2) == f"{name} (in a message of the user's) is above."
     finish(host)
@@ -125,7 +125,7 @@ def test_what_is_in_view_is_not_shown_again(new_host: NewHost) -> None:
 def test_pinned_it_stays_and_deactivated_it_goes(new_host: NewHost) -> None:
     host = new_host(**EAGER)
     ask(host, LOG)
-    name = f"@{host.state.index.by_object[ID]}"
+    name = f"@{host.state.objects.index.by_object[ID]}"
     context_tool(host, "p1", "pin", name)
     finish(host)
     for number in range(6):
@@ -145,14 +145,14 @@ def test_the_current_turn_is_never_touched_and_why_says_so(new_host: NewHost) ->
     for number in range(9):
         sent = bash(host, f"c{number}")
     assert sent.text(0) == LOG
-    opened = host.opened
-    name = f"@{host.state.index.by_object[ID]}"
-    told = why(host.state, name, opened.assembler.policy, opened.assembler.uses)
+    opened, state = host.opened, host.state
+    name = f"@{state.objects.index.by_object[ID]}"
+    told = why(state.objects, state.chat, name, opened.assembler.policy, opened.assembler.uses)
     assert told.startswith(f"{name} is in view: message 1 of ")
     assert told.endswith("Policy adaptive keeps it, last used 9 calls ago.")
     finish(host)
     ask(host, "Something else.")
-    told = why(host.state, name, opened.assembler.policy, opened.assembler.uses)
+    told = why(state.objects, state.chat, name, opened.assembler.policy, opened.assembler.uses)
     assert "It was folded at call " in told
 
 
@@ -163,7 +163,7 @@ def test_the_same_text_is_one_object_in_every_session(new_host: NewHost) -> None
     ask(host, LOG)
     fork = host.fork("another", 2)
     ask(fork, LOG)
-    assert ID in fork.state.index.by_object
+    assert ID in fork.state.objects.index.by_object
     assert len(list(host.store.history(ID))) == 1
 
 
@@ -172,7 +172,7 @@ def test_a_large_one_is_cut_under_its_own_handle(new_host: NewHost) -> None:
     host.set_window(20_000)
     huge = lines(9000, "logged")
     sent = ask(host, huge)
-    name = f"@{host.state.index.by_object[user_object_id(hash_text(huge))]}"
+    name = f"@{host.state.objects.index.by_object[user_object_id(hash_text(huge))]}"
     assert f'activate "{name} chars ' in sent.text(0)
 
 

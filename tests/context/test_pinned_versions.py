@@ -33,7 +33,7 @@ def work(new_host: NewHost, tmp_path: Path) -> Work:
 
 def deliver_late(host: Host, text: str) -> None:
     """Another machine's version of a.py arrives now, made just before the second call here."""
-    store, file = host.store, host.state.index.entries[3].object
+    store, file = host.store, host.state.objects.index.entries[3].object
     own, record = store.history(file)[0], store.head(call_id(host.session, 2))
     document = store.get(file, FileDocument)
     assert record is not None
@@ -49,7 +49,7 @@ def deliver_late(host: Host, text: str) -> None:
 def pin_other_bytes(host: Host) -> None:
     """A third version of @3 whose pin names the second one, with hashes that this never had."""
     member = host.store.get(member_id(host.session, 3), MemberDocument)
-    head = host.store.history(host.state.index.entries[3].object)[-1]
+    head = host.store.history(host.state.objects.index.entries[3].object)[-1]
     assert member is not None
     fields = {**member.pin.model_dump(), "version": 3, "token": head.token, "text_hash": "0" * 64}
     member.pin = VersionRef(**fields)

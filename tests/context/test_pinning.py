@@ -112,7 +112,7 @@ def test_every_pinned_object_is_in_view_or_named(sizes: list[int], turns: int) -
                 ask(host)
                 text = lines(size, f"object {number} of {size}")
                 bash(host, f"c{number}", text)
-                handle = f"@{host.state.index.by_label[f'c{number}']}"
+                handle = f"@{host.state.objects.index.by_label[f'c{number}']}"
                 context_tool(host, f"p{number}", "pin", handle)
                 texts[handle] = text
                 finish(host)

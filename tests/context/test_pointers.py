@@ -46,7 +46,7 @@ def test_a_file_as_of_a_commit_comes_into_view(host: Host) -> None:
     name = sent.text(len(sent.messages) - 1).partition("\n")[0]
     assert sent.text(len(sent.messages) - 1) == f"{name}\n[[b]] {OLD}"
     commit = git(Path(host.cwd), "rev-parse", "HEAD~1").strip()
-    entry = host.state.index.entries[int(name[1:])]
+    entry = host.state.objects.index.entries[int(name[1:])]
     assert (entry.type, entry.label) == ("file", f"git:{commit[:12]}:a.md")
     again = context_tool(host, "a2", "activate", f"git:{commit}:a.md")
     assert again.text(len(again.messages) - 1) == f"{name} is above."
@@ -96,9 +96,9 @@ def test_a_url_is_listed_with_a_note_and_nothing_is_fetched(host: Host) -> None:
     told = sent.text(len(sent.messages) - 1)
     assert "it is only pointed to, and nothing is fetched" in told
     (head,) = host.store.query("pointer")
-    ordinal = host.state.index.by_object[head.id]
-    assert host.state.index.by_label[url] == ordinal
-    assert host.state.branch.sets.innermost(ordinal) == "inactive"
+    ordinal = host.state.objects.index.by_object[head.id]
+    assert host.state.objects.index.by_label[url] == ordinal
+    assert host.state.chat.branch.sets.innermost(ordinal) == "inactive"
     shown = host.tool("a2", "activate", id=url, show="metadata")
     assert shown["content"][0]["text"] == f"@{ordinal} pointer {url}"
     (plan,) = plan_forgetting(host.store, [host.session])

@@ -148,7 +148,9 @@ def test_what_a_policy_by_use_gives_up_is_no_longer_listed(new_host: NewHost) ->
     bash(host, "first", lines(100, "first"))
     for number in range(6):
         bash(host, f"next{number}")
-    active = {host.state.index.entries[n].object for n in host.state.branch.sets.active}
+    active = {
+        host.state.objects.index.entries[n].object for n in host.state.chat.branch.sets.active
+    }
     assert "first" not in active
     assert "next5" in active
 

@@ -34,7 +34,7 @@ def engine(tmp_path: Path) -> Engine:
 
 def store_of(engine: Engine) -> Store:
     assert engine.opened is not None
-    return engine.opened.session.store
+    return engine.opened.session.objects.store
 
 
 def go_private(engine: Engine, session: str) -> str:

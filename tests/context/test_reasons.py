@@ -113,7 +113,7 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     bash(host, "big", lines(400, "big"))
     bash(host, "small")
     bash(host, "small too")
-    record = host.state.branch_record
+    record = host.state.chat.branch_record
     assert record is not None
     wait = record.stats.rebase_in
     assert re.search(rf"pays in {wait} calls? at the earliest", command_text(host, "why"))

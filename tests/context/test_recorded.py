@@ -200,11 +200,11 @@ def test_expired_content_stays_collapsible_under_another_window(host: Host) -> N
 
 def test_another_layout_writes_all_anew_and_keeps_what_is_active(host: Host) -> None:
     rich(host)
-    sets = (set(host.state.branch.sets.active), set(host.state.branch.sets.pinned))
+    sets = (set(host.state.chat.branch.sets.active), set(host.state.chat.branch.sets.pinned))
     host.restart(layout="pools")
     finish(host)
     assert ask(host).prompt[0]["content"][0]["text"].startswith("Objects known")
-    assert (host.state.branch.sets.active, host.state.branch.sets.pinned) == sets
+    assert (host.state.chat.branch.sets.active, host.state.chat.branch.sets.pinned) == sets
     host.restart(layout="anchored", adaptive={"fold_runs_after": 0})
     finish(host)
     sent = ask(host)

@@ -52,7 +52,7 @@ def last(sent: Sent) -> str:
 
 
 def sets(work: Work) -> dict[str, set[int]]:
-    own = work.host.state.branch.sets
+    own = work.host.state.chat.branch.sets
     return {"pool": {3, 5} & own.pool, "active": {3, 5} & own.active, "pinned": {3, 5} & own.pinned}
 
 
@@ -97,7 +97,7 @@ def test_lines_in_view_are_the_new_files_too(work: Work) -> None:
     finish(work.host)
     move(work, "long.py", "short.py")
     assert newest_notices(work) == ["[foredeck] @5 moved to short.py, which is @7."]
-    assert work.host.state.branch.plan.holders.keys() & {5, 7} == {7}
+    assert work.host.state.chat.branch.plan.holders.keys() & {5, 7} == {7}
 
 
 def test_a_pin_goes_along(work: Work) -> None:
@@ -107,25 +107,27 @@ def test_a_pin_goes_along(work: Work) -> None:
     assert sets(work) == FIRST
     move(work, "a.py", "b.py")
     ask(work.host)
-    pinned = work.host.state.index.by_label[str(work.folder / "b.py")]
-    assert work.host.state.branch.sets.pinned == {pinned}
+    pinned = work.host.state.objects.index.by_label[str(work.folder / "b.py")]
+    assert work.host.state.chat.branch.sets.pinned == {pinned}
     finish(work.host)
     work.host.wait(600)
     assert TEXT in ask(work.host).text(2)
-    assert work.host.state.branch.sets.pinned == {pinned}
+    assert work.host.state.chat.branch.sets.pinned == {pinned}
 
 
 def test_the_nickname_goes_along(work: Work) -> None:
     host = work.host
-    head = host.store.head(host.state.index.entries[3].object)
+    head = host.store.head(host.state.objects.index.entries[3].object)
     assert head is not None
     give_nickname(host.store, head, "spec")
     move(work, "a.py", "b.py")
     ask(host)
     assert said(host, "activate", "spec") == "@5 is above."
-    assert nicknames(host.store) == {host.state.index.entries[5].object: "spec"}
+    assert nicknames(host.store) == {host.state.objects.index.entries[5].object: "spec"}
     assert give_nickname(
-        host.store, host.store.heads([host.state.index.entries[5].object]).popitem()[1], "plan"
+        host.store,
+        host.store.heads([host.state.objects.index.entries[5].object]).popitem()[1],
+        "plan",
     )
 
 
@@ -151,7 +153,7 @@ def test_a_file_that_has_a_name_keeps_it_when_another_is_renamed_to_it(work: Wor
     finish(host)
     move(work, "a.py", "b.py")
     ask(host)
-    entries = host.state.index.entries
+    entries = host.state.objects.index.entries
     assert nicknames(host.store) == {entries[3].object: "spec", entries[5].object: "plan"}
 
 
@@ -160,7 +162,7 @@ def test_naming_is_no_version_for_the_session(work: Work) -> None:
     work.host.restart()
     ask(work.host)
     work.read("a.py")
-    assert work.host.state.index.entries[3].newest.version == 1
+    assert work.host.state.objects.index.entries[3].newest.version == 1
 
 
 def test_the_old_handle_says_where_the_file_is(work: Work) -> None:

@@ -33,14 +33,14 @@ def pair(new_host: NewHost, tmp_path: Path) -> tuple[Work, Work]:
 
 def origins(work: Work) -> list[str]:
     """Who has brought about each version of the file, the oldest first."""
-    id, _ = work.host.state.source.identify("a.py")
+    id, _ = work.host.state.objects.source.identify("a.py")
     return [v.fields["provenance"]["origin"] for v in work.host.store.history(id)]
 
 
 def version(work: Work) -> int:
     """Which version of the file the session has seen last."""
-    id, _ = work.host.state.source.identify("a.py")
-    index = work.host.state.index
+    id, _ = work.host.state.objects.source.identify("a.py")
+    index = work.host.state.objects.index
     return index.entries[index.by_object[id]].newest.version
 
 
@@ -62,7 +62,7 @@ def test_the_agent_is_faster_than_the_others_watcher(pair: tuple[Work, Work]) ->
     one, two = pair
     ask(one.host)
     one.file("a.py", NEW)
-    meanwhile(two.host.state.source, "reconcile", lambda: one.write("a.py", NEW))
+    meanwhile(two.host.state.objects.source, "reconcile", lambda: one.write("a.py", NEW))
     two.notice_changes()
     assert origins(one) == ["disk", "write"]
     assert (version(one), version(two)) == (2, 2)
@@ -72,7 +72,7 @@ def test_the_agent_is_faster_than_the_others_watcher(pair: tuple[Work, Work]) ->
 def test_the_others_watcher_is_faster_than_the_agent(pair: tuple[Work, Work]) -> None:
     one, two = pair
     ask(one.host)
-    meanwhile(one.host.state.source, "after_tool", two.notice_changes)
+    meanwhile(one.host.state.objects.source, "after_tool", two.notice_changes)
     one.write("a.py", NEW)
     assert origins(one) == ["disk", "disk"]
     assert (version(one), version(two)) == (2, 2)

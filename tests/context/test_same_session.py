@@ -21,7 +21,7 @@ def pair(new_host: NewHost) -> tuple[Host, Host]:
     other.messages, other.entries = list(one.messages), list(one.entries)
     other._made, other.now_ms = one._made, one.now_ms
     other.past.sent, other.past.handles = list(one.past.sent), dict(one.past.handles)
-    assert len(other.state.index) == 3
+    assert len(other.state.objects.index) == 3
     return one, other
 
 
@@ -56,7 +56,7 @@ def test_it_goes_on_for_long(pair: tuple[Host, Host]) -> None:
     for host, call in sent:
         assert call.call is not None
         assert host.shown(call.call).messages == call.prompt
-    labels = {entry.label for entry in pair[1].state.index.entries.values()}
+    labels = {entry.label for entry in pair[1].state.objects.index.entries.values()}
     assert labels >= {f"{name}{number}" for name in "ab" for number in range(6)}
 
 
@@ -72,4 +72,4 @@ def test_a_tool_takes_the_next_free_handle(pair: tuple[Host, Host], new_host: Ne
     )
     sent = one.call()
     assert last(sent).startswith("@5\nknown to the third")
-    assert one.state.index.entries[4].label == "theirs"
+    assert one.state.objects.index.entries[4].label == "theirs"

@@ -55,7 +55,10 @@ class SealedSession(AnySession):
 
     def forget(self) -> None:
         """The model is tried again in the next turn."""
-        workspace, model = self.host.state.workspace, f"openai/{(self.host.model or {})['id']}"
+        workspace, model = (
+            self.host.state.objects.workspace,
+            f"openai/{(self.host.model or {})['id']}",
+        )
         workspace.put(SealsDocument(id=seals_id(model), model=model, binds=False).seal())
         workspace.commit()
 

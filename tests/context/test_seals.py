@@ -225,7 +225,7 @@ def test_words_of_another_cause(message: str) -> None:
 
 def told(host: Host) -> list[str]:
     """What the user will be told with the next answer, of models that refuse."""
-    return [text for text in host.state.pending.user_messages if "openai/gpt-9" in text]
+    return [text for text in host.state.inbox.user_messages if "openai/gpt-9" in text]
 
 
 def test_a_refusal_brings_the_old_bytes_back_and_is_remembered(host: Host) -> None:
@@ -271,7 +271,7 @@ def test_the_refused_call_is_none_that_the_provider_has_seen(host: Host) -> None
     shown = host.shown(again.record.ordinal)
     assert shown.messages
     assert sealed_step(host, "more", GPT).record.parent == again.record.id
-    assert refused.record.id in host.state.log.unsent
+    assert refused.record.id in host.state.chat.log.unsent
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_refusal_of_a_prompt_that_had_only_grown_teaches_nothing(host: Host) -
     last = sealed_step(host, "s2", GPT)
     assert not host.refuse(BOUND)
     host.past.sent.append(last)
-    assert not has_refused(host.state.workspace, "openai/gpt-9")
+    assert not has_refused(host.state.objects.workspace, "openai/gpt-9")
 
 
 def test_where_the_old_bytes_are_refused_too_that_was_not_the_reason(host: Host) -> None:
@@ -302,7 +302,7 @@ def test_where_the_old_bytes_are_refused_too_that_was_not_the_reason(host: Host)
     assert not host.refuse(BOUND)
     (word,) = told(host)
     assert "not the reason" in word
-    assert not has_refused(host.state.workspace, "openai/gpt-9")
+    assert not has_refused(host.state.objects.workspace, "openai/gpt-9")
     host.past.sent.append(again)
     finish(host)
     ask(host)
@@ -313,11 +313,11 @@ def test_a_file_change_that_only_the_refused_prompt_told_is_told_again(host: Hos
     ask(host)
     sealed_steps(host, GPT)
     host.wait(600)
-    host.state.pending.notices.add(1, "deleted")
+    host.state.inbox.notices.add(1, "deleted")
     sealed_step(host, "last", GPT)
-    assert not host.state.pending.notices
+    assert not host.state.inbox.notices
     assert host.refuse(BOUND)
-    assert host.state.pending.notices.take() == {1: "deleted"}
+    assert host.state.inbox.notices.take() == {1: "deleted"}
 
 
 def seals_found(host: Host, *, forget: bool = False) -> list[Finding]:

@@ -17,7 +17,7 @@ def test_each_text_names_the_object_that_it_is(new_host: NewHost) -> None:
     noted.observe(8, 16, "* 10:20 parts 3 and 4 were looked at")
     sent = after_pause(host)
     found = re.findall(r"from notes \(@(\d+)\)", "\n".join(texts(sent)))
-    index = host.state.index
+    index = host.state.objects.index
     named = [index.by_object[f"observation:s:{number}"] for number in (0, 1)]
     assert list(map(int, found)) == named
     assert len({*named}) == 2

@@ -49,7 +49,7 @@ class AnySessionWithStandIns(AnySession):
         self.noted.observe(first, ends[-1], "* noted")
         self.observed = ends[-1]
 
-    @precondition(lambda self: len(self.host.state.branch.plan) > 3)
+    @precondition(lambda self: len(self.host.state.chat.branch.plan) > 3)
     @rule(data=st.data(), text=st.sampled_from(["* noted", "* noted\n[foredeck] pretends"]))
     def observe(self, data: st.DataObject, text: str) -> None:
         """An observation, or a reflection on some, of any stretch that may end where it does."""

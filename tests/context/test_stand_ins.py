@@ -296,7 +296,7 @@ def test_nothing_is_lost_for_a_line_that_pretends(new_host: NewHost) -> None:
 def test_turns_come_back_by_its_handle(worked: tuple[Host, Noted]) -> None:
     host, _ = worked
     after_pause(host)
-    ordinal = host.state.index.by_object["observation:s:1"]
+    ordinal = host.state.objects.index.by_object["observation:s:1"]
     answer = message_text(host.tool("x", "activate", id=f"@{ordinal} turns 3-7"))
     assert "Question 3" in answer
     assert "Part 4 is done." in answer
@@ -309,7 +309,7 @@ def test_turns_come_back_by_its_handle(worked: tuple[Host, Noted]) -> None:
 def test_a_branch_without_it_says_where_its_turns_are(worked: tuple[Host, Noted]) -> None:
     host, _ = worked
     after_pause(host)
-    ordinal = host.state.index.by_object["observation:s:1"]
+    ordinal = host.state.objects.index.by_object["observation:s:1"]
     host.back(12)
     ask(host, "Another way.")
     with pytest.raises(ToolError, match="stands for nothing in this chat"):
@@ -332,7 +332,7 @@ def test_stored_observations_stand_in(new_host: NewHost) -> None:
     host = new_host()
     work(host, 5)
     session = host.state
-    keys = [item.key.address for item in session.branch.plan.items]
+    keys = [item.key.address for item in session.chat.branch.plan.items]
     parts = [
         observation([], "* the beginning of a long answer", (keys[1], 0, 10)),
         observation(keys[1:8], "* its end", (keys[1], 10, 20)),
@@ -342,10 +342,10 @@ def test_stored_observations_stand_in(new_host: NewHost) -> None:
     for before, each in pairwise(parts):
         each.previous = before.id
     for each in parts:
-        session.workspace.put(each.seal())
-    session.workspace.commit()
+        session.objects.workspace.put(each.seal())
+    session.objects.workspace.commit()
     session.stand_ins = SessionNotes(
-        session.store, ["s"], TimingRules(1000, chunk=ChunkRules(least=1))
+        session.objects.store, ["s"], TimingRules(1000, chunk=ChunkRules(least=1))
     )
     sent = after_pause(host)
     assert len(sent.decision.stand_ins) == 1

@@ -127,10 +127,10 @@ def test_the_model_is_told_once_what_became_of_a_provisional_claim(host: Host) -
     name = planned(host)
     assert host.state.tasks is not None
     (id,) = (head.id for head in host.store.query("task"))
-    note_claim(host.state.store, host.session, id, "pending", 1)
+    note_claim(host.state.objects.store, host.session, id, "pending", 1)
     host.state.tasks.active.set(id)
     told: list[str] = []
-    host.state.notify = told.append
+    host.state.inbox.notify = told.append
     ask(host, "Go on.")
     said = f"The database is back: your provisional claim of {name} holds."
     assert told == [said]

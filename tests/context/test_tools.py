@@ -39,7 +39,7 @@ def refused(host: Host, tool: str, **arguments: Any) -> str:
 
 
 def members(host: Host) -> dict[str, set[int]]:
-    sets = host.state.branch.sets
+    sets = host.state.chat.branch.sets
     return {"pool": sets.pool, "active": sets.active, "pinned": sets.pinned}
 
 
@@ -256,7 +256,7 @@ def test_a_listed_file_without_text_is_noted_and_not_active(
     at = entry_of(work.host, "a.bin")
     assert said(work.host, "pin", "a.bin") == f"@{at} has no content to show: {why}."
     work.host.call()
-    assert at not in members(work.host)["active"] | work.host.state.branch.sets.pins
+    assert at not in members(work.host)["active"] | work.host.state.chat.branch.sets.pins
     assert at in members(work.host)["pool"]
 
 
@@ -285,14 +285,14 @@ def test_what_was_deleted_is_no_longer_active_once_the_model_has_its_notice(
     work.notice_changes()
     assert "a.py was deleted on disk" in last(ask(work.host))
     assert members(work.host)["active"] == set()
-    assert work.host.state.branch.sets.waiting == {at}
+    assert work.host.state.chat.branch.sets.waiting == {at}
     assert said(work.host, "activate", "a.py v1") == f"@{at} v1 is above."
     work.host.call()
     assert at in members(work.host)["active"]
 
 
 def entry_of(host: Host, path: str) -> int:
-    return host.state.index.by_label[f"{host.cwd}/{path}"]
+    return host.state.objects.index.by_label[f"{host.cwd}/{path}"]
 
 
 def test_a_listing_that_ended_before_a_read_does_not_hide_what_the_read_found(
@@ -368,7 +368,7 @@ def test_deactivate_twice_takes_an_object_out_of_the_pool_but_not_out_of_the_ind
     sent = context_tool(host, "t2", "deactivate", "@3")
     assert last(sent) == "@3 was inactive; it is off the list now."
     assert members(host)["pool"] == set()
-    assert 3 in host.state.index.entries
+    assert 3 in host.state.objects.index.entries
 
 
 def test_an_object_off_the_list_can_be_activated_again(host: Host) -> None:

@@ -63,7 +63,7 @@ def test_counts_and_rows_and_the_status_line_agree(busy: Host) -> None:
     assert found.count("folded") > 1
     said = ", ".join(f"{found.count(state)} {state}" for state in ("in view", "pinned", "folded"))
     assert view(busy)["notes"][0] == f"Objects: {said}."
-    record = busy.state.branch_record
+    record = busy.state.chat.branch_record
     assert record is not None
     assert record.stats.folded == found.count("folded")
 

@@ -87,7 +87,7 @@ class Opened:
         self.jobs += [Job(str(number), work, priority=-number) for number, work in enumerate(works)]
 
     def questions(self) -> list[AskedDocument]:
-        return stored_questions(self.session.store, "s")
+        return stored_questions(self.session.objects.store, "s")
 
     def cost(self) -> str:
         return self.engine.command(CommandParams(session="s", name="cost", args=""))["text"]

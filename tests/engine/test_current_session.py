@@ -110,7 +110,7 @@ def test_a_session_is_forgotten_where_a_commit_fails_and_opened_again(
     opened.store.fails = False
     work(opened)
     assert opened.engine.opened is not None
-    assert opened.engine.opened.session.log.newest == call
+    assert opened.engine.opened.session.chat.log.newest == call
 
 
 def test_a_refusal_for_the_model_leaves_the_session_as_it_is(opened: Opened) -> None:
@@ -142,7 +142,7 @@ def test_a_session_opened_again_by_this_host_still_counts_its_own_calls(opened: 
     opened.store.fails = False
     opened.observe()
     assert opened.engine.opened is not None
-    assert opened.engine.opened.session.calls_at_opening == 0
+    assert opened.engine.opened.session.info.calls_at_opening == 0
     assert opened.open("s") == call
 
 

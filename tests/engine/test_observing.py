@@ -132,7 +132,7 @@ class Observed:
         return next(worker for worker in workers if isinstance(worker, Observing))
 
     def observations(self) -> list[Observation]:
-        return [*stored_notes(self.session.store, ["s"]).observations]
+        return [*stored_notes(self.session.objects.store, ["s"]).observations]
 
     async def command(self, arguments: str = "") -> str:
         params = CommandParams(session="s", name="observe", args=arguments)
@@ -141,7 +141,10 @@ class Observed:
         return text
 
     def outcomes(self) -> list[tuple[str, str]]:
-        return [(each.outcome, each.reason) for each in stored_questions(self.session.store, "s")]
+        return [
+            (each.outcome, each.reason)
+            for each in stored_questions(self.session.objects.store, "s")
+        ]
 
 
 @pytest.fixture
@@ -300,7 +303,7 @@ async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
     models.answer = noted
     await observed.rounds_of(4)
     first = observed.observations()[0]
-    assert first.document.covers[0] == observed.session.branch.plan.items[0].key.address
+    assert first.document.covers[0] == observed.session.chat.branch.plan.items[0].key.address
 
 
 async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observation(
@@ -367,7 +370,7 @@ async def test_what_a_killed_engine_has_left_is_cleared_and_told(
     assert len(models.asked) == 1
     killed, models.wait = observed.engine, None
     observed.open()
-    told = observed.session.pending.user_messages
+    told = observed.session.inbox.user_messages
     assert told == [
         "foredeck: An observation was cut off when its engine ended; nothing of it was kept, and "
         "its messages are observed again."
@@ -529,7 +532,7 @@ async def test_what_was_compacted_while_another_job_ran_is_observed_all_the_same
     await observed.rounds_of(3)
     assert len(models.asked) == 1
     await observed.call()
-    whole = [item.key.address for item in observed.session.branch.plan.items]
+    whole = [item.key.address for item in observed.session.chat.branch.plan.items]
     observed.engine.compact(
         SessionCompactParams(session="s", reason="manual", messages=[], time_ms=observed.now)
     )

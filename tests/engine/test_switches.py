@@ -115,7 +115,7 @@ def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path)
         assert "tasks" not in left(config.home)
         project = session_project(config, opened.session)
         by = Provenance(origin="ann", generator="human")
-        page = project_page(config, opened.session.store, project, by)
+        page = project_page(config, opened.session.objects.store, project, by)
         page.put("Current Work", "The queue")
         opened.switches.refresh()
         assert left(config.home) == ["context", "search", "tasks"]

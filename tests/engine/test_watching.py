@@ -98,8 +98,8 @@ class Watched:
     def _versions(self, path: str) -> list[Head]:
         assert self.engine.opened is not None
         session = self.engine.opened.session
-        id, _ = session.source.identify(path, str(self.folder))
-        return session.store.history(id)
+        id, _ = session.objects.source.identify(path, str(self.folder))
+        return session.objects.store.history(id)
 
     def restart(self) -> None:
         """The engine ends, and another one takes its place."""

@@ -188,7 +188,7 @@ PAGE = "\n".join(hostile(2 * len(IMITATED)))[:15_000]
 def ours(host: Host) -> Iterator[str]:
     """What foredeck wrote into the newest prompt; full contents under their handles are not its
     words."""
-    branch = host.state.branch
+    branch = host.state.chat.branch
     for message in branch.plan.our_messages:
         yield from (str(block.get("text") or "") for block in message.blocks)
     for op, item in zip(branch.plan.ops, branch.plan.items, strict=True):

@@ -34,7 +34,7 @@ def entry(engine: Engine, tmp_path: Path) -> str:
     assert engine.opened is not None
     session = engine.opened.session
     assert session.memory is not None
-    acts = UserActs(session.store, load_user(tmp_path / "home"))
+    acts = UserActs(session.objects.store, load_user(tmp_path / "home"))
     grounds = tuple(session.memory.ground.take(["a.py"]))
     fields = {"project": session.memory.project, "grounds": grounds}
     return acts.name(acts.add(NewMemory("decision", "one is 1", **fields)).entry.id)  # type: ignore[arg-type]

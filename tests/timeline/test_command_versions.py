@@ -23,12 +23,12 @@ HERE = "cat > made.py <<'END'\ndef made():\n    return 1\nEND"
 
 def store_of(agent: Agent) -> Store:
     assert agent.engine.opened is not None
-    return agent.engine.opened.session.store
+    return agent.engine.opened.session.objects.store
 
 
 def versions(agent: Agent, name: str) -> list[Head]:
     assert agent.engine.opened is not None
-    id, _ = agent.engine.opened.session.source.identify(name, str(agent.cwd))
+    id, _ = agent.engine.opened.session.objects.source.identify(name, str(agent.cwd))
     return store_of(agent).history(id)
 
 
@@ -126,7 +126,7 @@ def test_nothing_of_it_is_in_the_prompt(make_agent: MakeAgent) -> None:
         ):
             agent.run("bash", command=command)
             assert agent.engine.opened is not None
-            seen.append((agent.prompt, len(agent.engine.opened.session.index)))
+            seen.append((agent.prompt, len(agent.engine.opened.session.objects.index)))
         assert settings or texts(agent, "a.py") == ["one\n", "two\n", "three\n"]
         agent.close()
         for name in ("a.py", "made.py"):
@@ -186,7 +186,7 @@ def test_a_key_that_a_tool_has_read_has_a_history(agent: Agent) -> None:
 
 def test_a_private_session_leaves_no_versions(agent: Agent) -> None:
     assert agent.engine.opened is not None
-    agent.engine.opened.session.private = True
+    agent.engine.opened.session.chat.private = True
     agent.answer()
     agent.run("bash", command=HERE)
     assert texts(agent, "made.py") == []
@@ -254,8 +254,8 @@ def test_notes_that_a_command_writes_are_read_at_once(agent: Agent) -> None:
     )
     assert agent.engine.opened is not None
     session = agent.engine.opened.session
-    assert session.open_graph is not None
-    with session.open_graph() as graph:
+    assert session.objects.open_graph is not None
+    with session.objects.open_graph() as graph:
         (node,) = graph.named("Plan")
         assert graph.links(node.id) or graph.unresolved_in(node.id)
 

@@ -178,10 +178,10 @@ def test_what_the_agent_knows_outlives_the_engine(make_agent: MakeAgent) -> None
     first.read("a.txt")
     assert first.engine.opened is not None
     session = first.engine.opened.session
-    head = session.store.head(session.source.identify(str(first.cwd / "a.txt"))[0])
+    head = session.objects.store.head(session.objects.source.identify(str(first.cwd / "a.txt"))[0])
     assert head is not None
-    session.see_head(head)  # as the next prompt does
-    session.workspace.commit()
+    session.objects.see_head(head)  # as the next prompt does
+    session.objects.workspace.commit()
     save(first, TEXT.replace("line 7:", "line seven:"))
     assert "block" in first.prepare("write", path="a.txt", content="x")[1]
     first.close()
@@ -216,8 +216,8 @@ def test_a_save_that_a_write_replaced_is_kept_and_named_where_it_was_seen(at_wor
     opened.guard.saw([str(at_work.cwd / "a.txt")])  # the write itself, half-way
     at_work.finish(id, "write", **arguments)
     at_work.answer()
-    store = opened.session.store
-    object_id = opened.session.index.entries[at_work.ordinal("a.txt")].object
+    store = opened.session.objects.store
+    object_id = opened.session.objects.index.entries[at_work.ordinal("a.txt")].object
     texts = [text_of_version(store, head) for head in store.history(object_id)]
     assert texts == [TEXT, "theirs\n", "mine\n"]
     assert "Something else saved @" in at_work.prompt

@@ -113,7 +113,7 @@ def keeper_of(agent: Agent) -> ChangeKeeper:
 
 def kept(agent: Agent) -> list[Any]:
     assert agent.engine.opened is not None
-    heads = agent.engine.opened.session.store.query("change", {"session": agent.session})
+    heads = agent.engine.opened.session.objects.store.query("change", {"session": agent.session})
     return [change for head in heads for change in changes_of(head.fields)]
 
 

@@ -62,10 +62,10 @@ def tracked(large: Agent) -> Agent:
 def rewind(agent: Agent, call: int) -> rewinding.Rewound:
     opened = agent.engine.opened
     assert opened is not None
-    plan = rewinding.plan_for_call(opened.session.store, agent.session, call)
+    plan = rewinding.plan_for_call(opened.session.objects.store, agent.session, call)
     assert not plan.blind
     assert plan.uncovered == []
-    return rewinding.apply(opened.session.store, agent.home, agent.session, plan)
+    return rewinding.apply(opened.session.objects.store, agent.home, agent.session, plan)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_files_whose_bytes_git_converts_are_named(tracked: Agent) -> None:
     tracked.answer()
     opened = tracked.engine.opened
     assert opened is not None
-    plan = rewinding.plan_for_call(opened.session.store, "s", 1)
+    plan = rewinding.plan_for_call(opened.session.objects.store, "s", 1)
     assert plan.uncovered == [str(tracked.cwd / "clean")]
     assert [file.path for file in plan.files] == [str(tracked.cwd / "gone")]
 
@@ -112,6 +112,6 @@ def test_outside_git_it_is_said_once_that_commands_ran_unseen(large: Agent) -> N
     assert "what they did to files unknown to the session is not covered" in said
     opened = large.engine.opened
     assert opened is not None
-    assert len(opened.session.store.query("change", {"session": "s"})) == 1
+    assert len(opened.session.objects.store.query("change", {"session": "s"})) == 1
     params = CommandParams(session="s", name="rewind", args="")
     assert "they have changed none that was seen" in large.engine.command(params)["text"]

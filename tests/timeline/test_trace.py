@@ -17,7 +17,7 @@ def test_what_the_host_has_put_away_is_compacted_and_not_unknown(at_work: Agent)
     last = at_work.answer()
     opened = at_work.engine.opened
     assert opened is not None
-    found = trace(opened.session.store, "s", "calculate_everything", call_id("s", last))
+    found = trace(opened.session.objects.store, "s", "calculate_everything", call_id("s", last))
     assert found.calls == last
     assert [(span.visibility.label, span.first, span.last) for span in found.spans] == [
         ("never seen", 1, 2),

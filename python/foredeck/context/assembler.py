@@ -56,12 +56,12 @@ class Assembler:
         self.session = session
         self.policy = policy
         self.settings = settings or AssemblySettings()
-        self.uses = Uses(session.cwd, policy.use_rule or UseRule())
+        self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
         self._layout = layout
         self._sections = sections
         self._refreshes = RefreshFinder()
         self._places = MessagePlaces()
-        self._calibrator = Calibrator(session.workspace)
+        self._calibrator = Calibrator(session.objects.workspace)
         self._gauge = Gauge()
         """For the model that was called last."""
 
@@ -92,8 +92,10 @@ class Assembler:
             pause = self.settings.pause_minutes
             attach_time(call.context, call.first_new, request.zone, pause)
             attach_continuation(call)
-            attach_task_news(self.session, call.context)
-            attach_notices(self.session, call.context)
+            attach_task_news(self.session.tasks, call.context)
+            attach_notices(
+                self.session.objects, self.session.chat.branch, self.session.inbox, call.context
+            )
         record = record_call(call, predict_cache(call, basis))
         return answer_call(call, record)
 
@@ -108,8 +110,8 @@ class Assembler:
             request.system = request.tools = None
         call = self._align(request)
         record_host_calls(call)
-        held = len(session.branch.plan)
-        session.branch.ahead = held > 0
+        held = len(session.chat.branch.plan)
+        session.chat.branch.ahead = held > 0
         return held
 
     def take_refusal(self, message: str) -> bool:
@@ -120,7 +122,7 @@ class Assembler:
     def prepare(self) -> None:
         """Read ahead what the next call will want to know of the messages that are held."""
         if self.policy.use_rule:
-            self.uses.follow(self.session.branch.plan)
+            self.uses.follow(self.session.chat.branch.plan)
 
     def compact(
         self, request: CompactionRequest, settings: CompactionSettings
@@ -129,20 +131,33 @@ class Assembler:
         from foredeck.context.window.compacting import decide_compaction
 
         self._use_gauge_of(request.model)
-        self.session.take_up_newest()
-        context = rendering_of(self.session, self.settings, self._gauge)
-        return decide_compaction(self.session, context, self._gauge, request, settings)
+        self.session.chat.take_up_newest()
+        context = rendering_of(self.session.objects, self.session.chat, self.settings, self._gauge)
+        return decide_compaction(
+            self.session.objects,
+            self.session.chat,
+            self.session.inbox,
+            self.session.stand_ins,
+            context,
+            self._gauge,
+            request,
+            settings,
+        )
 
     def _align(self, request: Request) -> CallInProgress:
         """Go to the branch that the list continues, and learn what became of the previous call."""
         session = self.session
-        take_system(session, request.system, request.tools)
-        alignment = align(session, request)
+        take_system(session.objects, session.frame, request.system, request.tools)
+        alignment = align(session.objects.store, session.info, session.chat, request)
         # A layout that renders all at every call would move its blocks each time they may move.
         within = self.settings.within_sealed_turns and self._layout.keeps_bytes
-        session.branch.plan.seals = seal_rule(session, alignment, request.model, within=within)
-        store_lost_results(session, alignment.items, alignment.matched)
-        reported = take_report(session, alignment, self._calibrator)
+        session.chat.branch.plan.seals = seal_rule(
+            session.objects.workspace, session.chat, alignment, request.model, within=within
+        )
+        store_lost_results(
+            session.objects, session.chat, session.inbox, alignment.items, alignment.matched
+        )
+        reported = take_report(session.chat, alignment, self._calibrator)
         self._gauge = Gauge()
         self._use_gauge_of(request.model)
         return CallInProgress(
@@ -164,11 +179,23 @@ class Assembler:
         """Take in the new messages, once it is decided what is inserted and what is left out."""
         for item in call.items[len(call.context.plan) :]:
             call.context.plan.append(item)
-        repair_list(self.session, call.context, call.items, call.first_changed_insert)
+        repair_list(
+            self.session.objects,
+            self.session.chat,
+            call.context,
+            call.items,
+            call.first_changed_insert,
+        )
         pastes = self.settings.pastes
         intake = MessageIntake(self.session, call.context, call.layout, pastes=pastes)
         intake.take_in(call.items, call.first_new)
-        follow_renames(self.session, call.context, continued=call.alignment.continued)
+        follow_renames(
+            self.session.objects,
+            self.session.chat.branch,
+            self.session.inbox,
+            call.context,
+            continued=call.alignment.continued,
+        )
 
     def _attach_worked_lines(self, call: CallInProgress) -> None:
         if self.session.lessons is None:
@@ -176,7 +203,9 @@ class Assembler:
         # Not at the top: its patterns take longer to prepare than the step itself takes.
         from foredeck.context.intake.worked import attach_worked_lines
 
-        attach_worked_lines(self.session, call.context, call.first_new)
+        attach_worked_lines(
+            self.session.objects, self.session.lessons, call.context, call.first_new
+        )
 
     def _use_gauge_of(self, model: Model | None) -> None:
         if model is not None:

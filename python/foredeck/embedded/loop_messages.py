@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
 from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_mapping
 from foredeck.hosts.protocol import AssembleParams, SentPlan
 from foredeck.hosts.simulated_host import SimulatedHost, SlotPlan
@@ -22,7 +22,7 @@ class LoopMessages:
     have none of: a message keeps that under which it was seen first, across processes too.
     """
 
-    def __init__(self, session: str, format: MessageFormat, opened: Session) -> None:
+    def __init__(self, session: str, format: MessageFormat, chat: Chat) -> None:
         self._format = format
         self._host = SimulatedHost(session)
         self._originals: list[Mapping[str, Any]] = []
@@ -35,7 +35,7 @@ class LoopMessages:
         """By message of the engine's: which of the loop's it is from."""
         self._before: list[Mapping[str, Any]] = []
         """System messages, which go out as they are."""
-        self._known = _stored_messages(opened)
+        self._known = _stored_messages(chat)
         self._usages: dict[int, CountedTokens] = {}
         self.details: dict[str, Any] = {}
         """What our tools' results keep for the engine, by the id of the call."""
@@ -139,13 +139,13 @@ class LoopMessages:
         return plan.apply(self._shown)
 
 
-def _stored_messages(opened: Session) -> list[Message]:
+def _stored_messages(chat: Chat) -> list[Message]:
     """What a conversation that goes on has said so far, as it was stored."""
-    record = opened.newest_record
+    record = chat.newest_record
     if record is None:
         return []
-    state = opened.log.replay(record.id, lambda _: None)
-    return [load_message(key.address, opened.store.blob) for key in state.keys]
+    state = chat.log.replay(record.id, lambda _: None)
+    return [load_message(key.address, chat.store.blob) for key in state.keys]
 
 
 _ADDED = frozenset({"timestamp", "provider", "model", "api"})

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 
 import foredeck
 from foredeck.config import load_config
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
 from foredeck.context.wording import images_not_here
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.embedded.chat_completions import ChatCompletions
@@ -120,7 +120,7 @@ class ContextManager:
             self._open(folder)
             opened = self._engine.opened
             assert opened is not None
-            self._messages = self._loop_messages(opened.session)
+            self._messages = self._loop_messages(opened.session.chat)
         except BaseException:
             self._engine.close()
             raise
@@ -137,8 +137,8 @@ class ContextManager:
             )
         )
 
-    def _loop_messages(self, opened: Session) -> LoopMessages:
-        return LoopMessages(self._session, self._format, opened)
+    def _loop_messages(self, chat: Chat) -> LoopMessages:
+        return LoopMessages(self._session, self._format, chat)
 
     def _taken(self) -> None:
         """The list of a call has been read, and is about to be worked on."""

@@ -15,7 +15,10 @@ from foredeck.accounting.trace_lines import text_of
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.session import Session
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.tools.filling import before_the_chat
 from foredeck.context.tools.listing import (
     change_state,
@@ -47,6 +50,7 @@ from foredeck.errors import ToolError
 from foredeck.hosts.pi.messages import name_of, to_item
 from foredeck.hosts.pi.transcripts import Transcript, TranscriptError, load_transcript
 from foredeck.hosts.protocol import CommandResult
+from foredeck.store.protocol import Store
 from foredeck.timeline.rewind_command import rewind_command
 
 log = logging.getLogger(__name__)
@@ -65,12 +69,12 @@ def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> 
     """The answer, for the user to read. Raises `ToolError` with what to type instead."""
     session = opened.session
     if name in ("view", "context") and not args:
-        saved = figure_lines(session.store, session.id, session.newest_record)[0]
-        return window_command(session, saved, largest=name == "context")
+        saved = figure_lines(session.objects.store, session.info.id, session.chat.newest_record)[0]
+        return window_command(session.objects, session.chat, saved, largest=name == "context")
     if name == "compact" and args.startswith(FLAG):
-        return compact_stretch(session, config, args)
+        return compact_stretch(session.objects, session.chat, config, args)
     if name == "private":
-        return {"text": go_private(session), "private": True}
+        return {"text": go_private(session.objects, session.chat), "private": True}
     if name == "search":
         return search_command(opened, args)
     if name == "tasks" and not args:
@@ -89,60 +93,66 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
     session = opened.session
     match name:
         case "list":
-            return objects_text(session)
+            return objects_text(session.objects, session.chat)
         case "context":
             if arguments != "head":
                 raise ToolError("/context takes no words; /foredeck why @12 is about one object.")
-            return before_the_chat(session) or "Nothing stands before the chat."
+            return before_the_chat(session.chat.branch) or "Nothing stands before the chat."
         case "open":
-            return content_for_user(session, arguments)
+            return content_for_user(session.objects, session.chat, arguments)
         case "pin" | "unpin" | "fold":
-            return change_state(session, name, arguments)
+            return change_state(session.objects, session.chat.branch, name, arguments)
         case "name":
-            return name_object(session, arguments)
+            return name_object(session.objects, arguments)
         case "describe":
-            return describe_entry(session, arguments)
+            return describe_entry(session.objects, arguments)
         case "why":
-            return why(session, arguments, opened.assembler.policy, opened.assembler.uses)
+            return why(
+                session.objects,
+                session.chat,
+                arguments,
+                opened.assembler.policy,
+                opened.assembler.uses,
+            )
         case "cost":
-            return _cost(session)
+            return _cost(session.objects.store, session.info, session.chat)
         case "observe":
             return observe_command(tuple(opened.facilities.workers), arguments)
         case "compact":
-            return _compact(session, config, arguments)
+            return _compact(session.objects, session.chat, config, arguments)
         case "rewind":
-            return rewind_command(session, config.home, arguments)
+            return rewind_command(session.objects.store, session.info, config.home, arguments)
         case "tasks":
             return tasks_command(opened, arguments)
         case "memory":
             return memory_commands(config, session, opened.switches).run(arguments)
         case "trace":
-            return _trace(session, arguments)
+            return _trace(session.objects.store, session.info, session.chat.branch, arguments)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
 
 
-def _cost(session: Session) -> str:
-    lines = figure_lines(session.store, session.id, session.newest_record)
-    by_call = f"`foredeck cost {session.id[:SHORT_ID]}` explains it call by call."
+def _cost(store: Store, info: SessionInfo, chat: Chat) -> str:
+    lines = figure_lines(store, info.id, chat.newest_record)
+    by_call = f"`foredeck cost {info.id[:SHORT_ID]}` explains it call by call."
     return "\n".join([*lines[:2], by_call])
 
 
-def _compact(session: Session, config: Config, arguments: str) -> str:
+def _compact(objects: Objects, chat: Chat, config: Config, arguments: str) -> str:
     if arguments == "--preview":
-        return preview(session, compaction_settings(config).summary_chars)
+        return preview(objects, chat, compaction_settings(config).summary_chars)
     if arguments:
         raise ToolError(
             "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
             "would say now; /foredeck compact --calls A-B puts the answers of these calls away. "
             "/compact compacts."
         )
-    return adopted_compaction(session) or last_compaction(session)
+    return adopted_compaction(objects, chat) or last_compaction(objects, chat.compactions)
 
 
-def _trace(session: Session, text: str) -> str:
+def _trace(store: Store, info: SessionInfo, branch: Branch, text: str) -> str:
     if not text:
         raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
-    return text_of(trace(session.store, session.id, text, session.branch.call))
+    return text_of(trace(store, info.id, text, branch.call))
 
 
 # What a summary leaves out that somebody wrote while foredeck was not there to see it.
@@ -153,13 +163,13 @@ def _trace(session: Session, text: str) -> str:
 ADOPTED = "A summary from while foredeck was not on"
 
 
-def adopted_compaction(session: Session) -> str | None:
+def adopted_compaction(objects: Objects, chat: Chat) -> str | None:
     """The report on the summary that the chat begins with; None where the engine has seen that
     being made, where there is none, and where the session file does not say."""
-    summary = _summary_at_front(session)
-    if summary is None or by_summary(session, summary) is not None:
+    summary = _summary_at_front(chat.branch)
+    if summary is None or by_summary(chat.compactions, summary) is not None:
         return None
-    document = session.document()
+    document = objects.document()
     file = None if document is None else document.host_file
     if file is None:
         return None
@@ -170,12 +180,12 @@ def adopted_compaction(session: Session) -> str | None:
         return None
     if not items:
         return None
-    lost = losses_of(split_turns(items, 1), names_of(session), summary).to_text()
+    lost = losses_of(split_turns(items, 1), names_of(objects), summary).to_text()
     return report_of(ADOPTED, summary, lost)
 
 
-def _summary_at_front(session: Session) -> str | None:
-    items = session.branch.plan.items
+def _summary_at_front(branch: Branch) -> str | None:
+    items = branch.plan.items
     if not items or items[0].kind != "context" or not items[0].blocks:
         return None
     return str(items[0].blocks[0].get("text") or "") or None
@@ -200,13 +210,13 @@ FLAG = "--calls"
 _CALLS = re.compile(r"--calls[ =](\d{1,9})(?:-(\d{1,9}))?")
 
 
-def compact_stretch(session: Session, config: Config, arguments: str) -> CommandResult:
+def compact_stretch(objects: Objects, chat: Chat, config: Config, arguments: str) -> CommandResult:
     """The answer, with the stretch that the host is to leave out. Raises `ToolError`."""
     asked = _CALLS.fullmatch(arguments)
     if asked is None:
         raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
     first, last = int(asked[1]), int(asked[2] or asked[1])
-    stretch = compact_calls(session, first, last, compaction_settings(config).summary_chars)
+    stretch = compact_calls(objects, chat, first, last, compaction_settings(config).summary_chars)
     name = handle(stretch.made.ordinal)
     calls = f"call {first}" if first == last else f"calls {first} to {last}"
     return {

@@ -46,7 +46,7 @@ def _known(opened: OpenedSession, config: Config, command: str, verb: str) -> It
         case "foredeck", "compact":
             yield from _words("--preview", "--calls")
         case "foredeck", "rewind":
-            yield from calls_with_changes(opened.session)
+            yield from calls_with_changes(opened.session.objects.store, opened.session.info)
         case "foredeck", _ if verb in _OBJECTS:
             yield from _objects(opened, verb)
         case "tasks", _ if verb in _TASKS:
@@ -64,7 +64,7 @@ def _words(*words: str) -> Iterable[Choice]:
 
 
 def _objects(opened: OpenedSession, verb: str) -> Iterator[Choice]:
-    for row in listed_objects(opened.session):
+    for row in listed_objects(opened.session.objects, opened.session.chat.branch):
         is_pinned = row.state == PINNED
         fits = {"unpin": is_pinned, "pin": not is_pinned and row.state != FOLDED}
         if fits.get(verb, verb != "fold" or row.state != FOLDED):

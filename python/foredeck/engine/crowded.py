@@ -22,7 +22,7 @@ PAIRS = 3
 def tell_of_rules(opened: OpenedSession) -> None:
     """Once in a project, until they fit again. For a session's first call, which it never fails."""
     sections = {section.name: section for section in opened.facilities.sections}
-    section, head = sections.get(OF_USER), opened.session.branch.plan.head
+    section, head = sections.get(OF_USER), opened.session.chat.branch.plan.head
     memory, switches = opened.session.memory, opened.switches
     if head is None or memory is None or switches is None:
         return
@@ -34,7 +34,7 @@ def tell_of_rules(opened: OpenedSession) -> None:
         left_out = sum(line_of(rule) not in said for rule in rules)
         if switches.begins("crowded", holds=left_out > 0):
             text = crowded_rules(rules, left_out, memory.memory.name)
-            opened.session.pending.user_messages.append(text)
+            opened.session.inbox.user_messages.append(text)
 
 
 def crowded_rules(

@@ -50,7 +50,7 @@ class CurrentSession:
 
     def open(self, params: SessionOpenParams) -> OpenedSession:
         """Open a session; the one before is closed. Idempotent."""
-        if self.opened is None or self.opened.session.id != params.session:
+        if self.opened is None or self.opened.session.info.id != params.session:
             self.close()
             self._params, self._calls_at_opening = params, params.calls
             self._say_open(params.session)
@@ -64,15 +64,11 @@ class CurrentSession:
 
     def _load(self, params: SessionOpenParams) -> OpenedSession:
         try:
-            opened = self._opener.open(self._store.current, params, self.reconcile)
+            opened = self._open(params)
         except StoreDamaged as damage:
             self.recover(damage)
-            opened = self._opener.open(self._store.current, params, self.reconcile)
-        if self._calls_at_opening is None:
-            self._calls_at_opening = opened.session.calls_at_opening
-        # Where the session is opened again, the calls since the host opened it are still those
-        # of this host: only what its outcomes name has gone out.
-        opened.session.calls_at_opening = self._calls_at_opening
+            opened = self._open(params)
+        self._calls_at_opening = opened.session.info.calls_at_opening
         self.opened = opened
         self._background.attach(opened.session, opened.facilities.workers)
         with self.use(params.session):
@@ -82,14 +78,20 @@ class CurrentSession:
             self.follow()
         return opened
 
+    def _open(self, params: SessionOpenParams) -> OpenedSession:
+        # Where the session is opened again, the calls since the host opened it are still those
+        # of this host: only what its outcomes name has gone out.
+        store, calls = self._store.current, self._calls_at_opening
+        return self._opener.open(store, params, self.reconcile, calls)
+
     def begin_anew_if_forgotten(self) -> None:
         """Before a prompt is assembled: a session that was erased meanwhile (commands
         refuse to, but other machines cannot see that it is open) begins anew, with a word."""
         opened = self.opened
-        if opened is not None and opened.session.is_forgotten():
+        if opened is not None and opened.session.objects.is_forgotten():
             self.forget()
-            session = self.require(opened.session.id).session
-            session.pending.user_messages.append(FORGOTTEN)
+            session = self.require(opened.session.info.id).session
+            session.inbox.user_messages.append(FORGOTTEN)
 
     @contextmanager
     def use(self, id: str) -> Iterator[OpenedSession]:
@@ -109,7 +111,7 @@ class CurrentSession:
         if self.opened is None:
             return
         try:
-            with self.use(self.opened.session.id) as opened:
+            with self.use(self.opened.session.info.id) as opened:
                 opened.reconcile(paths, patience_s)
         except Exception:
             log.exception("reconciling changed files failed")
@@ -122,7 +124,7 @@ class CurrentSession:
         # Looking at what was released may have failed: then there is no session any more.
         if self.opened is None:
             return
-        late = set(self.opened.session.pending.unsettled)
+        late = set(self.opened.session.inbox.unsettled)
         if after_user:
             late.update(self.opened.watch.differing())
         if late:

@@ -16,8 +16,11 @@ from foredeck.accounting.figure import session_figure
 from foredeck.config import Config
 from foredeck.context.calls.reports import unpriced
 from foredeck.context.intake.early_results import store_early_result, take_answer
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
+from foredeck.context.state.workspace import Workspace
 from foredeck.context.status import status_line
 from foredeck.context.window.compactions import take_back
 from foredeck.engine.background.asking import Show
@@ -149,12 +152,12 @@ class Engine:
         session = opened.session
         self._go_on_keeping()
         answer: SessionOpenResult = {
-            "session": session.id,
-            "calls": session.log.newest,
-            "objects": len(session.index),
-            "resumed": session.calls_at_opening > 0,
+            "session": session.info.id,
+            "calls": session.chat.log.newest,
+            "objects": len(session.objects.index),
+            "resumed": session.info.calls_at_opening > 0,
         }
-        if session.private:
+        if session.chat.private:
             answer["private"] = True
         return with_tasks(answer, opened)
 
@@ -165,7 +168,7 @@ class Engine:
         def bit() -> None:
             if self.opened is None or self.opened.keeper is None:
                 return
-            with self._current.use(self.opened.session.id) as opened:
+            with self._current.use(self.opened.session.info.id) as opened:
                 if opened.keeper is not None and opened.keeper.go_on(KEEPING_BIT_S):
                     self._later(bit)
 
@@ -187,7 +190,7 @@ class Engine:
     def take_history(self, params: SessionHistoryParams) -> SessionHistoryResult:
         """Take in what a session holds, before its first call would have to wait for that."""
         with without_garbage_collection(), self._current.use(params.session) as opened:
-            blobs, known = opened.session.workspace.blobs, opened.session.log.messages
+            blobs, known = opened.session.objects.workspace.blobs, opened.session.chat.log.messages
             messages = opened.assembler.take_history(to_history(params, blobs, known))
             opened.prepare()
             self._current.follow()
@@ -215,7 +218,7 @@ class Engine:
             self._current.follow()
             # After the call: what the tools reported is in this prompt. Where the disk differs,
             # the next prompt has a notice of it.
-            if stale := session.pending.take_stale():
+            if stale := session.inbox.take_stale():
                 self._current.reconcile(stale)
             # While the model thinks: nobody waits for what a database says then.
             self._later(self._current.settle_claim)
@@ -225,33 +228,33 @@ class Engine:
 
     def _goes_on(self, params: AssembleParams) -> bool:
         """Whether it saves little, so that what was sent stays."""
-        is_first = self.opened is None or self.opened.session.branch.ahead
+        is_first = self.opened is None or self.opened.session.chat.branch.ahead
         return params.keep > 0 and not is_first
 
     def _newest_call(self) -> CallRecord | None:
-        return self.opened.session.newest_record if self.opened is not None else None
+        return self.opened.session.chat.newest_record if self.opened is not None else None
 
     def _offer_to_rewind(self, before: CallRecord | None) -> None:
         """A chat that goes on from an earlier place has files from a later one."""
         opened = self.opened
         if opened is None or opened.keeper is None:
             return
-        record = opened.session.branch_record
+        record = opened.session.chat.branch_record
         if record is None or record.parent == (None if before is None else before.id):
             return  # as nearly always; what plans a rewinding is imported for the others
         # Loads with the first request for it.
         from foredeck.timeline.rewind_command import offer
 
-        if (text := offer(opened.session, record)) is not None:
-            opened.session.pending.user_messages.append(text)
+        if (text := offer(opened.session.objects.store, opened.session.info, record)) is not None:
+            opened.session.inbox.user_messages.append(text)
 
     def _assemble(self, params: AssembleParams) -> tuple[Session, Answer]:
         try:
             with self._current.use(params.session) as opened:
-                blobs = opened.session.workspace.blobs
+                blobs = opened.session.objects.workspace.blobs
                 try:
-                    request = to_request(params, blobs, opened.session.log.messages)
-                    opened.session.typed += params.typed
+                    request = to_request(params, blobs, opened.session.chat.log.messages)
+                    opened.session.inbox.typed += params.typed
                     return opened.session, opened.assembler.assemble(request)
                 except OutOfSync:
                     blobs.clear()  # the host sends all of it again
@@ -263,10 +266,10 @@ class Engine:
             raise OutOfSync("The store was damaged: a fresh one takes its place.") from damage
 
     def _result(self, session: Session, answer: Answer) -> AssembleResult:
-        items = session.branch.plan.items
-        record = session.branch_record
+        items = session.chat.branch.plan.items
+        record = session.chat.branch_record
         assert record is not None  # that of the call which was just assembled
-        figure = session_figure(session.store, session.id, record)
+        figure = session_figure(session.objects.store, session.info.id, record)
         status = status_line(record.stats, figure.short if figure.matters else "")
         if trouble := self._store.trouble:
             status = f"{status}, {trouble}"
@@ -276,13 +279,13 @@ class Engine:
             "ops": to_ops(answer.outgoing, lambda index: items[index].time_ms, answer.start),
             "marker": answer.marker or None,
             "status": {"text": status},
-            "notices": _user_messages(session),
+            "notices": _user_messages(session.objects.workspace, session.chat, session.inbox),
         }
 
     @property
     def decision(self) -> Decision:
         """What was decided at the newest call of the open session, and why."""
-        record = self.opened.session.branch_record if self.opened else None
+        record = self.opened.session.chat.branch_record if self.opened else None
         return record.decision if record else Decision()
 
     def tool_call(self, params: ToolCallParams) -> ToolCallResult:
@@ -339,7 +342,7 @@ class Engine:
     def tool_started(self, params: ToolStartedParams) -> None:
         """A tool that names a file is about to run: what it writes there is its own doing."""
         opened = self._current.require(params.session)
-        event = ToolEvent(params.tool, {"path": params.path}, "", cwd=opened.session.cwd)
+        event = ToolEvent(params.tool, {"path": params.path}, "", cwd=opened.session.info.cwd)
         opened.watch.hold(params.id, event)
 
     def tool_observed(self, params: ToolObservedParams) -> None:
@@ -348,10 +351,17 @@ class Engine:
             if opened.keeper is not None:
                 opened.keeper.end(params.id)
             changed = opened.guard.changed_by(params.id, params.tool)
-            event = to_tool_event(params, opened.session.cwd, changed)
+            event = to_tool_event(params, opened.session.info.cwd, changed)
             blocks, output = to_blocks(params), full_output(event.details)
             found = store_early_result(
-                opened.session, event, params.id, blocks, output, to_nesting(params)
+                opened.session.objects,
+                opened.session.chat,
+                opened.session.inbox,
+                event,
+                params.id,
+                blocks,
+                output,
+                to_nesting(params),
             )
             opened.guard.observed(params.id, event, found)
             if opened.keeper is not None:
@@ -410,13 +420,20 @@ class Engine:
             from foredeck.context.window.compacting import finish_compaction
 
             with self._current.use(params.session) as opened:
-                finish_compaction(opened.session, params.summary, params.by)
+                finish_compaction(
+                    opened.session.objects,
+                    opened.session.chat,
+                    opened.session.inbox,
+                    opened.session.stand_ins,
+                    params.summary,
+                    params.by,
+                )
         if params.kind == "uncompact" and params.summary:
             with self._current.use(params.session) as opened:
-                take_back(opened.session, params.summary)
+                take_back(opened.session.objects, opened.session.chat.compactions, params.summary)
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
-                blobs = opened.session.workspace.blobs
+                blobs = opened.session.objects.workspace.blobs
                 answer = to_item(params.message, params.entry, blobs)
                 take_answer(opened.session, answer)
             self._later(self._current.keep)
@@ -424,10 +441,10 @@ class Engine:
             self._later(lambda: self._background.happened("answer"))
 
 
-def _user_messages(session: Session) -> list[UserMessage]:
+def _user_messages(workspace: Workspace, chat: Chat, inbox: Inbox) -> list[UserMessage]:
     """What the user reads with this answer; each text is given once."""
-    texts = session.pending.take_user_messages()
-    if (text := unpriced(session)) is not None:
+    texts = inbox.take_user_messages()
+    if (text := unpriced(workspace, chat)) is not None:
         texts.append(text)
     return [{"level": "info", "text": text} for text in texts]
 

@@ -62,7 +62,7 @@ class Extraction:
         """One question after each run that has ended with an answer."""
         if self._earlier is None:
             # The message that the first call answers has no turn yet, and all before it have one.
-            self._earlier = self._session.turns
+            self._earlier = self._session.chat.turns
         if happened == "answer":
             yield Job("extract", self._extract, PRIORITY)
 
@@ -79,32 +79,34 @@ class Extraction:
         from foredeck.memory.reading_out import AskedTurns, read_out
         from foredeck.memory.turns import texts_of_turns
 
-        session, last = self._session, self._session.turns
+        session, last = self._session, self._session.chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
-        texts = texts_of_turns(session.store, session.id, first, last)
+        texts = texts_of_turns(session.objects.store, session.info.id, first, last)
         if not is_worth_asking(texts.sayings):
             return
         shown = within_bounds(texts.sayings)
         answer = await asking.ask("extract", self._question(shown), output_tokens=EXPECTED_TOKENS)
-        live = (session.turns if self._earlier is None else self._earlier) + 1
-        typed = await asyncio.to_thread(_not_copied, session.cwd, tuple(session.typed))
-        turns = AskedTurns(session.id, self._project, first, last, texts, shown, live, typed)
+        live = (session.chat.turns if self._earlier is None else self._earlier) + 1
+        typed = await asyncio.to_thread(_not_copied, session.info.cwd, tuple(session.inbox.typed))
+        turns = AskedTurns(session.info.id, self._project, first, last, texts, shown, live, typed)
         _judged, taken = read_out(self._memory, turns, answer.text, self._accept)
         self._last = last
         for line in news_of(taken, self._memory.name) if taken is not None else ():
-            session.notify(line)
+            session.inbox.notify(line)
 
     def _question(self, shown: Sequence[Saying]) -> CompleteParams:
         # Loads with the first turn that is read out.
         from foredeck.memory.extracting.question import MAX_ANSWER_TOKENS, SYSTEM, question
 
-        guard = self._memory.user.vouch(["guard", self._session.id])[:20]
+        guard = self._memory.user.vouch(["guard", self._session.info.id])[:20]
         message = {"role": "user", "content": question(shown, guard)}
         return CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
 
     def _read_out(self) -> int:
         if self._last is None:
-            done = self._session.store.query("extraction", {"session": self._session.id})
+            done = self._session.objects.store.query(
+                "extraction", {"session": self._session.info.id}
+            )
             self._last = max((head.fields["last"] for head in done), default=0)
         return self._last
 
@@ -125,9 +127,9 @@ def extraction(config: Config, session: Session) -> Extraction | None:
     """Reads out an opened session; None where that is switched off, in a replay, and in a session
     that an agent has started: what is said in it is in the one that started it, too."""
     user = user_of(config)
-    if not config.memory.extract or not session.is_live or user is None:
+    if not config.memory.extract or not session.info.is_live or user is None:
         return None
-    head = session.workspace.head(session_object_id(session.id))
+    head = session.objects.workspace.head(session_object_id(session.info.id))
     if head is not None and head.fields.get("started_by") is not None:
         return None
 
@@ -135,7 +137,7 @@ def extraction(config: Config, session: Session) -> Extraction | None:
         # Loads with the first turn that is read out.
         from foredeck.memory.taking import Extracted
 
-        return Extracted(session.store, user, caps_of(config), by=session.id)
+        return Extracted(session.objects.store, user, caps_of(config), by=session.info.id)
 
     project = session_project(config, session)
     return Extraction(session, make_memory, config.memory.accept, project.id)

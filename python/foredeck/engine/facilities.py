@@ -44,7 +44,7 @@ look at the disk.
 """
 
 SECTIONS: Sequence[Make[HeadSection]] = (
-    rules_section,
+    lambda config, session: rules_section(config, session.info),
     memory_of_user,
     working_section,
     active_task,

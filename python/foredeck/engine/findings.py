@@ -62,7 +62,7 @@ def propose_found(
             return
     if count:
         what = "One finding waits" if count == 1 else f"{count} findings wait"
-        session.notify(f"{what} for your word: /memory")
+        session.inbox.notify(f"{what} for your word: /memory")
 
 
 def has_data(store: Store, session: str, tools: Iterable[str]) -> bool:
@@ -77,5 +77,7 @@ def _findings(config: Config, session: Session) -> SessionFindings | None:
         return None
     tools = config.memory.data_tools
     return SessionFindings(
-        memory.memory, session.id, lambda: has_data(session.store, session.id, tools)
+        memory.memory,
+        session.info.id,
+        lambda: has_data(session.objects.store, session.info.id, tools),
     )

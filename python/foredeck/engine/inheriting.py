@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.objects import Objects
 from foredeck.errors import Corrupt, Missing
 from foredeck.hosts.pi.inherited import addresses_back
 from foredeck.memory.inheriting import inherited_memory
@@ -21,7 +22,8 @@ class MemoryOfParent:
     """An `Inheritance`: committed with the fork's first call, it is there whole or not at all, and
     that call's head has it as the parent's had."""
 
-    session: Session
+    objects: Objects
+    chat: Chat
     reader: Memory
     parent: str
     _is_done: bool = False
@@ -33,23 +35,22 @@ class MemoryOfParent:
         self._is_done = True
         try:
             for document in self._taken():
-                self.session.workspace.put(document)
+                self.objects.workspace.put(document)
         except (Corrupt, Missing) as error:
             log.warning("what the parent knew was not taken over: %s", error)
 
     def uncommitted(self) -> Iterable[MemoryDocument]:
         """See `Inheritance`."""
-        pending = self.session.workspace.pending.values()
+        pending = self.objects.workspace.pending.values()
         return [document for document in pending if isinstance(document, MemoryDocument)]
 
     def _taken(self) -> list[MemoryDocument]:
-        session = self.session
-        messages = [item.key.address for item in session.branch.plan.items]
-        lineage = sorted(session.family)
-        path = set(addresses_back(session.store, messages, lineage, self._blob))
+        messages = [item.key.address for item in self.chat.branch.plan.items]
+        lineage = sorted(self.objects.info.family)
+        path = set(addresses_back(self.objects.store, messages, lineage, self._blob))
         now = self.reader.now_ms()
-        return inherited_memory(self.reader, self.parent, session.id, path, now)
+        return inherited_memory(self.reader, self.parent, self.objects.info.id, path, now)
 
     def _blob(self, address: str) -> bytes:
-        found = self.session.workspace.blobs.get(address)
-        return self.session.store.blob(address) if found is None else found
+        found = self.objects.workspace.blobs.get(address)
+        return self.objects.store.blob(address) if found is None else found

@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from foredeck.config import Config, foreign_owner, user_rules_file
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.engine.session_project import session_project
 from foredeck.errors import ForedeckError
@@ -76,15 +79,15 @@ def caps_of(config: Config) -> MemoryCaps:
 def memory_of(config: Config, session: Session) -> SessionMemory | None:
     """Memory as this session sees it, made once; None in a replay, which belongs to no user, and
     where the user's key cannot be read."""
-    if session.memory is None and session.is_live and (user := user_of(config)) is not None:
-        filesystems = open_filesystems(config, session.cwd)
-        memory = Memory(session.store, user, caps_of(config), by=session.id)
+    if session.memory is None and session.info.is_live and (user := user_of(config)) is not None:
+        filesystems = open_filesystems(config, session.info.cwd)
+        memory = Memory(session.objects.store, user, caps_of(config), by=session.info.id)
         project = session_project(config, session)
-        ground = GroundReader(session.store, filesystems)
-        inheritance = _inheritance(session, memory)
+        ground = GroundReader(session.objects.store, filesystems)
+        inheritance = _inheritance(session.objects, session.chat, memory)
         session.memory = SessionMemory(
-            *(session.id, project.id, memory, ground, inheritance),
-            partial(words_of_files, session.cwd),
+            *(session.info.id, project.id, memory, ground, inheritance),
+            partial(words_of_files, session.info.cwd),
             config.tools.search,
         )
     return session.memory
@@ -107,20 +110,20 @@ def _names_in(folder: str) -> list[str]:
     return [name for name in names if not name.startswith(".")][:MOST_NAMES]
 
 
-def _inheritance(session: Session, memory: Memory) -> Inheritance | None:
+def _inheritance(objects: Objects, chat: Chat, memory: Memory) -> Inheritance | None:
     """For a fork that has made no call yet."""
-    document = None if session.log.newest else session.document()
+    document = None if chat.log.newest else objects.document()
     if document is None or document.parent_session is None:
         return None
     # Not at the top: most sessions are no forks.
     from foredeck.engine.inheriting import MemoryOfParent
 
-    return MemoryOfParent(session, memory, document.parent_session)
+    return MemoryOfParent(objects, chat, memory, document.parent_session)
 
 
-def rules_section(config: Config, session: Session) -> RulesSection | None:
+def rules_section(config: Config, info: SessionInfo) -> RulesSection | None:
     """The user's standing rules in the head."""
-    return RulesSection(user_rules_file()) if config.memory.rules and session.is_live else None
+    return RulesSection(user_rules_file()) if config.memory.rules and info.is_live else None
 
 
 def memory_of_user(config: Config, session: Session) -> EntriesSection | None:

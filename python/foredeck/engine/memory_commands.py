@@ -74,12 +74,12 @@ class MemoryCommands:
         return verbs[verb](rest.strip())
 
     def _is_an_agents(self) -> bool:
-        head = self._session.workspace.head(session_object_id(self._session.id))
+        head = self._session.objects.workspace.head(session_object_id(self._session.info.id))
         return head is not None and head.fields.get("started_by") is not None
 
     def entries(self) -> tuple[list[Proposal], list[MemoryEntry]]:
         """What waits for the user's word; what is kept of the user and in this session."""
-        memory, session = self._memory, self._session.id
+        memory, session = self._memory, self._session.info.id
         kept = [
             *memory.of_user(self._project()),
             *memory.of_session(session, "session"),
@@ -98,7 +98,7 @@ class MemoryCommands:
 
     def _list(self, rest: str) -> str:
         """`rest`: only those with this tag."""
-        memory, session = self._memory, self._session.id
+        memory, session = self._memory, self._session.info.id
         parts = [
             ("About you and your projects", memory.of_user(self._project())),
             ("This session", memory.of_session(session, "session")),
@@ -120,7 +120,7 @@ class MemoryCommands:
         """Of this session; `rest`: only those with this tag, or `on` and `off` for the tool."""
         if rest in ("on", "off"):
             return self._choose_findings(wanted=rest == "on")
-        found = self._memory.of_session(self._session.id, "findings")
+        found = self._memory.of_session(self._session.info.id, "findings")
         lines = [self._line(entry) for entry in _tagged(found, rest)]
         tagged = f" tagged {rest}" if rest else ""
         return "\n".join(lines) or f"This session has no findings{tagged}."
@@ -154,7 +154,7 @@ class MemoryCommands:
         category, text = _category_first(rest)
         project = self._project() if category == "decision" else None
         kept = self._memory.add(
-            NewMemory(category=category, fact=text, session=self._session.id, project=project)
+            NewMemory(category=category, fact=text, session=self._session.info.id, project=project)
         )
         return f"Kept as {self._memory.name(kept.entry.id)}."
 
@@ -199,7 +199,7 @@ class MemoryCommands:
 
     def _demote(self, rest: str) -> str:
         entry = self._memory.find(rest)
-        self._memory.demote(entry.id, self._session.id)
+        self._memory.demote(entry.id, self._session.info.id)
         return f"{self._memory.name(entry.id)} is a matter of this session alone now."
 
     def _scope(self, rest: str) -> str:
@@ -238,7 +238,7 @@ def memory_commands(
     user = user_of(config)
     if user is None:
         raise ToolError("Your key in the state folder cannot be read: `foredeck doctor` says why.")
-    deciding = Deciding(session.store, user, caps_of(config), by=session.id)
+    deciding = Deciding(session.objects.store, user, caps_of(config), by=session.info.id)
     return MemoryCommands(config, session, deciding, switches)
 
 

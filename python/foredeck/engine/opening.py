@@ -14,8 +14,10 @@ from foredeck.context.intake.reconcile import look_again
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
-from foredeck.context.state.opening import open_session
-from foredeck.context.state.session import Recall, Session
+from foredeck.context.state.chat import StoredChats
+from foredeck.context.state.objects import Recall
+from foredeck.context.state.opening import Surroundings, open_session
+from foredeck.context.state.session import Session
 from foredeck.derived.patience import Patience
 from foredeck.engine.facility import MakeFacilities, configured_facilities
 from foredeck.engine.memory import begun_by
@@ -97,8 +99,8 @@ class OpenedSession:
             assembler_settings(config),
             self.facilities.sections,
         )
-        if session.log.newest:
-            recall_uses(config.home, session.id, assembler.uses)
+        if session.chat.log.newest:
+            recall_uses(config.home, session.info.id, assembler.uses)
         return assembler
 
     def reconcile(self, paths: Iterable[str] | None = None, patience_s: float = 0.0) -> None:
@@ -108,7 +110,7 @@ class OpenedSession:
         more in a moment.
         """
         files = self._files() if paths is None else paths
-        look_again(self.session, files, patience_s)
+        look_again(self.session.objects, self.session.inbox, files, patience_s)
         self.watch.follow()
         self.watch.remind()
 
@@ -124,7 +126,7 @@ class OpenedSession:
             self.keeper.forget()
 
     def _files(self) -> list[str]:
-        entries = self.session.index.entries.values()
+        entries = self.session.objects.index.entries.values()
         return [entry.object for entry in entries if entry.type == "file"]
 
     def keep(self) -> None:
@@ -149,13 +151,13 @@ class OpenedSession:
 
         home, session = self._config.home, self.session
         try:
-            keep_calls(home, session, ends=ends)
-            keep_members(home, session, ends=ends)
-            if keep_uses(home, session.id, self._assembler.uses, ends=ends) or ends:
+            keep_calls(home, session.objects.store, session.info, session.chat, ends=ends)
+            keep_members(home, session.objects, ends=ends)
+            if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
                 session.layers_wait = Patience(FOLLOWING_S)
                 self._follow_sections()
-                if session.is_live:
-                    follow_work(self._config, session)
+                if session.info.is_live:
+                    follow_work(self._config, session.objects.store)
         except StoreError as error:
             log.warning("what the next opening could take over was not kept: %s", error)
 
@@ -178,7 +180,7 @@ class OpenedSession:
         except StoreError as error:
             log.warning("a provisional claim is not settled yet: %s", error)
         for line in tasks.work.news:
-            self.session.notify(line)
+            self.session.inbox.notify(line)
 
     def take_in_notes(self) -> None:
         """Look at the project's folders of notes."""
@@ -189,7 +191,7 @@ class OpenedSession:
         memory = self.session.memory
         try:
             if memory is not None and (told := memory.tidy()):
-                self.session.pending.user_messages.append(told)
+                self.session.inbox.user_messages.append(told)
         except ForedeckError as error:
             log.warning("memory was not looked through: %s", error)
 
@@ -225,18 +227,21 @@ class SessionOpener:
         self._make_facilities = facilities
         self._locks = PathLocks(config.home)
 
-    def open(self, store: Store, params: SessionOpenParams, reconcile: Reconcile) -> OpenedSession:
-        """Load a session, or begin it. `reconcile` is asked for what the watch has seen change."""
+    def open(
+        self,
+        store: Store,
+        params: SessionOpenParams,
+        reconcile: Reconcile,
+        calls_at_opening: int | None = None,
+    ) -> OpenedSession:
+        """Load a session, or begin it. `reconcile` is asked for what the watch has seen change;
+        `calls_at_opening`: how many calls it had when the host opened it, where that was before."""
         filesystems = open_filesystems(self._config, params.cwd)
-        session = self._load(store, params, filesystems)
-        if not session.log.newest and (lost := unreadable_lines(params.file or "")):
-            session.pending.user_messages.append(damage_report(lost))
+        session = self._load(store, params, filesystems, calls_at_opening)
+        if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
+            session.inbox.user_messages.append(damage_report(lost))
         session.layers_wait = Patience(self._config.opening_s)
-        session.chat_text = partial(render_chat, store)
-        session.inherited_turns = lambda id: inherited_turns(store, id).turns
-        session.open_graph = partial(live_graph, store, self._config.home)
-        session.notify = partial(self._notify, "info")
-        settle_privacy(session, params.private)
+        settle_privacy(session.objects, session.chat, session.inbox, params.private)
         # Loads with the first session: the patterns of the work log take time to prepare.
         from foredeck.engine.worklog import recall_work
 
@@ -244,9 +249,11 @@ class SessionOpener:
         guard, keeper = self._guard(session, filesystems), None
         watch = self._watch(session, filesystems, reconcile, guard)
         switches = self._switches(store, session)
-        if self._config.rewind and session.is_live:
+        if self._config.rewind and session.info.is_live:
             keeper = ChangeKeeper(
-                session,
+                session.objects.store,
+                session.info,
+                session.chat,
                 filesystems,
                 self._config.prepare_ms / 1000,
                 idle=self._call_soon is not None,
@@ -265,11 +272,17 @@ class SessionOpener:
             project.root,
             config.tools,
             lambda: bool(store.query("task", {"project": project.id}, limit=1)),
-            session.cwd,
+            session.info.cwd,
             lambda: store.head(working_id("resource", project.id)) is not None,
         )
 
-    def _load(self, store: Store, params: SessionOpenParams, filesystems: FilesystemMap) -> Session:
+    def _load(
+        self,
+        store: Store,
+        params: SessionOpenParams,
+        filesystems: FilesystemMap,
+        calls_at_opening: int | None,
+    ) -> Session:
         source: FileSource
         recall: Recall | None = None
         if self._recorded is not None:
@@ -290,12 +303,27 @@ class SessionOpener:
             private=params.private,
             checkpoint=recall_calls(self._config.home, params.session),
             members=recall_members(self._config.home, params.session),
+            calls_at_opening=calls_at_opening,
+            surroundings=Surroundings(
+                StoredChats(
+                    partial(render_chat, store), lambda id: inherited_turns(store, id).turns
+                ),
+                partial(live_graph, store, self._config.home),
+                partial(self._notify, "info"),
+            ),
         )
 
     def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | NoGuard:
-        if not session.is_live:
+        if not session.info.is_live:
             return NoGuard()
-        return ToolGuard(session, filesystems, self._locks, self._config.guard)
+        return ToolGuard(
+            session.objects,
+            session.chat,
+            session.inbox,
+            filesystems,
+            self._locks,
+            self._config.guard,
+        )
 
     def _watch(
         self,
@@ -307,7 +335,9 @@ class SessionOpener:
         if self._call_soon is None or not self._config.sources.watch:
             return NoWatch()
         return SessionWatch(
-            session,
+            session.objects,
+            session.chat,
+            session.inbox,
             filesystems,
             call_soon=self._call_soon,
             reconcile=reconcile,

@@ -93,7 +93,7 @@ class PoolSection:
         try:
             with (
                 session.layers_wait.spent() as left_s,
-                live_graph(session.store, self._config.home, left_s, chats=False),
+                live_graph(session.objects.store, self._config.home, left_s, chats=False),
             ):
                 pass
         except StoreUnavailable as error:
@@ -117,11 +117,11 @@ class PoolSection:
 
     def _in_chat(self) -> set[str]:
         """Ids of the objects that can be read in the chat, or whose listing can."""
-        entries, shown = self._session.index.entries, set[str]()
-        for ordinal, holders in self._session.branch.plan.holders.items():
+        entries, shown = self._session.objects.index.entries, set[str]()
+        for ordinal, holders in self._session.chat.branch.plan.holders.items():
             if holders and (entry := entries.get(ordinal)) is not None:
                 shown.add(entry.object)
-                head = self._session.workspace.head(entry.object)
+                head = self._session.objects.workspace.head(entry.object)
                 shown.update((head.fields.get("file_refs") or ()) if head else ())
         return shown
 
@@ -137,7 +137,7 @@ class PoolSection:
                 place = _place(node, places)
                 if place is not None and rule.is_note(node.path or "", kind):
                     here[node.id] = place
-            heads = self._session.store.heads(here)
+            heads = self._session.objects.store.heads(here)
             known: set[str] = set()
             notes: list[tuple[Head, Node]] = []
             for node in sorted((n for n, _ in markdown if n.id in heads), key=lambda n: here[n.id]):
@@ -152,19 +152,21 @@ class PoolSection:
 
     def _listed(self) -> Iterator[PoolObject]:
         """Files that a listing found and that were never read."""
-        for entry in self._session.index.entries.values():
-            head = self._session.workspace.head(entry.object) if entry.type == "file" else None
+        for entry in self._session.objects.index.entries.values():
+            head = (
+                self._session.objects.workspace.head(entry.object) if entry.type == "file" else None
+            )
             if head is not None and is_unread(head.fields):
                 yield from self._file(head)
 
     def _of_earlier_sessions(self) -> Iterator[PoolObject]:
         """Text files that the newest other sessions of the project have read or written."""
-        store, places = self._session.store, self._places()
+        store, places = self._session.objects.store, self._places()
         sessions = [
             head
             for head in store.query("session")
             if head.fields.get("cwd") in places
-            and head.fields["session_id"] != self._session.id
+            and head.fields["session_id"] != self._session.info.id
             and not SessionDocument.is_private(head.fields)
         ]
         for session in sessions[-EARLIER_SESSIONS:]:
@@ -177,36 +179,36 @@ class PoolSection:
 
     def _neighbours(self) -> Iterator[PoolObject]:
         """Files that what is active refers to, and that refer to it."""
-        entries = self._session.index.entries
-        active = [entries[n].object for n in sorted(self._session.branch.sets.active)]
+        entries = self._session.objects.index.entries
+        active = [entries[n].object for n in sorted(self._session.chat.branch.sets.active)]
         with self._graph() as graph:
             for id in active:
                 for node, distance in graph.neighbours(id).nodes:
-                    head = self._session.store.head(node.id)
+                    head = self._session.objects.store.head(node.id)
                     if distance and node.path is not None and not node.gone and head is not None:
                         yield self._named(head, node, [])
 
     def _graph(self) -> AbstractContextManager[Graph]:
         wait_s = self._config.opening_s
-        return live_graph(self._session.store, self._config.home, wait_s, chats=False)
+        return live_graph(self._session.objects.store, self._config.home, wait_s, chats=False)
 
     def _rule(self) -> NoteRule:
         folders = self._config.notes.folders
-        if not self._session.is_live:
+        if not self._session.info.is_live:
             return NoteRule(folders, lambda _folder: None)
-        filesystems = open_filesystems(self._config, self._session.cwd)
+        filesystems = open_filesystems(self._config, self._session.info.cwd)
         return NoteRule(folders, lambda folder: checkout_of(folder, filesystems))
 
     def _places(self) -> list[str]:
         """The session's folder first, then the main folder of its project."""
-        cwd = self._session.cwd
-        if not self._session.is_live:
+        cwd = self._session.info.cwd
+        if not self._session.info.is_live:
             return [cwd]
         root = session_project(self._config, self._session).root
         return list(dict.fromkeys((cwd, root)))
 
     def _named(self, head: Head, node: Node, tags: Sequence[str]) -> PoolObject:
-        name = name_of_node(self._session, node)
+        name = name_of_node(self._session.objects, node)
         stem = PurePath(name).stem
         title = [one_line(node.title)[:NAME_CHARS]] if node.title not in ("", stem) else []
         about = " ".join([*title, *(f"#{one_line(tag)[:NAME_CHARS]}" for tag in tags)])
@@ -216,9 +218,9 @@ class PoolSection:
         source = filesystem_source(head.fields)
         if source is None:
             return
-        path = PurePath(self._session.source.agent_path(source))
-        below = path.is_relative_to(self._session.cwd or "/")
-        name = str(path.relative_to(self._session.cwd or "/") if below else path)
+        path = PurePath(self._session.objects.source.agent_path(source))
+        below = path.is_relative_to(self._session.info.cwd or "/")
+        name = str(path.relative_to(self._session.info.cwd or "/") if below else path)
         yield PoolObject(head.id, head.time_ms, named(name))
 
 

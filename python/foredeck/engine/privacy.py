@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.objects import Objects
 from foredeck.errors import ToolError
 
 PRIVATE = (
@@ -16,32 +18,32 @@ TOO_LATE = (
 )
 
 
-def settle_privacy(session: Session, wanted: bool) -> None:
+def settle_privacy(objects: Objects, chat: Chat, inbox: Inbox, wanted: bool) -> None:
     """When a session opens: a private one is stored at once, so that everybody knows; one for which
     it is too late says so to the user."""
-    if session.private and session.workspace.pending:
-        session.workspace.commit()
-    if wanted and not session.private:
-        if _has_begun(session):
-            session.pending.user_messages.append(TOO_LATE)
+    if chat.private and objects.workspace.pending:
+        objects.workspace.commit()
+    if wanted and not chat.private:
+        if _has_begun(chat):
+            inbox.user_messages.append(TOO_LATE)
         else:
-            session.notify(go_private(session))
+            inbox.notify(go_private(objects, chat))
 
 
-def go_private(session: Session) -> str:
+def go_private(objects: Objects, chat: Chat) -> str:
     """Make a session private that has not begun. Raises `ToolError`."""
-    if session.private:
+    if chat.private:
         return ALREADY
-    if _has_begun(session):
+    if _has_begun(chat):
         raise ToolError(TOO_LATE)
-    document = session.document()
+    document = objects.document()
     assert document is not None
     changed = document.model_copy(update={"private": True})
-    session.workspace.put(changed.seal())
-    session.workspace.commit()
-    session.private = True
+    objects.workspace.put(changed.seal())
+    objects.workspace.commit()
+    chat.private = True
     return PRIVATE
 
 
-def _has_begun(session: Session) -> bool:
-    return bool(session.log.newest or session.turns)
+def _has_begun(chat: Chat) -> bool:
+    return bool(chat.log.newest or chat.turns)

@@ -21,6 +21,9 @@ from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.intake.reconcile import look_again, take_in_unmet
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.derived.file import LayerBusy
 from foredeck.errors import StoreUnavailable
@@ -82,15 +85,21 @@ def take_in_notes(config: Config, session: Session) -> None:
     Nothing joins the session's index: a note is met when it is asked for. Where the project has no
     such folder this costs one look for it.
     """
-    if not config.notes.take_in or not session.is_live:
+    if not config.notes.take_in or not session.info.is_live:
         return
     try:
         with session.layers_wait.spent() as left_s:
-            listing = _list(config, session, time.monotonic() + left_s)
+            listing = _list(config, session.info, time.monotonic() + left_s)
         if listing.bounds:
             gone = _gone(config, session, listing) if listing.is_whole else []
             with session.layers_wait.spent() as left_s:
-                _take_in(session, gone, _chosen(listing.files), time.monotonic() + left_s)
+                _take_in(
+                    session.objects,
+                    session.inbox,
+                    gone,
+                    _chosen(listing.files),
+                    time.monotonic() + left_s,
+                )
     except StoreUnavailable as error:
         log.info("notes are not looked at: %s", error)
     except (OSError, ValueError):
@@ -98,11 +107,11 @@ def take_in_notes(config: Config, session: Session) -> None:
         log.exception("notes are not looked at")
     else:
         if listing.outside:
-            session.notify(LEFT_OUT)
+            session.inbox.notify(LEFT_OUT)
 
 
-def _list(config: Config, session: Session, until: float) -> _Listing:
-    filesystems = open_filesystems(config, session.cwd)
+def _list(config: Config, info: SessionInfo, until: float) -> _Listing:
+    filesystems = open_filesystems(config, info.cwd)
     top = checkout_of(filesystems.cwd, filesystems) or filesystems.cwd
     found, room = _Listing(), iter(range(MOST_SEEN))
     for name in config.notes.folders:
@@ -166,15 +175,17 @@ def _chosen(files: list[_NoteFile]) -> list[_NoteFile]:
     return chosen
 
 
-def _take_in(session: Session, gone: list[str], files: list[_NoteFile], until: float) -> None:
+def _take_in(
+    objects: Objects, inbox: Inbox, gone: list[str], files: list[_NoteFile], until: float
+) -> None:
     """What time is short for is taken in when the next session opens: then these are known."""
     if gone:
-        look_again(session, gone)
+        look_again(objects, inbox, gone)
     for part in portions(files, PORTION):
-        ids = {file.path: session.source.identify(file.path, session.cwd)[0] for file in part}
-        known = session.store.heads(ids.values())
-        look_again(session, [id for id in ids.values() if id in known])
-        take_in_unmet(session, [path for path, id in ids.items() if id not in known])
+        ids = {file.path: objects.source.identify(file.path, objects.info.cwd)[0] for file in part}
+        known = objects.store.heads(ids.values())
+        look_again(objects, inbox, [id for id in ids.values() if id in known])
+        take_in_unmet(objects, [path for path, id in ids.items() if id not in known])
         if time.monotonic() > until:
             return
 
@@ -185,7 +196,7 @@ def _gone(config: Config, session: Session, listing: _Listing) -> list[str]:
     try:
         with (
             session.layers_wait.spent() as left_s,
-            live_graph(session.store, config.home, left_s, chats=False) as graph,
+            live_graph(session.objects.store, config.home, left_s, chats=False) as graph,
         ):
             markdown = graph.markdown()
     except (StillReading, LayerBusy) as error:

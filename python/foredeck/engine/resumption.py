@@ -10,9 +10,12 @@ from pathlib import Path
 
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.uses import Uses
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.checkpoint import LogCheckpoint
+from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.members import KeptMembers, read_members
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
+from foredeck.store.protocol import Store
 from foredeck.store.session_cache import read_cached, read_cached_streams, write_cached
 
 MIN_MESSAGES = 200
@@ -53,17 +56,17 @@ def recall_calls(home: Path, session: str) -> LogCheckpoint | None:
     return None if data is None else LogCheckpoint.from_bytes(data)
 
 
-def keep_calls(home: Path, session: Session, *, ends: bool) -> None:
+def keep_calls(home: Path, store: Store, info: SessionInfo, chat: Chat, *, ends: bool) -> None:
     """Keep what follows from the session's call records, as `keep_uses` does. Not of a fork, whose
     log is of several sessions."""
-    log = session.log
+    log = chat.log
     before = 0 if log.checkpoint is None else log.checkpoint.ordinal
-    if session.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
+    if info.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
         return
-    checkpoint = log.check(session.store, session.load_record)
+    checkpoint = log.check(store, chat.load_record)
     if checkpoint is not None:
         with suppress(OSError):
-            write_cached(home, session.id, "calls", checkpoint.to_bytes())
+            write_cached(home, info.id, "calls", checkpoint.to_bytes())
 
 
 def recall_members(home: Path, session: str) -> KeptMembers | None:
@@ -72,15 +75,17 @@ def recall_members(home: Path, session: str) -> KeptMembers | None:
     return None if data is None else KeptMembers.from_bytes(data)
 
 
-def keep_members(home: Path, session: Session, *, ends: bool) -> None:
+def keep_members(home: Path, objects: Objects, *, ends: bool) -> None:
     """Keep what the session's index is made of, as `keep_uses` does."""
-    before = session.index.kept
-    if len(session.index) - before < _least(MIN_MEMBERS, before, ends=ends):
+    before = objects.index.kept
+    if len(objects.index) - before < _least(MIN_MEMBERS, before, ends=ends):
         return
-    kept = KeptMembers(read_members(session.store, session.id, recall_members(home, session.id)))
-    session.index.kept = len(kept.members)
+    kept = KeptMembers(
+        read_members(objects.store, objects.info.id, recall_members(home, objects.info.id))
+    )
+    objects.index.kept = len(kept.members)
     with suppress(OSError):
-        write_cached(home, session.id, "index", kept.to_bytes())
+        write_cached(home, objects.info.id, "index", kept.to_bytes())
 
 
 def _least(least: int, held: int, *, ends: bool) -> int:

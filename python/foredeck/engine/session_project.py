@@ -12,5 +12,5 @@ def session_project(config: Config, session: Session) -> Project:
     """The project of the session's folder, found once: each facility that is made for a
     session asks for it. Not for a replay, which must not read the disk."""
     if session.project is None:
-        session.project = project_of(session.cwd, open_filesystems(config, session.cwd))
+        session.project = project_of(session.info.cwd, open_filesystems(config, session.info.cwd))
     return session.project

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from foredeck.config import Config
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import resolve
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.session_project import session_project
@@ -19,16 +21,16 @@ from foredeck.tasks.tools import SessionTasks, session_tasks
 
 def tasks_of(config: Config, session: Session) -> SessionTasks | None:
     """The tasks as this session sees them, made once; None where they are switched off."""
-    store = session.store.local
-    if config.tools.tasks == "off" or not session.is_live or store is None:
+    store = session.objects.store.local
+    if config.tools.tasks == "off" or not session.info.is_live or store is None:
         return None
     if session.tasks is None:
         updates = update_context(config, session)
         session.tasks = session_tasks(
             store,
             session_project(config, session).id,
-            session.id,
-            resolve_link=partial(resolve_link, session),
+            session.info.id,
+            resolve_link=partial(resolve_link, session.objects, session.chat),
             update_context=None if updates is None else updates.update,
             search_messages=_search_messages(config, session),
         )
@@ -53,14 +55,14 @@ def active_task(config: Config, session: Session) -> ActiveTaskSection | None:
     return None if tasks is None else tasks.section
 
 
-def resolve_link(session: Session, text: str) -> TaskLink:
+def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
     """What the model means by `@41` or `@41 turn 7`. Raises `ToolError`."""
-    session.take_up_newest()
-    wanted = resolve(session, text, beyond=True)
-    if not session.workspace.empty:
-        session.workspace.commit()  # a handle that was given for this must outlive a crash
+    chat.take_up_newest()
+    wanted = resolve(objects, text, beyond=True)
+    if not objects.workspace.empty:
+        objects.workspace.commit()  # a handle that was given for this must outlive a crash
     part = "" if wanted.slice is None else str(wanted.slice)
-    label = f"{session.id}:@{wanted.entry.ordinal}"  # whoever reads the task
+    label = f"{objects.info.id}:@{wanted.entry.ordinal}"  # whoever reads the task
     return TaskLink(object=wanted.entry.object, part=part, label=label)
 
 

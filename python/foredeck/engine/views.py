@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.objects import Objects
 from foredeck.context.status import short
 from foredeck.context.tools.filling import before_the_chat, filling
 from foredeck.context.tools.found import FoundRow
@@ -74,13 +75,13 @@ _MEMORY_KEYS: list[ViewKey] = [
 _HEAD: ViewKey = {"key": "h", "label": "head", "run": "context head", "opens": True}
 
 
-def window_command(session: Session, saved: str, *, largest: bool) -> CommandResult:
+def window_command(objects: Objects, chat: Chat, saved: str, *, largest: bool) -> CommandResult:
     """`/foredeck` and `/context`: what fills the window, and the objects of the chat.
 
     `saved`: what the session has cost beside plain Pi. `largest`: the largest objects first, else
     the newest.
     """
-    found, rows = filling(session), listed_objects(session)
+    found, rows = filling(chat), listed_objects(objects, chat.branch)
     if largest:
         rows.sort(key=lambda row: -row.chars)
     totals = f"{counts(rows)}."
@@ -95,15 +96,15 @@ def window_command(session: Session, saved: str, *, largest: bool) -> CommandRes
         "bar": [(kind, size, f"{kind} {short(size)}") for kind, size in found.shares],
         "heads": ["", "state", "tokens", "object"],
         "rows": [_object_row(row, found.tokens(row.chars)) for row in rows],
-        "keys": [*keys, _HEAD] if before_the_chat(session) else keys,
+        "keys": [*keys, _HEAD] if before_the_chat(chat.branch) else keys,
         "empty": "There are no files and no tool results in this chat yet.",
     }
     return {"text": "\n".join(line for line in lines if line), "view": view}
 
 
-def objects_text(session: Session) -> str:
+def objects_text(objects: Objects, chat: Chat) -> str:
     """`/foredeck list`: one line per object, the newest first, with totals above."""
-    found, rows = filling(session), listed_objects(session)
+    found, rows = filling(chat), listed_objects(objects, chat.branch)
     shown = [_object_row(row, found.tokens(row.chars))["cells"] for row in rows]
     lines = [f"{name:<5} {state:<8} {size:>6}  {what}" for name, state, size, what in shown]
     return "\n".join([counts(rows), *lines])

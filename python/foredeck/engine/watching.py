@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from foredeck.context.intake.notices import parts_in_view
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.model.sources import filesystem_source
 from foredeck.sources import FilesystemMap, ToolEvent
 from foredeck.sources.toolpaths import touched_paths
@@ -55,7 +57,9 @@ class SessionWatch:
 
     def __init__(
         self,
-        session: Session,
+        objects: Objects,
+        chat: Chat,
+        inbox: Inbox,
         filesystems: FilesystemMap,
         *,
         call_soon: CallSoon,
@@ -64,7 +68,9 @@ class SessionWatch:
         saw_held: Callable[[Iterable[str]], None] = lambda _paths: None,
     ) -> None:
         """`saw_held`: called with files that change while a tool writes to them."""
-        self._session = session
+        self._objects = objects
+        self._chat = chat
+        self._inbox = inbox
         self._filesystems = filesystems
         self._call_soon = call_soon
         self._reconcile = reconcile
@@ -87,21 +93,21 @@ class SessionWatch:
 
     def follow(self) -> None:
         """Track what the session has met since the last time."""
-        entries = self._session.index.entries
+        entries = self._objects.index.entries
         read = [n for n, listed in self._listed.items() if entries[n].newest.content_hash != listed]
         for ordinal in (*read, *range(self._looked_at + 1, len(entries) + 1)):
             self._listed.pop(ordinal, None)
             if entries[ordinal].type == "file":
-                self._follow(entries[ordinal], resumed=self._session.calls_at_opening > 0)
+                self._follow(entries[ordinal], resumed=self._objects.info.calls_at_opening > 0)
         self._looked_at = len(entries)
 
     def differing(self) -> list[str]:
         """Files that the model sees and that may have changed, also where no change has been
         reported yet."""
-        entries = self._session.index.entries
-        holders = self._session.branch.plan.holders
+        entries = self._objects.index.entries
+        holders = self._chat.branch.plan.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
-        files += sorted(parts_in_view(self._session))
+        files += sorted(parts_in_view(self._objects, self._chat.branch))
         if self._all_told:
             return files
         # The tracker first: what it has reported meanwhile is among what is told.
@@ -109,8 +115,8 @@ class SessionWatch:
 
     def remind(self) -> None:
         """Look again in a moment at files that were being written at the last look."""
-        if self._session.pending.unsettled:
-            self._tracker.remind(self._session.pending.unsettled)
+        if self._inbox.unsettled:
+            self._tracker.remind(self._inbox.unsettled)
 
     def hold(self, call_id: str, event: ToolEvent) -> None:
         """A tool is about to write: leave changes of its files until its end.
@@ -165,7 +171,7 @@ class SessionWatch:
         self._reconcile(None)
 
     def _follow(self, entry: Entry, *, resumed: bool) -> None:
-        head = self._session.store.head(entry.object)
+        head = self._objects.store.head(entry.object)
         if head is None:
             return
         if is_unread(head.fields):

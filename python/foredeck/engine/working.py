@@ -36,22 +36,22 @@ def session_page(config: Config, store: Store, session: str, by: Provenance) -> 
 def working_section(config: Config, session: Session) -> WorkingSection | None:
     """The section of the head; None where it is switched off, and in a replay: which project its
     folder was in is no longer known."""
-    if not config.working.head or not session.is_live:
+    if not config.working.head or not session.info.is_live:
         return None
     return WorkingSection(_pages(config, session))
 
 
 def update_context(config: Config, session: Session) -> ContextUpdates | None:
     """What the model's `update_context` does; None in a replay."""
-    if not session.is_live:
+    if not session.info.is_live:
         return None
     project, own = _pages(config, session)
     return ContextUpdates({"resource": project, "thread": own})
 
 
 def _pages(config: Config, session: Session) -> tuple[WorkingMemory, WorkingMemory]:
-    by = by_an_agent(session.id)
+    by = by_an_agent(session.info.id)
     return (
-        project_page(config, session.store, session_project(config, session), by),
-        session_page(config, session.store, session.id, by),
+        project_page(config, session.objects.store, session_project(config, session), by),
+        session_page(config, session.objects.store, session.info.id, by),
     )

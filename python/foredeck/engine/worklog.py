@@ -16,7 +16,7 @@ from foredeck.errors import StoreError
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
-from foredeck.store.protocol import Advance, LocalStore
+from foredeck.store.protocol import Advance, LocalStore, Store
 from foredeck.worklog.earlier import BranchLessons, EarlierWork
 from foredeck.worklog.reading import done_by, folders, lessons_of
 from foredeck.worklog.text import WorkLog
@@ -40,9 +40,9 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
     on. A failure is only logged: the session opens without it."""
     if config.worklog.lines:
         session.lessons = BranchLessons()
-    if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:
+    if not (config.worklog.lines or config.worklog.head) or session.objects.store.latest() is None:
         return
-    if (store := session.store.local) is None:
+    if (store := session.objects.store.local) is None:
         return
     try:
         found = _read(config, session, store, filesystems)
@@ -55,14 +55,14 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
         session.earlier_work = found
 
 
-def follow_work(config: Config, session: Session) -> None:
+def follow_work(config: Config, store: Store) -> None:
     """Take in what the session itself has done, as far as that goes in a moment: the next opening
     does not wait for it then. A failure is only logged."""
-    store, layer = session.store.local, load_layer("worklog")
-    if store is None or not (config.worklog.lines or config.worklog.head):
+    local, layer = store.local, load_layer("worklog")
+    if local is None or not (config.worklog.lines or config.worklog.head):
         return
     try:
-        with Follower(store, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
+        with Follower(local, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
             follower.catch_up(_until(time.monotonic() + FOLLOWING_S))
     except (_TimeIsUpError, LayerBusy):
         log.debug("the work log is taken in later")
@@ -75,7 +75,7 @@ def make_work_log(config: Config, session: Session) -> WorkLog | None:
     earlier = session.earlier_work
     if not config.worklog.head or earlier is None or not earlier.done:
         return None
-    return WorkLog(earlier.done, session.cwd)
+    return WorkLog(earlier.done, session.info.cwd)
 
 
 def _read(
@@ -97,13 +97,15 @@ def _of_project(
 ) -> EarlierWork:
     with reported(follower.path):
         known = folders(follower.db)
-        wanted, project = {session.cwd}, None
-        if session.is_live:  # a replay must not look at the disk
+        wanted, project = {session.info.cwd}, None
+        if session.info.is_live:  # a replay must not look at the disk
             project = session_project(config, session).id
-            wanted.update(folders_of_project(session.cwd, sorted({*known.values()}), filesystems))
-        hidden = {session.id, *private_sessions(session.store)}
+            wanted.update(
+                folders_of_project(session.info.cwd, sorted({*known.values()}), filesystems)
+            )
+        hidden = {session.info.id, *private_sessions(session.objects.store)}
         others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id not in hidden]
-        done = done_by(follower.db, others, project, but=session.id)
+        done = done_by(follower.db, others, project, but=session.info.id)
         done = [one for one in done if one.session not in hidden]
         return EarlierWork(lessons_of(follower.db, others), done)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import Item
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.histories.recordings import in_pis_tools
 from foredeck.histories.records import Block, Message
 from foredeck.model.documents import FileDocument, Generator, Provenance, identity_hash
@@ -40,8 +40,8 @@ class HistoryFiles:
     """Stores the files of one session's tool calls. `commit` stores what is pending: there is one
     version of a document in a transaction."""
 
-    def __init__(self, session: Session, commit: Callable[[], None]) -> None:
-        self._session = session
+    def __init__(self, objects: Objects, commit: Callable[[], None]) -> None:
+        self._objects = objects
         self._commit = commit
 
     def take(
@@ -59,11 +59,11 @@ class HistoryFiles:
         the history has it. `again`: the result was read before, and its file perhaps too.
         """
         call = None if result.failed else _call_of(result.call_id, answer)
-        path = None if call is None else _path(call, self._session.cwd)
+        path = None if call is None else _path(call, self._objects.info.cwd)
         if call is None or path is None:
             return
-        id = _source_and_id(self._session.id, path)[1]
-        if again and any(_is_by(tool_call, h.fields) for h in self._session.store.history(id)):
+        id = _source_and_id(self._objects.info.id, path)[1]
+        if again and any(_is_by(tool_call, h.fields) for h in self._objects.store.history(id)):
             return
         at_ms = result.time_ms
         for text, generator in self._texts(call, result.text, before, id):
@@ -85,17 +85,16 @@ class HistoryFiles:
                 return
 
     def _text(self, id: str) -> str | None:
-        document = self._session.workspace.pending.get(id) or self._session.store.get(
+        document = self._objects.workspace.pending.get(id) or self._objects.store.get(
             id, FileDocument
         )
         return document.content if isinstance(document, FileDocument) else None
 
     def _put(self, path: str, text: str, generator: Generator, tool_call: str, at_ms: int) -> None:
-        session = self._session
-        source, id = _source_and_id(session.id, path)
+        source, id = _source_and_id(self._objects.info.id, path)
         if len(text) > MAX_CHARS or text == self._text(id):
             return
-        if id in session.workspace.pending:
+        if id in self._objects.workspace.pending:
             self._commit()
         by = {TOOL_CALL if generator == "agent" else SHOWN_BY: tool_call}
         document = FileDocument(
@@ -105,15 +104,15 @@ class HistoryFiles:
             content=text,
             char_count=len(text),
             provenance=Provenance(
-                origin=session.origin,
+                origin=self._objects.info.origin,
                 generator=generator,
                 **by,
                 **({AT_MS: at_ms} if at_ms else {}),
             ),
         ).seal()
-        session.workspace.put(document)
+        self._objects.workspace.put(document)
         # Without a label: to the session's agent, the path is that of the file on its disk.
-        session.see_document(document)
+        self._objects.see_document(document)
 
 
 def _source_and_id(session: str, path: str) -> tuple[HistorySource, str]:

@@ -50,10 +50,10 @@ class SessionWriter:
             parent=start.parent,
             started_by=start.started_by,
             recall=lambda _event, _pending: [],
+            origin=f"{start.harness} {file}",
         )
-        self._session.origin = f"{start.harness} {file}"
         self._objects = ObjectWriter(self._session)
-        self._files = HistoryFiles(self._session, self._commit)
+        self._files = HistoryFiles(self._session.objects, self._commit)
 
     def take(self, exchange: Exchange, number: int, user_turns: int) -> None:
         """Store an exchange that is new, or has grown. `number`: its place in the session, from 1;
@@ -62,22 +62,22 @@ class SessionWriter:
         Raises `Conflict` where another process has stored some of the session meanwhile.
         """
         session = self._session
-        items = _Items(exchange, session.workspace.blobs, user_turns)
-        session.turns = number - 1
+        items = _Items(exchange, session.objects.workspace.blobs, user_turns)
+        session.chat.turns = number - 1
         for item in items.before:
             self._objects.other(item)
         self._objects.turn(items.answer, {item.call_id: item for item in items.results})
         for item, record in zip(items.results, exchange.results, strict=True):
-            known = len(session.index)
+            known = len(session.objects.index)
             handle = self._objects.result(item).subject
             if handle is not None:
-                call = session.index.entries[handle].object
+                call = session.objects.index.entries[handle].object
                 before, again = record.file_before, handle <= known
                 self._files.take(item, items.whole, call, before=before, again=again)
-        session.turns = max(number, self._progress.exchanges)
+        session.chat.turns = max(number, self._progress.exchanges)
         self._progress.advance(exchange, number)
-        size = sum(map(len, session.workspace.blobs.values()))
-        if len(session.workspace.pending) >= MAX_PENDING or size >= MAX_PENDING_BYTES:
+        size = sum(map(len, session.objects.workspace.blobs.values()))
+        if len(session.objects.workspace.pending) >= MAX_PENDING or size >= MAX_PENDING_BYTES:
             self._commit()
 
     def finish(self, state: FileState) -> None:
@@ -88,14 +88,14 @@ class SessionWriter:
     def _commit(self) -> None:
         """Store what is pending, with how far the reading has come, in one transaction."""
         self._objects.finish()
-        workspace = self._session.workspace
+        workspace = self._session.objects.workspace
         workspace.put_over(self._wrapper(), workspace.store.head(session_object_id(self._start.id)))
         workspace.commit()
 
     def _wrapper(self) -> HistorySessionDocument:
         """The session's own document, as it is now."""
         start, id = self._start, self._start.id
-        stored = self._session.store.head(session_object_id(id))
+        stored = self._session.objects.store.head(session_object_id(id))
         parent = start.parent if stored is None else stored.fields.get("parent_session")
         return HistorySessionDocument(
             id=session_object_id(id),
@@ -107,7 +107,7 @@ class SessionWriter:
             host_file=self._progress.file,
             parent_session=parent,
             started_by=start.started_by,
-            provenance=Provenance(origin=self._session.origin, generator="system"),
+            provenance=Provenance(origin=self._session.info.origin, generator="system"),
             ingested=self._progress.as_fields(),
         ).seal()
 

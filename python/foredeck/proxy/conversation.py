@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
 from foredeck.embedded.format import Message, MessageFormat, ToolRequest
 from foredeck.embedded.loop_messages import LoopMessages, bare
 from foredeck.embedded.manager import ContextManager
@@ -32,8 +32,8 @@ class WovenMessages(LoopMessages):
     client's own words.
     """
 
-    def __init__(self, session: str, format: MessageFormat, opened: Session) -> None:
-        super().__init__(session, format, opened)
+    def __init__(self, session: str, format: MessageFormat, chat: Chat) -> None:
+        super().__init__(session, format, chat)
         self.own: Set[str] = frozenset()
         """Names of foredeck's tools in this conversation."""
         self.added: list[Message] = []
@@ -92,8 +92,8 @@ class ClientChat(ContextManager):
         self._observed: set[str] = set()
         super().__init__(session, format=format, **arguments)
 
-    def _loop_messages(self, opened: Session) -> LoopMessages:
-        self._woven = WovenMessages(self._session, self._format, opened)
+    def _loop_messages(self, chat: Chat) -> LoopMessages:
+        self._woven = WovenMessages(self._session, self._format, chat)
         return self._woven
 
     def own_tools(self, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

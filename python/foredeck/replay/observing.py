@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from foredeck.context.cache.economics import Ledger, Prices, RebaseThresholds
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIn, StandInKind
 from foredeck.context.window.compactions import SummaryRequest, summary_of, turn_of
@@ -124,14 +126,14 @@ class ReplayObserver:
 
     def after_call(self, session: Session) -> None:
         """A call has been made: observe and reflect, where that pays and is allowed."""
-        record = session.branch_record
+        record = session.chat.branch_record
         if record is None or not (self._known or self._begins(session, record.model.window)):
             return
-        plan = session.branch.plan
+        plan = session.chat.branch.plan
         if self._done > len(plan):
             self._done = 0  # the host has replaced its history
         items = plan.items[self._done :]
-        messages = observable(items, self._gauge.tokens, cwd=session.cwd)
+        messages = observable(items, self._gauge.tokens, cwd=session.info.cwd)
         chunk = next_chunk(
             messages,
             Position(),
@@ -143,12 +145,12 @@ class ReplayObserver:
         self._reflect(session, record.time_ms, record.model.window)
 
     def _begins(self, session: Session, window: int | None) -> bool:
-        tokens = self._gauge.tokens(session.branch.plan.chars_sent)
+        tokens = self._gauge.tokens(session.chat.branch.plan.chars_sent)
         return begins(tokens, window) or (self.eager and self.is_due(tokens, 0))
 
     def _pays(self, session: Session, chunk: Chunk, now_ms: int) -> bool:
         """Whether the question costs less than what going on with these messages would."""
-        price, branch = self._price(session, chunk), session.branch
+        price, branch = self._price(session, chunk), session.chat.branch
         chars = branch.plan.chars[self._done : self._done + len(chunk.messages)]
         leaving = self._gauge.tokens(sum(chars)) - self._note_tokens(chunk)
         worth = leaving * self.prices.read * later_calls(branch.depth)
@@ -156,7 +158,7 @@ class ReplayObserver:
 
     def _price(self, session: Session, chunk: Chunk) -> float:
         """Of the cheaper way to ask: an excerpt alone, or the last prompt from the cache."""
-        prompt = session.branch.plan.chars_sent + session.frame.chars
+        prompt = session.chat.branch.plan.chars_sent + session.frame.chars
         alone = self._shown(chunk) + INSTRUCTION_TOKENS
         warm = self._gauge.tokens(prompt) * self.prices.read + INSTRUCTION_TOKENS
         return min(alone, warm) + self._note_tokens(chunk) * OUTPUT_PRICE
@@ -172,12 +174,12 @@ class ReplayObserver:
         return int(max(LEAST_NOTE, min(MOST_NOTE, NOTE_SHARE * shown)))
 
     def _observe(self, session: Session, chunk: Chunk, now_ms: int) -> None:
-        items = session.branch.plan.items[self._done : self._done + len(chunk.messages)]
-        text = notes_of(session, items, self._note_chars(chunk))
+        items = session.chat.branch.plan.items[self._done : self._done + len(chunk.messages)]
+        text = notes_of(session.objects, session.chat, items, self._note_chars(chunk))
         covers = [item.key.address for item in items]
         document = ObservationDocument(
-            id=observation_id(session.id, covers, None, None),
-            session=session.id,
+            id=observation_id(session.info.id, covers, None, None),
+            session=session.info.id,
             covers=covers,
             content=text,
             observed_by="foredeck",
@@ -198,15 +200,15 @@ class ReplayObserver:
         count = to_condense(self.rules, noted, now_ms, window)
         tokens = sum(one.tokens for one in noted[:count])
         price = tokens + INSTRUCTION_TOKENS + tokens // 2 * OUTPUT_PRICE
-        worth = tokens / 2 * self.prices.read * later_calls(session.branch.depth)
-        if not count or not self.bill.allows(price, worth, session.branch.ledger, now_ms):
+        worth = tokens / 2 * self.prices.read * later_calls(session.chat.branch.depth)
+        if not count or not self.bill.allows(price, worth, session.chat.branch.ledger, now_ms):
             return
         condensed, left = self._standing[:count], self._standing[count:]
         text = "\n".join(_most_telling(each.text) for each in condensed)
         ids = [each.id for each in condensed]
         document = ReflectionDocument(
-            id=reflection_id(session.id, ids),
-            session=session.id,
+            id=reflection_id(session.info.id, ids),
+            session=session.info.id,
             replaces=ids,
             observations=[each for each in ids if each.startswith("observation:")],
             content=text,
@@ -222,8 +224,8 @@ class ReplayObserver:
         self.bill.summaries += any(each.kind == "reflection" for each in condensed)
 
     def _keep(self, session: Session, document: NotedDocument, made: StandIn) -> None:
-        session.workspace.put(document.seal())
-        session.workspace.commit()
+        session.objects.workspace.put(document.seal())
+        session.objects.workspace.commit()
         self._known.append(made)
 
 
@@ -245,13 +247,13 @@ class _StandingNote:
         return self.kind == "reflection"
 
 
-def notes_of(session: Session, items: Sequence[Item], chars: int) -> str:
+def notes_of(objects: Objects, chat: Chat, items: Sequence[Item], chars: int) -> str:
     """Notes on these messages, at most `chars` characters: what a summary without a model says, and
     names that it does not say."""
     begins = items[0].kind == "user"
-    turns = split_turns(items, turn_of(session, items[0]) + (not begins))
+    turns = split_turns(items, turn_of(chat, items[0]) + (not begins))
     request = SummaryRequest("window", max(400, chars - NAMES_CHARS), 0)
-    summary = summary_of(session, turns, 0, request, None, ()).long
+    summary = summary_of(objects, turns, 0, request, None, ()).long
     text = "\n".join(summary.split("\n")[1:])
     said = identifiers(text)
     names = [name for turn in turns for name in sorted(written_names(turn)) if name not in said]

@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from foredeck.context.intake.reconcile import look_now, look_now_at
 from foredeck.context.rendering.savings import contains_lines
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import encode_text
 from foredeck.model.quoting import block
 from foredeck.model.quoting import name as quote
@@ -83,14 +85,22 @@ class ToolGuard:
     """Checks the tool calls of one session. All of it runs on the engine's thread."""
 
     def __init__(
-        self, session: Session, filesystems: FilesystemMap, locks: PathLocks, mode: GuardMode
+        self,
+        objects: Objects,
+        chat: Chat,
+        inbox: Inbox,
+        filesystems: FilesystemMap,
+        locks: PathLocks,
+        mode: GuardMode,
     ) -> None:
-        self._session = session
+        self._objects = objects
+        self._chat = chat
+        self._inbox = inbox
         self._filesystems = filesystems
         self._locks = locks
         self._mode = mode
-        self._knowledge = Knowledge(session)
-        self._windows = ToolWindows(session, filesystems)
+        self._knowledge = Knowledge(objects, chat, inbox)
+        self._windows = ToolWindows(objects, filesystems)
         self._writes: dict[str, PendingWrite] = {}
         self._shown: dict[str, KnownState] = {}
         """What refusals of this answer have shown: the agent knows it from its next answer on."""
@@ -111,7 +121,7 @@ class ToolGuard:
         suspects = self._windows.suspects()
         if not suspects:
             return
-        look_now_at(self._session, suspects)
+        look_now_at(self._objects, self._inbox, suspects)
         for local in suspects:
             self._windows.looked(local)
             object_id = self._filesystems.locate_local(local).object_id
@@ -121,13 +131,13 @@ class ToolGuard:
     def _prepare_write(
         self, call_id: str, tool: str, path: str, arguments: Mapping[str, Any]
     ) -> Verdict:
-        place = self._filesystems.locate(path, self._session.cwd)
+        place = self._filesystems.locate(path, self._objects.info.cwd)
         if place.local is None:
             return Verdict()
         if not self._locks.acquire(place.object_id, call_id):
             return Verdict(block=busy_text(path, tool))
         self._knowledge.recall(place.object_id)
-        sighting = look_now(self._session, path)
+        sighting = look_now(self._objects, self._inbox, path)
         self._windows.looked(place.local)
         now = state_of(sighting)
         verdict = Verdict() if now is None else self._judge(sighting, now, tool, arguments)
@@ -179,18 +189,18 @@ class ToolGuard:
         )
 
     def _is_shown(self, object_id: str, now: KnownState) -> bool:
-        index = self._session.index
+        index = self._objects.index
         entry = index.entries.get(index.by_object.get(object_id, 0))
         if entry is None or entry.newest.text_hash != now.source_hash:
             return False
         return self._knowledge.is_shown(entry)
 
     def _name(self, sighting: Sighting) -> str:
-        index = self._session.index
+        index = self._objects.index
         ordinal = index.by_object.get(sighting.object_id)
         if ordinal is None:
             return quote(sighting.path)
-        return f"@{ordinal} {quote(self._session.name_of(index.entries[ordinal]))}"
+        return f"@{ordinal} {quote(self._objects.name_of(index.entries[ordinal]))}"
 
     def known_files(self) -> list[str]:
         """See `ToolWindows.known`."""
@@ -231,7 +241,7 @@ class ToolGuard:
             if found.data is None or found.state.digest == write.before.source_hash:
                 continue
             if not encode_text(write.makes).startswith(found.data):
-                look_now_at(self._session, [id])
+                look_now_at(self._objects, self._inbox, [id])
                 write.saved = found.state.digest
 
     def _learn_written(
@@ -242,16 +252,16 @@ class ToolGuard:
         for other in self._writes.values():
             if other.object_id == id:
                 other.alone = False
-        ordinal = self._session.index.by_object.get(id)
+        ordinal = self._objects.index.by_object.get(id)
         if made is None or made.source_hash == found.source_hash:
             self._knowledge.learn(id, found)
             if ordinal is not None and write is not None and write.saved is not None:
-                self._session.pending.notices.add(ordinal, "overwritten")
+                self._inbox.notices.add(ordinal, "overwritten")
             return
         self._knowledge.learn(id, made)
         if ordinal is not None:
             # Saved between the check and the tool, or between the tool and this look.
-            self._session.pending.notices.add(ordinal, "changed")
+            self._inbox.notices.add(ordinal, "changed")
 
     def _learn_read(
         self, event: ToolEvent, sighting: Sighting, found: KnownState, local: str
@@ -288,7 +298,9 @@ class ToolGuard:
         author = (sighting.head.fields.get("provenance") or {}).get("generator")
         if author not in ("agent", "tool"):
             return False
-        return not self._session.store.query("session", {"started_by": self._session.id}, limit=1)
+        return not self._objects.store.query(
+            "session", {"started_by": self._objects.info.id}, limit=1
+        )
 
     def _is_all_in(self, event: ToolEvent, sighting: Sighting, state: KnownState) -> bool:
         """Whether a command's output shows the whole of a file that the agent knew otherwise."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument, chat_id
 from foredeck.sources import Sighting
@@ -30,8 +32,10 @@ class Knowledge:
     """What is known, by object: in memory while the engine runs; after a restart, what the
     session's index says."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, objects: Objects, chat: Chat, inbox: Inbox) -> None:
+        self._objects = objects
+        self._chat = chat
+        self._inbox = inbox
         self._known: dict[str, KnownState] = {}
         self.stale: set[str] = set()
         """Files that something else has changed since the agent last saw them, as far as noticed:
@@ -43,35 +47,35 @@ class Knowledge:
         keeps = state.source_hash in (None, UNKNOWN_HASH) or not self._is_stored(object_id, state)
         self.stale.discard(object_id)
         self._known[object_id] = state if keeps else KnownState(state.source_hash)
-        ordinal = self._session.index.by_object.get(object_id)
+        ordinal = self._objects.index.by_object.get(object_id)
         if ordinal is not None:
-            self._session.pending.behind.catch_up(ordinal)
+            self._inbox.behind.catch_up(ordinal)
 
     def of(self, object_id: str) -> KnownState | None:
         """What the agent knows of a file; None for one that it has never seen."""
         if (known := self._known.get(object_id)) is not None:
             return known
-        ordinal = self._session.index.by_object.get(object_id)
+        ordinal = self._objects.index.by_object.get(object_id)
         if ordinal is None:
             return None
-        entry = self._session.index.entries[ordinal]
-        text_hash = self._session.pending.behind.get(ordinal) or entry.newest.text_hash
+        entry = self._objects.index.entries[ordinal]
+        text_hash = self._inbox.behind.get(ordinal) or entry.newest.text_hash
         return None if text_hash is None else KnownState(text_hash)
 
     def recall(self, object_id: str) -> None:
         """Of a file that no tool has shown, the agent knows what its own commands have last made.
         To be called before the file is read."""
-        store = self._session.store
+        store = self._objects.store
         for version in reversed(store.history(object_id) if self.of(object_id) is None else ()):
             call = tool_call_of(version) if is_captured(version.fields) else None
             head = None if call is None else store.head(call)
-            if head is not None and head.fields.get("chat_ref") == chat_id(self._session.id):
+            if head is not None and head.fields.get("chat_ref") == chat_id(self._objects.info.id):
                 self.learn(object_id, KnownState(version.fields.get("source_hash")))
                 break
 
     def is_current(self, object_id: str) -> bool:
         """Whether the newest stored version is what the agent knows, if it knows the file."""
-        known, head = self.of(object_id), self._session.store.head(object_id)
+        known, head = self.of(object_id), self._objects.store.head(object_id)
         if known is None or head is None:
             return True
         return known.source_hash == head.fields.get("source_hash")
@@ -80,27 +84,27 @@ class Knowledge:
         """The text of a known state, from memory or the store; None where it has none."""
         if known.text is not None or known.source_hash in (None, UNKNOWN_HASH):
             return known.text
-        head = self._session.store.head(object_id)
+        head = self._objects.store.head(object_id)
         if head is None:
             return None
         if head.fields.get("source_hash") != known.source_hash:
-            older = reversed(self._session.store.history(object_id))
+            older = reversed(self._objects.store.history(object_id))
             head = next(
                 (h for h in older if h.fields.get("source_hash") == known.source_hash), None
             )
         document = (
-            None if head is None else self._session.store.get(object_id, FileDocument, head.token)
+            None if head is None else self._objects.store.get(object_id, FileDocument, head.token)
         )
         return None if document is None else document.content
 
     def is_shown(self, entry: Entry) -> bool:
         """Whether the model can read the newest version of a file in its prompt."""
-        plan = self._session.branch.plan
+        plan = self._chat.branch.plan
         index = plan.newest_holder(entry.ordinal)
         return index is not None and plan.ops[index].version == entry.newest.version
 
     def _is_stored(self, object_id: str, state: KnownState) -> bool:
-        head = self._session.store.head(object_id)
+        head = self._objects.store.head(object_id)
         return head is not None and head.fields.get("source_hash") == state.source_hash
 
 

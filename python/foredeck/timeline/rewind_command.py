@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
 from foredeck.errors import ToolError
 from foredeck.model.calls import CallRecord
+from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_text import (
     changes,
@@ -27,45 +28,45 @@ USAGE = (
 )
 
 
-def rewind_command(session: Session, home: Path, arguments: str) -> str:
+def rewind_command(store: Store, info: SessionInfo, home: Path, arguments: str) -> str:
     """Do what was typed; what the user reads. Raises `ToolError` with what to type instead."""
     words = arguments.split()
     try:
         if words == ["continue"]:
-            return _continue(session, home)
-        if (steps := rewinding.interrupted(home, session.id)) is not None:
+            return _continue(store, info, home)
+        if (steps := rewinding.interrupted(home, info.id)) is not None:
             return f"{where_it_stands(steps)}\n/foredeck rewind continue brings back the others."
         if not words:
-            return _listing(session)
-        return _rewind(session, home, words[0], words[1:])
+            return _listing(store, info)
+        return _rewind(store, info, home, words[0], words[1:])
     except CannotRewind as error:
         raise ToolError(str(error)) from error
 
 
-def _rewind(session: Session, home: Path, which: str, words: list[str]) -> str:
-    plan = _plan(session, which)
-    cwd = os.path.realpath(session.cwd)
+def _rewind(store: Store, info: SessionInfo, home: Path, which: str, words: list[str]) -> str:
+    plan = _plan(store, info, which)
+    cwd = os.path.realpath(info.cwd)
     if all(file.action == "none" for file in plan.files):
         return preview(plan, cwd) or "No file would change."
     if words == ["diff"]:
-        return changes(session.store, plan, cwd)
+        return changes(store, plan, cwd)
     if not words:
         return f"{preview(plan, cwd)}\n\n{_how_to_go_on(plan, which)}"
     if words not in (["yes"], ["yes", "all"]):
         raise ToolError(USAGE)
-    done = rewinding.apply(session.store, home, session.id, plan, overwrite=words[-1] == "all")
+    done = rewinding.apply(store, home, info.id, plan, overwrite=words[-1] == "all")
     text = f"{report(done, cwd)}\n/foredeck rewind undo yes takes it back."
     if done.skipped:
         text += f"\n/foredeck rewind {which} yes all brings back the others, too."
     return text
 
 
-def _plan(session: Session, which: str) -> RewindPlan:
+def _plan(store: Store, info: SessionInfo, which: str) -> RewindPlan:
     if which == "undo":
-        return rewinding.plan_for_undo(session.store, session.id)
+        return rewinding.plan_for_undo(store, info.id)
     if not (which.isascii() and which.isdecimal()):
         raise ToolError(USAGE)
-    return rewinding.plan_for_call(session.store, session.id, int(which))
+    return rewinding.plan_for_call(store, info.id, int(which))
 
 
 def _how_to_go_on(plan: RewindPlan, which: str) -> str:
@@ -78,26 +79,27 @@ def _how_to_go_on(plan: RewindPlan, which: str) -> str:
     return text
 
 
-def _continue(session: Session, home: Path) -> str:
-    steps = rewinding.interrupted(home, session.id)
+def _continue(store: Store, info: SessionInfo, home: Path) -> str:
+    steps = rewinding.interrupted(home, info.id)
     if steps is None:
         raise ToolError("No rewinding was interrupted.")
     return report(
-        rewinding.go_on(session.store, home, session.id, steps), os.path.realpath(session.cwd)
+        rewinding.go_on(store, home, info.id, steps),
+        os.path.realpath(info.cwd),
     )
 
 
-def _listing(session: Session) -> str:
-    calls = calls_with_changes(session)
+def _listing(store: Store, info: SessionInfo) -> str:
+    calls = calls_with_changes(store, info)
     if not calls:
-        return rewinding.nothing_kept(session.store, session.id)
+        return rewinding.nothing_kept(store, info.id)
     return "\n".join([*(f"call {number:>4}  {text}" for number, text in calls), "", USAGE])
 
 
-def calls_with_changes(session: Session) -> list[tuple[str, str]]:
+def calls_with_changes(store: Store, info: SessionInfo) -> list[tuple[str, str]]:
     """The numbers of the calls whose tools have changed files, and what changed."""
     by_call: dict[str, tuple[set[str], set[str]]] = {}
-    for head in rewinding.stored_changes(session.store, [session.id]):
+    for head in rewinding.stored_changes(store, [info.id]):
         changed = head.fields.get("paths") or head.fields.get("uncovered")
         if changed and (call := head.fields.get("call")) is not None:
             tools, paths = by_call.setdefault(call, (set(), set()))
@@ -110,11 +112,11 @@ def calls_with_changes(session: Session) -> list[tuple[str, str]]:
     return found
 
 
-def offer(session: Session, record: CallRecord) -> str | None:
+def offer(store: Store, info: SessionInfo, record: CallRecord) -> str | None:
     """What the user reads where the chat has gone back and the files have not; `record`: the
     first call after it has."""
     try:
-        plan = rewinding.plan_for_call(session.store, session.id, record.ordinal)
+        plan = rewinding.plan_for_call(store, info.id, record.ordinal)
     except CannotRewind:
         return None
     # What only somebody else has changed is not what the chat has left behind.

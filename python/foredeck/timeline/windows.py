@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.classify import RACY_NS, Fingerprint, fingerprint
 from foredeck.sources.filesystem import FilesystemMap
@@ -22,8 +22,8 @@ MAX_FILES = 500
 class ToolWindows:
     """Files as they were when each running tool began."""
 
-    def __init__(self, session: Session, filesystems: FilesystemMap) -> None:
-        self._session = session
+    def __init__(self, objects: Objects, filesystems: FilesystemMap) -> None:
+        self._objects = objects
         self._filesystems = filesystems
         self._paths: dict[int, str | None] = {}
         self._stamps: dict[str, Fingerprint | None] = {}
@@ -59,7 +59,7 @@ class ToolWindows:
     def known(self) -> list[str]:
         """Local paths of the files that the session has met, the newest first; `MAX_FILES` of
         them."""
-        entries = self._session.index.entries
+        entries = self._objects.index.entries
         # What was looked at may not have joined the index yet.
         found = dict.fromkeys(reversed(self._stamps))
         for ordinal in range(len(entries), 0, -1):
@@ -74,7 +74,7 @@ class ToolWindows:
 
     def _local(self, ordinal: int) -> str | None:
         if ordinal not in self._paths:
-            head = self._session.workspace.head(self._session.index.entries[ordinal].object)
+            head = self._objects.workspace.head(self._objects.index.entries[ordinal].object)
             source = None if head is None else filesystem_source(head.fields)
             self._paths[ordinal] = None if source is None else self._filesystems.local_path(source)
         return self._paths[ordinal]

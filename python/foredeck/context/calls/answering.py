@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.rewriting.prediction import marker_of
+from foredeck.context.state.branch import Branch
 from foredeck.context.state.request import Answer
-from foredeck.context.state.session import Session
 from foredeck.model.calls import CallRecord
 
 
@@ -18,17 +18,19 @@ def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     goes_on = call.alignment.continued and not rewritten
     start = min(call.first_changed_part, call.first_changed_insert, call.first_new)
     start = start if goes_on else 0
-    return _answer(call.session, record, start)
+    return _answer(call.session.chat.branch, record, start)
 
 
 def answer_again(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer that was given before; the host may not have it."""
-    call.session.workspace.discard_known()
-    return _answer(call.session, record, call.first_new if call.alignment.continued else 0)
+    call.session.objects.workspace.discard_known()
+    return _answer(
+        call.session.chat.branch, record, call.first_new if call.alignment.continued else 0
+    )
 
 
-def _answer(session: Session, record: CallRecord, start: int) -> Answer:
-    plan = session.branch.plan
+def _answer(branch: Branch, record: CallRecord, start: int) -> Answer:
+    plan = branch.plan
     return Answer(
         call=record.ordinal,
         start=start,

@@ -17,7 +17,9 @@ from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.rendering.render_context import render_context
 from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.rewriting.replacing import MessagePlaces
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
 from foredeck.context.window.folded_texts import fold_text
@@ -95,7 +97,7 @@ class CallInProgress:
     @property
     def window(self) -> int | None:
         """The tokens that a prompt may have; None where that is not known."""
-        return usable_window(self.session, self.request.model, self.gauge)
+        return usable_window(self.session.chat.compactions, self.request.model, self.gauge)
 
     @property
     def rebase(self) -> RebaseSettings:
@@ -110,12 +112,20 @@ class CallInProgress:
 
     def start_rendering(self) -> None:
         """Begin to render the branch as it is now: nothing counts as changed by this call yet."""
-        self.context = rendering_of(self.session, self.settings, self.gauge)
+        self.context = rendering_of(
+            self.session.objects, self.session.chat, self.settings, self.gauge
+        )
 
 
-def rendering_of(session: Session, settings: AssemblySettings, gauge: Gauge) -> RenderContext:
+def rendering_of(
+    objects: Objects, chat: Chat, settings: AssemblySettings, gauge: Gauge
+) -> RenderContext:
     """What rendering a session's branch may look up and change, for one model."""
-    context = render_context(session, settings.min_saving_chars, settings.digests, gauge)
+    context = render_context(
+        objects, chat.branch, settings.min_saving_chars, settings.digests, gauge
+    )
     summary_chars = settings.summary_chars
-    context.fold_text = lambda item, text: fold_text(session, context, item, text, summary_chars)
+    context.fold_text = lambda item, text: fold_text(
+        objects, chat, context, item, text, summary_chars
+    )
     return context

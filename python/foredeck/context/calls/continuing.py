@@ -35,7 +35,7 @@ def _made_way(call: CallInProgress) -> bool:
 
 def _newest(call: CallInProgress) -> StandIn | None:
     """The observation or reflection that covers the newest messages."""
-    stretches = call.session.branch.plan.observed
+    stretches = call.session.chat.branch.plan.observed
     known = call.session.stand_ins.known() if call.session.stand_ins else ()
     standing = [each for each in known if each.id in stretches]
     return max(standing, key=lambda each: stretches[each.id][1], default=None)

@@ -45,11 +45,11 @@ def choose_layout(call: CallInProgress) -> None:
     Until then the prompt goes on in the layout that it was written in.
     """
     session, configured = call.session, call.layout.name
-    written_in = layout_before(session) or configured
-    is_other = written_in != configured or has_leftovers(session.branch, call.layout)
-    call.layout_changed = is_other and not binds(session.branch.plan, call.items)
+    written_in = layout_before(session.chat) or configured
+    is_other = written_in != configured or has_leftovers(session.chat.branch, call.layout)
+    call.layout_changed = is_other and not binds(session.chat.branch.plan, call.items)
     if call.layout_changed:
-        session.branch = session.branch.without_rendering()
+        session.chat.go_to(session.chat.branch.without_rendering())
         call.first_new = call.first_changed_insert = 0
         call.start_rendering()
     elif is_other:
@@ -71,10 +71,10 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     if must_withdraw(call) and not inputs.lost:
         inputs = replace(inputs, withdrawn=True)
         price = request.model.input_price if request.model else 0.0
-        session.pending.user_messages.append(withdrawn_now(inputs.tokens, price))
+        session.inbox.user_messages.append(withdrawn_now(inputs.tokens, price))
     is_new_head = rebuild_head(call, inputs)
     run = run_policy(
-        session, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms
+        session.chat.branch, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms
     )
     costs = CallCosts(
         inputs,
@@ -85,7 +85,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         _reach(call, warm=call.first_new > 0 and not inputs.lost),
         _first_rewritten(call),
         wire.thinking,
-        session.branch.plan.head_chars,
+        session.chat.branch.plan.head_chars,
     )
     find = refreshes.finder(call.policy.use_rule, uses, wire)
     rebase = Rebase(
@@ -100,16 +100,16 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     copies = copy_finder(call.policy.use_rule, uses, wire)
     call.decision = rebase.run(run.collapsible, find, copies)
     if call.decision.turn_ended:
-        session.pending.user_messages.append(TURN_ENDED)
+        session.inbox.user_messages.append(TURN_ENDED)
     # What covers a span changes what is said and omitted from its first message on, though the
     # operations before its last one may have been `Omit` already.
     if call.decision.stand_ins:
-        observed = session.branch.plan.observed
+        observed = session.chat.branch.plan.observed
         firsts = [observed[id].first for id in call.decision.stand_ins if id in observed]
         call.first_changed_insert = min([call.first_changed_insert, *firsts])
     if call.decision.runs:
         changed = call.context.changed
-        firsts = [run.first for run in session.branch.plan.runs if run.first in changed]
+        firsts = [run.first for run in session.chat.branch.plan.runs if run.first in changed]
         call.first_changed_insert = min([call.first_changed_insert, *firsts])
     if is_new_head:
         _rewrite_after_head(call, inputs)
@@ -121,7 +121,13 @@ def _replacer(call: CallInProgress) -> Replacer | None:
     session = call.session
     if session.stand_ins is None:
         return None
-    return Replacer(session, call.context, call.places, partial(turn_of, session))
+    return Replacer(
+        session.objects,
+        session.stand_ins,
+        call.context,
+        call.places,
+        partial(turn_of, session.chat),
+    )
 
 
 def _run_folder(call: CallInProgress) -> FoldRuns:
@@ -131,8 +137,10 @@ def _run_folder(call: CallInProgress) -> FoldRuns:
         return no_runs
 
     def whole_turn(item: Item) -> tuple[int, int] | None:
-        chat = session.workspace.head(chat_id(session.id))
-        return (session.see_head(chat).ordinal, turn_of(session, item)) if chat else None
+        chat = session.objects.workspace.head(chat_id(session.info.id))
+        return (
+            (session.objects.see_head(chat).ordinal, turn_of(session.chat, item)) if chat else None
+        )
 
     return lambda start: fold_runs(call.context, rule, start, whole_turn)
 
@@ -168,7 +176,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
         strips_reasoning=call.request.wire.thinking,
         refused=bool(model and window != model.window),
     )
-    decision = fit(call.session, call.context, budget, _replacer(call))
+    decision = fit(call.session.objects, call.session.chat, call.context, budget, _replacer(call))
     if decision is not None:
         ended = call.decision.turn_ended
         call.decision, call.first_changed_insert = decision._replace(turn_ended=ended), 0
@@ -182,8 +190,8 @@ def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction
         changed_from = 0
     before, soon = None, None
     if basis.costs.reach.markable:
-        record = call.session.branch_record
-        if call.session.branch.depth % KEEP_CALLS and changed_from >= call.first_new:
+        record = call.session.chat.branch_record
+        if call.session.chat.branch.depth % KEEP_CALLS and changed_from >= call.first_new:
             before = record.cache.marked if record else None
         else:
             soon = basis.policy.first_to_go()
@@ -200,15 +208,15 @@ def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
     """What makes a rebase free, or necessary."""
     session, request = call.session, call.request
     # On whichever branch: the provider's cache knows no branches, and they share a beginning.
-    model, last = request.model, session.newest_record
+    model, last = request.model, session.chat.newest_record
     last_ms = max(last.time_ms, request.warmed_ms) if last else None
     last_model = last.model.name if last else ""
-    around = session.frame.chars + session.branch.plan.head_chars
+    around = session.frame.chars + session.chat.branch.plan.head_chars
     return RebaseInputs(
         cold=is_cold(request.time_ms, last_ms, _ttl_s(call)),
         model_changed=bool(model and last_model and last_model != model.name),
         history_replaced=call.alignment.replaced,
-        tokens=call.gauge.prompt(session.branch.plan, around),
+        tokens=call.gauge.prompt(session.chat.branch.plan, around),
         window=call.window,
         layout_changed=call.layout_changed,
     )
@@ -216,7 +224,7 @@ def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
 
 def _reach(call: CallInProgress, *, warm: bool) -> CacheReach:
     """What the provider's cache would find of the branch."""
-    request, branch = call.request, call.session.branch
+    request, branch = call.request, call.session.chat.branch
     model = request.model or Model("", "")
     branch.entries.warm(request.warmed_ms)
     rule = model.cache if model.prices.cached else "none"
@@ -234,7 +242,7 @@ def _reach(call: CallInProgress, *, warm: bool) -> CacheReach:
 
 def _first_rewritten(call: CallInProgress) -> int | None:
     """Where the host has changed what it had sent before: `first_new`, or None where it has not."""
-    known = call.session.log.known
+    known = call.session.chat.log.known
     rewritten = any(item.key.address in known for item in call.items[call.first_new :])
     return call.first_new if rewritten else None
 

@@ -47,7 +47,7 @@ def must_withdraw(call: CallInProgress) -> bool:
         return False
     bound = first_mutable(call.context.plan) > 0
     if bound and not call.session.withdrawal_told:
-        call.session.pending.user_messages.append(WITHDRAWN_LATER)
+        call.session.inbox.user_messages.append(WITHDRAWN_LATER)
     call.session.withdrawal_told = bound
     return not bound
 
@@ -90,14 +90,14 @@ def _put(call: CallInProgress, tokens: int) -> bool:
 
 def _before(call: CallInProgress) -> int:
     """How many tokens the head could have, on whichever branch it was written last."""
-    record = call.session.newest_record
+    record = call.session.chat.newest_record
     return 0 if record is None else min(record.head_tokens, call.settings.head.most)
 
 
 def _affordable(call: CallInProgress) -> int:
     """More than before as long as the session stays within what it may cost, else the least."""
     budget, before = call.settings.head, _before(call)
-    ledger, model = call.session.branch.ledger, call.request.model
+    ledger, model = call.session.chat.branch.ledger, call.request.model
     if not ledger.plain:
         # Nothing is known of the cost, as after the host's compaction.
         return before or budget.least

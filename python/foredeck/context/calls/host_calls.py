@@ -18,7 +18,7 @@ def record_host_calls(call: CallInProgress) -> None:
     newest of them had none of our messages any more.
     """
     session, alignment = call.session, call.alignment
-    for outcome in alignment.without_us or adopted_call(session, alignment):
+    for outcome in alignment.without_us or adopted_call(session.chat.log, alignment):
         if outcome.messages < call.first_new:
             continue
         intake = MessageIntake(session, call.context, call.layout)
@@ -26,21 +26,23 @@ def record_host_calls(call: CallInProgress) -> None:
         call.first_new = outcome.messages
         call.first_changed_insert = min(call.first_changed_insert, outcome.edited)
         if outcome.reason == ADOPTED:
-            session.pending.user_messages.append(adoption_report(call.items))
-        layout = layout_before(session) or call.layout.name
-        record_host_call(session, outcome, layout, call.policy.name)
+            session.inbox.user_messages.append(adoption_report(call.items))
+        layout = layout_before(session.chat) or call.layout.name
+        record_host_call(
+            session.objects, session.chat, session.frame, outcome, layout, call.policy.name
+        )
         call.start_rendering()
     call.first_changed_insert = min(call.first_new, call.first_changed_insert)
     if not alignment.continued:
         # A call that went out without us may have left the list with holes.
-        unrepaired = first_unrepaired(session.branch, call.items)
+        unrepaired = first_unrepaired(session.chat.branch, call.items)
         call.first_changed_insert = min(call.first_changed_insert, unrepaired)
 
 
 def repeated_record(call: CallInProgress) -> CallRecord | None:
     """The record of the call before, where the very same list is to go to the same model again."""
     session, model = call.session, call.request.model
-    record = session.branch_record
+    record = session.chat.branch_record
     if record is None or call.first_new != len(call.items):
         return None
     if record.is_host or record.layout != call.layout.name:

@@ -7,10 +7,15 @@ from typing import Any
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.plan.codec import pack_op, pack_says
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.request import Outcome, Request
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import Outcome, PromptFrame, Request
 from foredeck.context.state.spending import spent_after
+from foredeck.context.state.workspace import Workspace
 from foredeck.model.call_values import (
     NO_PREDICTION,
     REWRITTEN,
@@ -59,18 +64,20 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         model=request.model.called if request.model else CalledModel(),
         layout=call.layout.name,
         policy=call.policy.name,
-        stats=_stats(session, session.frame.chars, call.gauge),
-        acks=_acks(request) + [Ack(n, "refused") for n in session.pending.refused],
+        stats=_stats(session.objects, session.chat.branch, session.frame.chars, call.gauge),
+        acks=_acks(request) + [Ack(n, "refused") for n in session.inbox.refused],
         cache=cache,
     )
-    record = _commit(session, new)
-    session.pending.refused.clear()
+    record = _commit(session.objects, session.chat, session.frame, new)
+    session.inbox.refused.clear()
     return record
 
 
-def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> CallRecord:
+def record_host_call(
+    objects: Objects, chat: Chat, frame: PromptFrame, outcome: Outcome, layout: str, policy: str
+) -> CallRecord:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
-    plan, kept = session.branch.plan, session.branch.matched
+    plan, kept = chat.branch.plan, chat.branch.matched
     # With `ending`, what we put behind the last edited message has gone out, too.
     plan.as_host(outcome.edited, outcome.edited + outcome.ending)
     new = _NewCall(
@@ -78,24 +85,24 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
         changed_from=min(kept, outcome.edited),
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
-        model=session.log.last.model if session.log.last else CalledModel(),
+        model=chat.log.last.model if chat.log.last else CalledModel(),
         layout=layout,
         policy=policy,
-        stats=_stats(session, 0, Gauge()),
-        acks=_unsent(session, outcome),
+        stats=_stats(objects, chat.branch, 0, Gauge()),
+        acks=_unsent(objects.info, chat.log, outcome),
     )
-    return _commit(session, new)
+    return _commit(objects, chat, frame, new)
 
 
-def _commit(session: Session, new: _NewCall) -> CallRecord:
-    branch, workspace = session.branch, session.workspace
+def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> CallRecord:
+    branch, workspace = chat.branch, objects.workspace
     plan, kept = branch.plan, branch.matched
     # Packing and taking change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
-    ordinal, due = session.log.newest + 1, branch.retention.take_collapsible().to_record()
+    ordinal, due = chat.log.newest + 1, branch.retention.take_collapsible().to_record()
     document = CallDocument(
-        id=call_id(session.id, ordinal),
-        session=session.id,
+        id=call_id(objects.info.id, ordinal),
+        session=objects.info.id,
         ordinal=ordinal,
         parent=branch.call,
         kept=kept,
@@ -108,11 +115,11 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
             for index, says in plan.says_since(new.changed_from).items()
         ],
         drops=plan.omitted(new.changed_from),
-        system=_system_version(session),
+        system=_system_version(objects.workspace, frame),
         sets=branch.sets.take_changes()
         ._replace(expired=branch.retention.take_released())
         .to_record(),
-        state=_state(session, new),
+        state=_state(objects.info, chat, new),
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
         decision=new.decision.to_record(),
         time_ms=new.time_ms,
@@ -129,19 +136,18 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
     workspace.commit()
     record = CallRecord(document.model_dump(exclude={"content"}))
     # Only now: nothing may build on a call that the store does not have.
-    session.log.add(record)
+    chat.log.add(record)
     branch.go_on(record)
     return record
 
 
-def _state(session: Session, new: _NewCall) -> dict[str, Any]:
-    branch, head = session.branch, session.branch.plan.head
+def _state(info: SessionInfo, chat: Chat, new: _NewCall) -> dict[str, Any]:
+    branch, head = chat.branch, chat.branch.plan.head
     return {
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger.total.to_record(),
         "spent": [
-            list(each)
-            for each in spent_after(session.log, session.id, new.model, new.cache, new.acks)
+            list(each) for each in spent_after(chat.log, info.id, new.model, new.cache, new.acks)
         ],
         **({} if head is None else {"head": head.head_tokens}),
         **({"seals": "free"} if branch.plan.seals.free else {}),
@@ -155,36 +161,36 @@ def _acks(request: Request) -> list[Ack]:
     return acks + [Ack(o.call or 0, REWRITTEN, o.reason) for o in applied if o.reason]
 
 
-def _system_version(session: Session) -> VersionRef | None:
+def _system_version(workspace: Workspace, frame: PromptFrame) -> VersionRef | None:
     """The system prompt's version, by the transaction that wrote it."""
-    ref = session.frame.version
+    ref = frame.version
     # The token is made by the commit, so a record in the same one cannot name it yet.
-    if ref is None or ref.token != SAME_TRANSACTION or ref.object in session.workspace.pending:
+    if ref is None or ref.token != SAME_TRANSACTION or ref.object in workspace.pending:
         return ref
-    head = session.store.head(ref.object)
+    head = workspace.store.head(ref.object)
     if head is not None:
-        session.frame.version = ref.model_copy(update={"token": head.token})
-    return session.frame.version
+        frame.version = ref.model_copy(update={"token": head.token})
+    return frame.version
 
 
-def _unsent(session: Session, outcome: Outcome) -> list[Ack]:
+def _unsent(info: SessionInfo, calls: CallLog, outcome: Outcome) -> list[Ack]:
     """The calls that we answered and that did not go out, as far as no record says so yet: those
     after the call whose edits were in force."""
     if outcome.kind == "off":
         return []
-    first = session.calls_at_opening if outcome.call is None else outcome.call
-    ordinals = range(first + 1, session.log.newest + 1)
-    new = (n for n in ordinals if call_id(session.id, n) not in session.log.unsent)
-    return [Ack(n, outcome.kind) for n in new if not _is_hosts(session, n)]
+    first = info.calls_at_opening if outcome.call is None else outcome.call
+    ordinals = range(first + 1, calls.newest + 1)
+    new = (n for n in ordinals if call_id(info.id, n) not in calls.unsent)
+    return [Ack(n, outcome.kind) for n in new if not _is_hosts(info, calls, n)]
 
 
-def _is_hosts(session: Session, ordinal: int) -> bool:
-    record = session.log.record(call_id(session.id, ordinal))
+def _is_hosts(info: SessionInfo, calls: CallLog, ordinal: int) -> bool:
+    record = calls.record(call_id(info.id, ordinal))
     return record is None or record.is_host
 
 
-def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
-    plan, sets = session.branch.plan, session.branch.sets
+def _stats(objects: Objects, branch: Branch, fixed_chars: int, gauge: Gauge) -> CallStats:
+    plan, sets = branch.plan, branch.sets
     images, image_tokens = gauge.images(plan)
     return CallStats(
         messages=len(plan),
@@ -194,8 +200,8 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
         reports=gauge.calls,
         images=images,
         image_tokens=image_tokens,
-        rebase_in=session.branch.rebase_in,
-        objects=len(session.index),
+        rebase_in=branch.rebase_in,
+        objects=len(objects.index),
         active=len(sets.active),
         pinned=len(sets.pins),
         folded=plan.folded_objects(sets.active),

@@ -11,6 +11,7 @@ from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.refusals import is_about_seals
 from foredeck.context.messages.seals import SealRule, binds_by_table
 from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.request import Model
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import Workspace
@@ -19,15 +20,15 @@ from foredeck.model.records import SealsDocument, seals_id
 
 
 def seal_rule(
-    session: Session, alignment: Alignment, model: Model | None, *, within: bool
+    workspace: Workspace, chat: Chat, alignment: Alignment, model: Model | None, *, within: bool
 ) -> SealRule:
     """The rule for one call. `within`: whether it is wanted that a turn with sealed reasoning is
     rewritten where no provider is known to refuse that."""
     if not within or model is None or binds_by_table(model.api, model.name):
         return SealRule()
-    if has_refused(session.workspace, model.name):
+    if has_refused(workspace, model.name):
         return SealRule()
-    record, new = session.branch_record, alignment.items[alignment.matched :]
+    record, new = chat.branch_record, alignment.items[alignment.matched :]
     goes_on = record is not None and all(item.kind != "user" for item in new)
     return SealRule(free=record is None or not goes_on or record.free_seals)
 
@@ -46,27 +47,27 @@ def take_refusal(session: Session, message: str) -> bool:
     turn under way had changed since. The model is remembered for it; should it refuse the old
     bytes in such words too, that was not the reason, and it is forgotten.
     """
-    record = session.branch_record
+    record = session.chat.branch_record
     if record is None or record.is_host or not is_about_seals(message):
         return False
-    before = session.log.record(record.parent)
+    before = session.chat.log.record(record.parent)
     if before is None:
         return False
     if session.went_back_to == before.id:
-        _remember(session, record.model.name, binds=False)
-        session.pending.user_messages.append(_not_the_reason(record.model.name))
+        _remember(session.objects.workspace, record.model.name, binds=False)
+        session.inbox.user_messages.append(_not_the_reason(record.model.name))
         return False
-    if not _changed_before_seals(session, record):
+    if not _changed_before_seals(session.chat.branch, record):
         return False
-    _remember(session, record.model.name, binds=True)
-    session.pending.user_messages.append(_learned(record.model.name))
+    _remember(session.objects.workspace, record.model.name, binds=True)
+    session.inbox.user_messages.append(_learned(record.model.name))
     _go_back(session, record, before)
     return True
 
 
-def _changed_before_seals(session: Session, record: CallRecord) -> bool:
+def _changed_before_seals(branch: Branch, record: CallRecord) -> bool:
     """Whether a call has changed bytes before sealed reasoning of its turn."""
-    decision, plan = record.decision, session.branch.plan
+    decision, plan = record.decision, branch.plan
     first = record.changed_from if decision.changed_from is None else decision.changed_from
     seals = plan.seals
     return any(
@@ -76,20 +77,20 @@ def _changed_before_seals(session: Session, record: CallRecord) -> bool:
     )
 
 
-def _remember(session: Session, model: str, *, binds: bool) -> None:
-    session.workspace.put(SealsDocument(id=seals_id(model), model=model, binds=binds).seal())
-    session.workspace.commit()
+def _remember(workspace: Workspace, model: str, *, binds: bool) -> None:
+    workspace.put(SealsDocument(id=seals_id(model), model=model, binds=binds).seal())
+    workspace.commit()
 
 
 def _go_back(session: Session, refused: CallRecord, before: CallRecord) -> None:
     """Go back to the call before, as if the refused one had never gone out."""
-    state = session.log.replay(before.id, session.load_record)
-    items = session.branch.plan.items[: min(len(state.keys), refused.kept)]
+    state = session.chat.log.replay(before.id, session.chat.load_record)
+    items = session.chat.branch.plan.items[: min(len(state.keys), refused.kept)]
     state.cut(len(items))
-    session.log.unsend(refused.id)
-    session.pending.refused.append(refused.ordinal)
-    session.pending.notices.restore()
-    session.branch = Branch.restore(state, items, before.id, session.store)
+    session.chat.log.unsend(refused.id)
+    session.inbox.refused.append(refused.ordinal)
+    session.inbox.notices.restore()
+    session.chat.go_to(Branch.restore(state, items, before.id, session.objects.store))
     session.went_back_to = before.id
 
 

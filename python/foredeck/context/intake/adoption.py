@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
+from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.request import Outcome
-from foredeck.context.state.session import Session
 
 ADOPTED = "adopted"
 """The reason on the record of the newest call from before foredeck was on."""
@@ -64,9 +65,9 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def adopted_call(session: Session, alignment: Alignment) -> list[Outcome]:
+def adopted_call(calls: CallLog, alignment: Alignment) -> list[Outcome]:
     """A history from before foredeck was on, as one call that went out as the host has it."""
-    if session.log.newest or alignment.matched:
+    if calls.newest or alignment.matched:
         return []
     for index in range(len(alignment.items) - 1, -1, -1):
         item = alignment.items[index]
@@ -75,10 +76,10 @@ def adopted_call(session: Session, alignment: Alignment) -> list[Outcome]:
     return []
 
 
-def with_progress(session: Session, indexes: range) -> Iterator[int]:
+def with_progress(calls: CallLog, inbox: Inbox, indexes: range) -> Iterator[int]:
     """The indexes of messages to be taken in; the user sees how far a long history is."""
-    is_long = session.log.newest == 0 and len(indexes) >= LONG
+    is_long = calls.newest == 0 and len(indexes) >= LONG
     for done, index in enumerate(indexes):
         if is_long and done % LONG == 0:
-            session.notify(f"foredeck takes in what was said before: {done:,} of {len(indexes):,}")
+            inbox.notify(f"foredeck takes in what was said before: {done:,} of {len(indexes):,}")
         yield index

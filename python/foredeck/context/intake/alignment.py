@@ -14,11 +14,13 @@ from foredeck.context.messages.items import Item, JoinedItems, tips_of
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import shared_length
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.request import Outcome, Request
-from foredeck.context.state.session import Session
 from foredeck.errors import OutOfSync
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import call_id
+from foredeck.store.protocol import Store
 
 HOST_SENT = ("fallback", "off")
 """Outcomes of calls that went out, but not as we had answered."""
@@ -40,23 +42,23 @@ class Alignment:
     """The calls of this list that went out, but not as we had answered, and have no record yet."""
 
 
-def align(session: Session, request: Request) -> Alignment:
+def align(store: Store, info: SessionInfo, chat: Chat, request: Request) -> Alignment:
     """Put the session on the branch that shares the longest beginning with the host's list.
 
     Raises `OutOfSync` where the host leaves out messages that the session does not hold.
     """
-    plan = session.branch.plan
+    plan = chat.branch.plan
     if request.keep > len(plan):
         raise OutOfSync("The engine does not hold the messages before these.")
-    in_step = _holds_last_answer(session, request)
-    ahead = session.branch.ahead
+    in_step = _holds_last_answer(chat, request)
+    ahead = chat.branch.ahead
     if request.keep and not (in_step or ahead):
         raise OutOfSync("The host does not hold the engine's last answer.")
     items: Sequence[Item] = JoinedItems(plan.items, request.keep, request.items)
     without_us = [o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= len(items)]
     # Messages that a call has held before may have been sent on another branch: then the
     # records have to say how.
-    is_known = any(item.key.address in session.log.known for item in request.items)
+    is_known = any(item.key.address in chat.log.known for item in request.items)
     if in_step and not without_us and not is_known and request.keep == len(plan):
         return Alignment(items, len(plan), True, False, [])
     if ahead and not (request.outcomes or is_known) and request.keep == len(plan):
@@ -65,33 +67,33 @@ def align(session: Session, request: Request) -> Alignment:
     # Before anything is matched: a provider has never seen the prompts of these.
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:
-            session.log.unsend(call_id(session.id, outcome.call))
+            chat.log.unsend(call_id(info.id, outcome.call))
     keys = [item.key for item in items]
     tips = tips_of(keys)
-    base, without_us = _unrecorded(session, without_us, keys)
-    matched_id, matched, state = _match(session, base, keys, tips)
-    before = _before(session, matched_id, matched, state)
+    base, without_us = _unrecorded(info, chat, without_us, keys)
+    matched_id, matched, state = _match(chat, base, keys, tips)
+    before = _before(info, chat, matched_id, matched, state)
     again = _held_again(before, items[matched:])
     # The host has changed its list (a compaction, an extension), not its branch: what was active
     # and pinned stays so.
-    if again or (matched == 0 and session.log.newest > 0):
+    if again or (matched == 0 and chat.log.newest > 0):
         state.sets.become(before.sets)
     applied = (item.call_id for item in again)
-    session.branch = Branch.restore(
-        state, items[:matched], matched_id, session.store, applied, tips=tips[:matched]
+    chat.go_to(
+        Branch.restore(state, items[:matched], matched_id, store, applied, tips=tips[:matched])
     )
-    replaced = matched == 0 and session.log.newest > 0 and not without_us
+    replaced = matched == 0 and chat.log.newest > 0 and not without_us
     return Alignment(items, matched, False, replaced, without_us)
 
 
-def layout_before(session: Session) -> str | None:
+def layout_before(chat: Chat) -> str | None:
     """The layout in which the branch was written; None where nothing was sent."""
-    record = session.branch_record
+    record = chat.branch_record
     return None if record is None else record.layout
 
 
 def _unrecorded(
-    session: Session, without_us: list[Outcome], keys: list[MessageKey]
+    info: SessionInfo, chat: Chat, without_us: list[Outcome], keys: list[MessageKey]
 ) -> tuple[str | None, list[Outcome]]:
     """Which of the calls that went out without us have no record yet, and the call they build on.
 
@@ -99,46 +101,46 @@ def _unrecorded(
     already. What went out without us had the edits of the call that it names, whatever was decided
     after that one; each further one builds on the one before it.
     """
-    log, new, base = session.log, list[Outcome](), None
+    log, new, base = chat.log, list[Outcome](), None
     for outcome in without_us:
         id = log.host_calls.get((outcome.time_ms, outcome.messages))
         if id is None:
             new.append(outcome)
-        elif not new and _common(log.replay(id, session.load_record), keys) == outcome.messages:
+        elif not new and _common(log.replay(id, chat.load_record), keys) == outcome.messages:
             base = id
     if not new:
         return None, []
     if base is None and new[0].call is not None:
-        base = call_id(session.id, new[0].call)
+        base = call_id(info.id, new[0].call)
     return base, new
 
 
 def _match(
-    session: Session, base: str | None, keys: list[MessageKey], tips: list[str]
+    chat: Chat, base: str | None, keys: list[MessageKey], tips: list[str]
 ) -> tuple[str | None, int, BranchState]:
     """The call that `keys` go on from, how many of its messages they share, and its state.
 
     `base`: the call that it must be, if it has a record. `tips`: the rolling hashes of `keys`.
     """
-    log, named = session.log, base
+    log, named = chat.log, base
     if log.record(named) is not None and named not in log.unsent:
-        state = log.replay(named, session.load_record)
+        state = log.replay(named, chat.load_record)
         matched = _common(state, keys)
     else:
         named, matched = log.longest_match(keys, tips)
-        state = log.replay(named, session.load_record)
+        state = log.replay(named, chat.load_record)
     while named is not None and state.is_cut(matched):
         # What stands for messages covers some that are not in this list: go back to before it did.
         before = log.record(named)
         named = before.parent if before else None
-        state = log.replay(named, session.load_record)
+        state = log.replay(named, chat.load_record)
         matched = _common(state, keys)
     state.cut(matched)
     return named, matched, state
 
 
-def _holds_last_answer(session: Session, request: Request) -> bool:
-    record = session.branch_record
+def _holds_last_answer(chat: Chat, request: Request) -> bool:
+    record = chat.branch_record
     if record is None:
         return False
     applied = [outcome.call for outcome in request.outcomes if outcome.kind == "applied"]
@@ -151,15 +153,15 @@ def _common(state: BranchState, keys: list[MessageKey]) -> int:
 
 
 def _before(
-    session: Session, matched_id: str | None, matched: int, state: BranchState
+    info: SessionInfo, chat: Chat, matched_id: str | None, matched: int, state: BranchState
 ) -> BranchState:
     """The state after the call before this one; `state`, where that is the call that matched
     and the list still has all of its messages."""
-    newest = session.branch.call or call_id(session.id, session.log.newest)
-    record = session.log.record(newest) if newest == matched_id else None
+    newest = chat.branch.call or call_id(info.id, chat.log.newest)
+    record = chat.log.record(newest) if newest == matched_id else None
     if record is not None and record.length == matched:
         return state
-    return session.log.replay(newest, session.load_record)
+    return chat.log.replay(newest, chat.load_record)
 
 
 def _held_again(before: BranchState, items: Sequence[Item]) -> list[Item]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from foredeck.context.messages.items import Item
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.sets import Sets
 
 
@@ -31,7 +31,7 @@ def apply_decision(sets: Sets, decision: Mapping[str, Any]) -> None:
             sets.unpin(ordinal)
 
 
-def recorded_decision(session: Session, item: Item) -> tuple[Entry, Mapping[str, Any]] | None:
+def recorded_decision(objects: Objects, item: Item) -> tuple[Entry, Mapping[str, Any]] | None:
     """The object and the decision in a context tool's result; None where it decided nothing.
 
     A decision about another object than the handle names now is not ours: it came from elsewhere.
@@ -40,7 +40,7 @@ def recorded_decision(session: Session, item: Item) -> tuple[Entry, Mapping[str,
     if item.failed or not isinstance(decision, dict):
         return None
     ordinal = decision.get("ordinal")
-    entry = session.index.entries.get(ordinal) if isinstance(ordinal, int) else None
+    entry = objects.index.entries.get(ordinal) if isinstance(ordinal, int) else None
     if entry is None or entry.object != decision.get("object"):
         return None
     return entry, decision

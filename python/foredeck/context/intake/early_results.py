@@ -17,8 +17,11 @@ from foredeck.context.intake.reconcile import MAX_ATTEMPTS
 from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
 from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Block, Item, ToolUse
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import EarlyResult, Inbox
+from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.nicknames import moved_claims
-from foredeck.context.state.pending import EarlyResult
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
@@ -44,7 +47,9 @@ class _ToolRun:
 
 
 def store_early_result(
-    session: Session,
+    objects: Objects,
+    chat: Chat,
+    inbox: Inbox,
     event: ToolEvent,
     call_id: str,
     blocks: list[Block],
@@ -57,64 +62,70 @@ def store_early_result(
     `full_output`: all that it wrote, where the host has cut the result. `nesting`: where it ran
     inside another call.
     """
-    item, look = _item(event, call_id, blocks), partial(session.source.after_tool, event)
+    item, look = _item(event, call_id, blocks), partial(objects.source.after_tool, event)
     if nesting is None:
-        run = _ToolRun(event, item, look, call_id, _own_place(session), full_output)
-        found = session.pending.early_results[call_id] = _store(session, run)
+        run = _ToolRun(event, item, look, call_id, _own_place(objects.info, chat), full_output)
+        found = inbox.early_results[call_id] = _store(objects, inbox, run)
         return found.sightings
-    place = CallPlace(_turn_ref(session), nesting.position, nesting.parent)
-    object_id = nested_object_id(session, event, call_id, place)
-    stored = _store(session, _ToolRun(event, item, look, object_id, place, full_output))
-    index_nested(session, object_id, call_id, stored.sightings, stored.token)
+    place = CallPlace(_turn_ref(objects.info, chat), nesting.position, nesting.parent)
+    object_id = nested_object_id(objects, event, call_id, place)
+    stored = _store(objects, inbox, _ToolRun(event, item, look, object_id, place, full_output))
+    index_nested(objects, chat.branch, object_id, call_id, stored.sightings, stored.token)
     return stored.sightings
 
 
-def store_lost_results(session: Session, items: Sequence[Item], first_new: int) -> None:
+def store_lost_results(
+    objects: Objects, chat: Chat, inbox: Inbox, items: Sequence[Item], first_new: int
+) -> None:
     """Catch up on the results in flight that were never observed, because an engine has ended.
 
     `first_new`: the first message that no call has held. Older results are past looking at.
     """
     newest = newest_answer(items, len(items))
-    if newest < 0 or not session.is_live:
+    if newest < 0 or not objects.info.is_live:
         return
     calls = {call.id: call for call in items[newest].calls}
     for item in items[max(first_new, newest + 1) :]:
         call = calls.get(item.call_id) if item.kind == "result" else None
-        if call is None or item.call_id in session.pending.early_results:
+        if call is None or item.call_id in inbox.early_results:
             continue
-        if item.key.address in session.log.known or _is_stored(session, call, item):
+        if item.key.address in chat.log.known or _is_stored(objects, chat, inbox, call, item):
             continue
-        tool, cwd = item.tool or call.tool, session.cwd
+        tool, cwd = item.tool or call.tool, objects.info.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
-        look = partial(session.source.after_unobserved, event)
-        found = _store(session, _ToolRun(event, item, look, item.call_id, _own_place(session)))
-        session.pending.early_results[item.call_id] = found
+        look = partial(objects.source.after_unobserved, event)
+        found = _store(
+            objects,
+            inbox,
+            _ToolRun(event, item, look, item.call_id, _own_place(objects.info, chat)),
+        )
+        inbox.early_results[item.call_id] = found
         stale = (s.object_id for s in found.sightings if s.role in ("read", "written"))
-        session.pending.stale.update(stale)
+        inbox.stale.update(stale)
 
 
-def _store(session: Session, run: _ToolRun) -> EarlyResult:
+def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
     """Look at the files, and commit what was seen with the result.
 
     Looks again where another engine has stored a version of one of them in between: the same
     bytes would become two versions.
     """
     # By itself: what a conflict discards below must be the early result alone.
-    if not session.workspace.empty:
-        session.workspace.commit()
+    if not objects.workspace.empty:
+        objects.workspace.commit()
     # An attempt that is given up has changed them already.
-    before = session.pending.notices.copy()
+    before = inbox.notices.copy()
     for _ in range(MAX_ATTEMPTS - 1):
         try:
-            return _try_to_store(session, run)
+            return _try_to_store(objects, inbox, run)
         except Conflict:
-            session.workspace.discard()
-            session.pending.notices = before.copy()
-    return _try_to_store(session, run)
+            objects.workspace.discard()
+            inbox.notices = before.copy()
+    return _try_to_store(objects, inbox, run)
 
 
-def _try_to_store(session: Session, run: _ToolRun) -> EarlyResult:
-    workspace, found = session.workspace, objects_among(run.look())
+def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
+    workspace, found = objects.workspace, objects_among(run.look())
     full = None if run.full_output is None else workspace.put_bytes(run.full_output)
     is_new = workspace.head(run.object_id) is None
     if is_new:
@@ -122,13 +133,13 @@ def _try_to_store(session: Session, run: _ToolRun) -> EarlyResult:
     for sighting in found:
         if sighting.document is not None:
             workspace.put_over(sighting.document, sighting.head)
-        _note_change(session, sighting, run)
-    for claim, before in moved_claims(session.store, found):
+        _note_change(objects, inbox, sighting, run)
+    for claim, before in moved_claims(objects.store, found):
         workspace.put_over(claim, before)
     if is_new:
         workspace.put(
             make_toolcall(
-                session,
+                objects,
                 run.item,
                 ToolUse(run.item.call_id, run.event.tool, dict(run.event.input)),
                 run.object_id,
@@ -137,7 +148,7 @@ def _try_to_store(session: Session, run: _ToolRun) -> EarlyResult:
                 full_output=full,
             )
         )
-    store_notices(session)
+    store_notices(objects, inbox)
     token = None if workspace.empty else workspace.commit()
     return EarlyResult(found, token, full, is_new)
 
@@ -147,11 +158,11 @@ def take_answer(session: Session, item: Item) -> None:
 
     Committed before this returns. Does nothing where no messages before it are known.
     """
-    plan = session.branch.plan
+    plan = session.chat.branch.plan
     if item.kind != "assistant" or item.calls or not len(plan):
-        session.workspace.blobs.clear()
+        session.objects.workspace.blobs.clear()
         return
-    objects = ObjectWriter(session, session.branch.call)
+    objects = ObjectWriter(session, session.chat.branch.call)
     for before in plan.items[plan.last_assistant() + 1 :]:
         if before.kind == "result":
             objects.keep_extras(before)
@@ -160,36 +171,38 @@ def take_answer(session: Session, item: Item) -> None:
     item.turn = plan.turn
     objects.assistant(item, {}, new=True)
     objects.finish()
-    session.workspace.discard_known()
+    session.objects.workspace.discard_known()
 
 
-def _is_stored(session: Session, call: ToolUse, item: Item) -> bool:
+def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: Item) -> bool:
     """Whether an engine that has ended since has observed it."""
-    head = session.workspace.head(call.id)
-    return head is not None and same_call(session, head, call, item, _turn_ref(session))
+    head = objects.workspace.head(call.id)
+    return head is not None and same_call(
+        objects.info, inbox, head, call, item, _turn_ref(objects.info, chat)
+    )
 
 
-def _own_place(session: Session) -> CallPlace:
+def _own_place(info: SessionInfo, chat: Chat) -> CallPlace:
     """The place of a call of the model's: most are the only one of their turn."""
-    return CallPlace(_turn_ref(session), 0)
+    return CallPlace(_turn_ref(info, chat), 0)
 
 
-def _turn_ref(session: Session) -> str:
+def _turn_ref(info: SessionInfo, chat: Chat) -> str:
     """The turn that the results in flight belong to, as far as is known yet."""
-    return turn_id(session.id, session.turns + 1)
+    return turn_id(info.id, chat.turns + 1)
 
 
-def _note_change(session: Session, sighting: Sighting, run: _ToolRun) -> None:
+def _note_change(objects: Objects, inbox: Inbox, sighting: Sighting, run: _ToolRun) -> None:
     """The agent knows what it reads and writes, but not what other tools of its do to a file, nor
     what a script of its has read."""
-    ordinal = session.index.by_object.get(sighting.object_id)
+    ordinal = objects.index.by_object.get(sighting.object_id)
     if ordinal is None:
         return
     nested = run.place.parent_ref is not None
     if sighting.role == "written" or (sighting.role == "read" and not nested):
-        session.pending.notices.withdraw(ordinal)
+        inbox.notices.withdraw(ordinal)
     elif sighting.document is not None and not is_unmet(sighting):
-        session.pending.notices.add(ordinal, change_of(sighting))
+        inbox.notices.add(ordinal, change_of(sighting))
 
 
 def _item(event: ToolEvent, call_id: str, blocks: list[Block]) -> Item:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from foredeck.context.intake.toolcalls import CallPlace, put_in_place, see_file
 from foredeck.context.messages.items import Item
-from foredeck.context.state.session import Session
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.objects import Objects
 from foredeck.model.documents import chat_id
 from foredeck.model.ids import uuid7
 from foredeck.model.messages import pack
@@ -30,15 +31,16 @@ class Nesting:
     position: int | None
 
 
-def nested_object_id(session: Session, event: ToolEvent, call_id: str, place: CallPlace) -> str:
+def nested_object_id(objects: Objects, event: ToolEvent, call_id: str, place: CallPlace) -> str:
     """The id for the object of a nested call: the host's, unless that names another call already,
     as where a model counts its calls from `call_0` in every answer."""
-    head = session.workspace.head(call_id)
+    head = objects.workspace.head(call_id)
     if head is None:
         return call_id
     fields = head.fields
     same = (
-        (fields.get("chat_ref"), fields.get("turn_ref")) == (chat_id(session.id), place.turn_ref)
+        (fields.get("chat_ref"), fields.get("turn_ref"))
+        == (chat_id(objects.info.id), place.turn_ref)
         and fields.get("tool") == event.tool
         and (fields.get("args") or {}) == pack(dict(event.input), {})
     )
@@ -46,7 +48,8 @@ def nested_object_id(session: Session, event: ToolEvent, call_id: str, place: Ca
 
 
 def index_nested(
-    session: Session,
+    objects: Objects,
+    branch: Branch,
     object_id: str,
     call_id: str,
     sightings: Sequence[Sighting],
@@ -57,53 +60,53 @@ def index_nested(
 
     `token`: the transaction that has stored them, None where all of them were stored before.
     """
-    files = [see_file(session, sighting, token).ordinal for sighting in sightings]
-    head = session.workspace.head(object_id)
+    files = [see_file(objects, sighting, token).ordinal for sighting in sightings]
+    head = objects.workspace.head(object_id)
     if head is not None:
-        _show(session, head, [*files, session.see_head(head, call_id).ordinal])
-    if not session.workspace.empty:
-        session.workspace.commit()
+        _show(branch, head, [*files, objects.see_head(head, call_id).ordinal])
+    if not objects.workspace.empty:
+        objects.workspace.commit()
 
 
-def list_nested(session: Session, item: Item, parent: str, turn_ref: str) -> None:
+def list_nested(objects: Objects, branch: Branch, item: Item, parent: str, turn_ref: str) -> None:
     """Take what ran inside the call that `item` answers into the pool, with its turn and parent
     set right. `parent`: id of that call's object.
 
     A call that no engine has seen run is not stored, and is passed over.
     """
     for call_id in item.nested:
-        head = _head_of(session, call_id)
+        head = _head_of(objects, call_id)
         if head is None or head.type != "toolcall":
             continue
         inside = head.fields.get("parent_ref")
         place = CallPlace(
             turn_ref, head.fields.get("position"), parent if inside == item.call_id else inside
         )
-        entry = put_in_place(session, head, call_id, place)
-        _show(session, head, [*_files_of(session, head), entry.ordinal])
+        entry = put_in_place(objects, head, call_id, place)
+        _show(branch, head, [*_files_of(objects, head), entry.ordinal])
 
 
-def _head_of(session: Session, call_id: str) -> Head | None:
+def _head_of(objects: Objects, call_id: str) -> Head | None:
     """The object of a nested call: the newest that the session knows under this id."""
-    ordinal = session.index.by_label.get(call_id)
-    object_id = call_id if ordinal is None else session.index.entries[ordinal].object
-    return session.workspace.head(object_id)
+    ordinal = objects.index.by_label.get(call_id)
+    object_id = call_id if ordinal is None else objects.index.entries[ordinal].object
+    return objects.workspace.head(object_id)
 
 
-def _files_of(session: Session, head: Head) -> list[int]:
+def _files_of(objects: Objects, head: Head) -> list[int]:
     """The files that a stored call touched. Those that the session knows it may know better."""
-    index, found = session.index, []
+    index, found = objects.index, []
     for object_id in head.fields.get("file_refs") or ():
-        file = None if object_id in index.by_object else session.store.head(object_id)
+        file = None if object_id in index.by_object else objects.store.head(object_id)
         if file is not None:
-            session.see_head(file, path_of(file.fields) or "")
+            objects.see_head(file, path_of(file.fields) or "")
         if object_id in index.by_object:
             found.append(index.by_object[object_id])
     return found
 
 
-def _show(session: Session, head: Head, ordinals: Iterable[int]) -> None:
+def _show(branch: Branch, head: Head, ordinals: Iterable[int]) -> None:
     """A context tool has decided what to show itself."""
     if head.fields.get("tool") not in CONTEXT_TOOLS:
         for ordinal in ordinals:
-            session.branch.sets.show(ordinal)
+            branch.sets.show(ordinal)

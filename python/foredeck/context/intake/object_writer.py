@@ -19,8 +19,8 @@ from foredeck.context.intake.toolcalls import (
 )
 from foredeck.context.intake.toolround import ToolRound
 from foredeck.context.messages.items import Item, ToolUse
+from foredeck.context.state.inbox import EarlyResult
 from foredeck.context.state.index import Entry
-from foredeck.context.state.pending import EarlyResult
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
@@ -79,7 +79,11 @@ class ObjectWriter:
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
         """An assistant message with the results that answer it: its turn is complete now."""
-        if new and item.key.address not in self._session.log.known and not self._is_taken(item):
+        if (
+            new
+            and item.key.address not in self._session.chat.log.known
+            and not self._is_taken(item)
+        ):
             self.turn(item, results)
         else:
             self._round = ToolRound(self._session, item)
@@ -91,7 +95,7 @@ class ObjectWriter:
         The results that answer it follow.
         """
         self._round = ToolRound(self._session, item)
-        id = turn_id(self._session.id, self._session.turns + 1)
+        id = turn_id(self._session.info.id, self._session.chat.turns + 1)
         self._round.name_objects(results, id)
         self._put_turn(item, id)
         self._user, self._others, self._extras = None, [], {}
@@ -107,7 +111,9 @@ class ObjectWriter:
     def keep_extras(self, item: Item) -> None:
         """Hold what the host gave beside a message for the next turn to store."""
         if item.extras:
-            self._extras[item.key.address] = pack(item.extras, self._session.workspace.blobs)
+            self._extras[item.key.address] = pack(
+                item.extras, self._session.objects.workspace.blobs
+            )
 
     def old_result(self, item: Item) -> None:
         """A result that an earlier call has taken in: its tool call is answered."""
@@ -120,18 +126,24 @@ class ObjectWriter:
         self.keep_extras(item)
         is_second = self._round.answer(item)
         call, object_id = self._round.call_of(item, is_second=is_second)
-        head = session.workspace.head(object_id)
-        if item.key.address in session.log.known and head is not None:
+        head = session.objects.workspace.head(object_id)
+        if item.key.address in session.chat.log.known and head is not None:
             return self._known(item, head)
-        observed = session.pending.early_results.pop(item.call_id, None)
+        observed = session.inbox.early_results.pop(item.call_id, None)
         if head is not None and observed is None:
             met = self._stored(call, head)
         else:
             met = self._new(item, call, object_id, head, observed)
-        list_nested(session, item, object_id, turn_id(session.id, session.turns))
+        list_nested(
+            session.objects,
+            session.chat.branch,
+            item,
+            object_id,
+            turn_id(session.info.id, session.chat.turns),
+        )
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
-        sets = session.branch.sets
+        sets = session.chat.branch.sets
         for entry in (*met.files, met.entry):
             sets.show(entry.ordinal)
         subject = met.entry if met.shown is None else met.shown
@@ -141,34 +153,34 @@ class ObjectWriter:
     def finish(self) -> None:
         """Write the chat head, if turns were added."""
         session = self._session
-        head = session.workspace.head(chat_id(session.id))
-        if head is not None and (head.fields.get("turn_count") or 0) == session.turns:
+        head = session.objects.workspace.head(chat_id(session.info.id))
+        if head is not None and (head.fields.get("turn_count") or 0) == session.chat.turns:
             return
         chat = ChatDocument(
-            id=chat_id(session.id),
-            session_ref=session_object_id(session.id),
-            turn_count=session.turns,
-            provenance=Provenance(origin=session.id, generator="system"),
+            id=chat_id(session.info.id),
+            session_ref=session_object_id(session.info.id),
+            turn_count=session.chat.turns,
+            provenance=Provenance(origin=session.info.id, generator="system"),
         )
-        session.workspace.put(chat.seal())
+        session.objects.workspace.put(chat.seal())
 
     def _is_taken(self, item: Item) -> bool:
         """Whether an answer got its turn when it was given (`early_results.take_answer`), or when
         its session's history was read in."""
-        if item.calls and not self._session.was_read_in:
+        if item.calls and not self._session.info.was_read_in:
             return False
-        where = {"session": self._session.id, "assistant": item.key.address}
-        return bool(self._session.store.query("turn", where))
+        where = {"session": self._session.info.id, "assistant": item.key.address}
+        return bool(self._session.objects.store.query("turn", where))
 
     def _put_turn(self, item: Item | None, id: str) -> None:
         session = self._session
-        session.turns += 1
+        session.chat.turns += 1
         if item is not None:
             self.keep_extras(item)
         session.keep_lease()
         turn = TurnDocument(
             id=id,
-            session=session.id,
+            session=session.info.id,
             user=self._user,
             assistant=None if item is None else item.key.address,
             others=self._others,
@@ -179,18 +191,18 @@ class ObjectWriter:
             extras=self._extras or None,
             task=session.active_task,
         )
-        if session.origin:
-            turn.provenance = Provenance(origin=session.origin, generator="system")
-        session.workspace.put(turn.seal())
+        if session.info.origin:
+            turn.provenance = Provenance(origin=session.info.origin, generator="system")
+        session.objects.workspace.put(turn.seal())
 
     def _known(self, item: Item, head: Head) -> ResultObject:
         """A result that the session has met before, on another branch or before a compaction."""
         session = self._session
-        entry = session.see_head(head, item.call_id)
+        entry = session.objects.see_head(head, item.call_id)
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
         pin = _pin_with_text(head)
-        file = session.index.by_object.get(pin["object"]) if pin else None
+        file = session.objects.index.by_object.get(pin["object"]) if pin else None
         text_hash = hash_text(item.text)
         if pin is None or file is None:
             return ResultObject(entry.ordinal, entry.newest.version, text_hash, known=True)
@@ -210,7 +222,7 @@ class ObjectWriter:
             observed = self._recall(item, call)
             put_down_to(observed.sightings, object_id)
         sightings = observed.sightings
-        files = [see_file(session, sighting, observed.token) for sighting in sightings]
+        files = [see_file(session.objects, sighting, observed.token) for sighting in sightings]
         among = zip(files, sightings, strict=True)
         shown = next((file for file, sighting in among if reads_file(item, sighting)), None)
         if shown is not None and shown.newest.text_hash is None:
@@ -218,17 +230,17 @@ class ObjectWriter:
         if head is not None:
             return _ResultEntries(self._in_its_place(head, call, is_ours=True), files, shown)
         document = make_toolcall(
-            session,
+            session.objects,
             item,
             call,
             object_id,
             sightings,
-            CallPlace(turn_id(session.id, session.turns), self._round.position(call)),
+            CallPlace(turn_id(session.info.id, session.chat.turns), self._round.position(call)),
             token=observed.token,
             full_output=observed.full_output,
         )
-        session.workspace.put(document)
-        return _ResultEntries(session.see_document(document, call.id), files, shown)
+        session.objects.workspace.put(document)
+        return _ResultEntries(session.objects.see_document(document, call.id), files, shown)
 
     def _recall(self, item: Item, call: ToolUse) -> EarlyResult:
         """What can still be said of the files of a tool that was not observed.
@@ -237,9 +249,9 @@ class ObjectWriter:
         """
         session = self._session
         event = ToolEvent(
-            item.tool, call.arguments, item.text, item.details, item.failed, session.cwd
+            item.tool, call.arguments, item.text, item.details, item.failed, session.info.cwd
         )
-        sightings = objects_among(session.recall(event, session.workspace.pending))
+        sightings = objects_among(session.objects.recall(event, session.objects.workspace.pending))
         self._withdraw_notices(s.object_id for s in sightings if s.role == "written")
         return EarlyResult(sightings)
 
@@ -247,8 +259,8 @@ class ObjectWriter:
         """The model needs no notice about these files, nor after a restart."""
         session = self._session
         for object_id in objects:
-            session.pending.notices.withdraw(session.index.by_object.get(object_id, 0))
-        store_notices(session)
+            session.inbox.notices.withdraw(session.objects.index.by_object.get(object_id, 0))
+        store_notices(session.objects, session.inbox)
 
     def _stored(self, call: ToolUse, head: Head) -> _ResultEntries:
         """A result that was stored before it could be met: by an engine that has died since, or
@@ -257,16 +269,16 @@ class ObjectWriter:
         at = None if head.token == PENDING else head.token
         files: dict[str, Entry] = {}
         for object_id in head.fields.get("file_refs") or ():
-            file = session.store.head(object_id, at)
+            file = session.objects.store.head(object_id, at)
             if file is not None:
-                files[object_id] = session.see_head(file, path_of(file.fields) or "")
-                newest = session.store.head(object_id)
+                files[object_id] = session.objects.see_head(file, path_of(file.fields) or "")
+                newest = session.objects.store.head(object_id)
                 # If the file was written again since the tool ran, the notice must stay.
                 as_left = newest is not None and newest.token == file.token
                 if as_left and head.fields["tool"] in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])
         pin = _pin_with_text(head) or {}
-        is_ours = head.fields.get("turn_ref") == turn_id(session.id, session.turns)
+        is_ours = head.fields.get("turn_ref") == turn_id(session.info.id, session.chat.turns)
         entry = self._in_its_place(head, call, is_ours=is_ours)
         return _ResultEntries(entry, [*files.values()], files.get(pin.get("object") or ""))
 
@@ -274,13 +286,13 @@ class ObjectWriter:
         """A stored result's entry; one of this turn gets its place in it."""
         session = self._session
         if not is_ours:
-            return session.see_head(head, call.id)
-        place = CallPlace(turn_id(session.id, session.turns), self._round.position(call))
-        return put_in_place(session, head, call.id, place)
+            return session.objects.see_head(head, call.id)
+        place = CallPlace(turn_id(session.info.id, session.chat.turns), self._round.position(call))
+        return put_in_place(session.objects, head, call.id, place)
 
     def _context_tool(self, item: Item) -> ResultObject:
         """A context tool's effect, unless the sets have it already, and what its answer shows."""
-        found, branch = recorded_decision(self._session, item), self._session.branch
+        found, branch = recorded_decision(self._session.objects, item), self._session.chat.branch
         if found is None:
             return ResultObject()
         entry, decision = found

@@ -15,17 +15,18 @@ from foredeck.context.plan.repairs import repair
 from foredeck.context.plan.says import MessageSpan
 from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.state.branch import Branch
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.objects import Objects
 from foredeck.context.window.compactions import name_summary
 
 
 def repair_list(
-    session: Session, context: RenderContext, items: Sequence[Item], start: int
+    objects: Objects, chat: Chat, context: RenderContext, items: Sequence[Item], start: int
 ) -> None:
     """Decide again, from message `start` on, what is inserted and what is left out."""
     plan, repairs = context.plan, repair(items, start)
     plan.repair(repairs, start)
-    name_summary(session, items, start)
+    name_summary(objects, chat, items, start)
     covered = [MessageSpan(0, plan.compacted[0]), *plan.covered]
     for index in plan.omitted(start):
         is_covered = any(first <= index < until for first, until in covered)

@@ -8,9 +8,10 @@ from contextlib import suppress
 
 from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.renames import renamed
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import SeenVersion
 from foredeck.context.state.nicknames import moved_claims
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.workspace import PENDING
 from foredeck.context.wording import outside_project
 from foredeck.errors import Conflict, ToolError
@@ -18,7 +19,7 @@ from foredeck.sources import CHANGING, OUTSIDE, Sighting
 from foredeck.sources.recorded import is_object_id
 from foredeck.sources.tying import unclear_rename
 from foredeck.sources.versions import is_unmet
-from foredeck.store.protocol import Batch, Head, Token
+from foredeck.store.protocol import Batch, Head, Store, Token
 
 PATIENCE_S = 0.25
 """How long a prompt waits, at most, for files that are being written at this moment."""
@@ -27,7 +28,9 @@ MAX_ATTEMPTS = 5
 """How often files are read, if another engine stores a version of one first each time."""
 
 
-def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0) -> None:
+def look_again(
+    objects: Objects, inbox: Inbox, targets: Iterable[str], patience_s: float = 0.0
+) -> None:
     """Compare files with the disk. `targets`: object ids, or paths of this machine.
 
     Files that seem to be being written become `unsettled`, unless they settle within
@@ -39,90 +42,90 @@ def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0
         # The last look begins when the time is up: one look may take all of it on a busy machine,
         # and what it finds unsettled has settled meanwhile.
         is_last = time.monotonic() >= end
-        session.pending.unsettled.difference_update(left)
-        left = _look(session, left)
-        session.pending.unsettled.update(left)
+        inbox.unsettled.difference_update(left)
+        left = _look(objects, inbox, left)
+        inbox.unsettled.update(left)
         if is_last:
             return
         if left:
             time.sleep(max(0.0, min(_PAUSE_S, end - time.monotonic())))
 
 
-def read_listed(session: Session, path: str) -> None:
+def read_listed(objects: Objects, path: str) -> None:
     """Read a file that no tool has read, and take in what is found, whatever that is.
 
     `path`: as the host's tools have it. Raises `ToolError` for one outside the project.
     """
-    if not session.workspace.empty:
-        session.workspace.commit()
+    if not objects.workspace.empty:
+        objects.workspace.commit()
     for _ in range(MAX_ATTEMPTS):
-        sighting = session.source.sight(path, "read", unasked=True)
+        sighting = objects.source.sight(path, "read", unasked=True)
         if sighting.state == OUTSIDE:
             raise ToolError(outside_project(sighting.path))
         try:
-            token = _store(session, [sighting])
+            token = _store(objects.store, [sighting])
         except Conflict:
             continue  # another engine has read it
         if sighting.document is not None:
-            session.see(SeenVersion.of(sighting.document, sighting.path, token))
+            objects.see(SeenVersion.of(sighting.document, sighting.path, token))
         elif sighting.head is not None:
-            session.see_head(sighting.head, sighting.path)
+            objects.see_head(sighting.head, sighting.path)
         return
 
 
-def look_now(session: Session, path: str) -> Sighting:
+def look_now(objects: Objects, inbox: Inbox, path: str) -> Sighting:
     """What a file holds at this moment, half written or not, stored where it is a new version.
 
     `path`: as the host's tools have it. What the session knows already gets the version, and the
     model reads of it; what it does not know does not join its index.
     """
-    if not session.workspace.empty:
-        session.workspace.commit()
+    if not objects.workspace.empty:
+        objects.workspace.commit()
     for _ in range(MAX_ATTEMPTS - 1):
-        sighting = session.source.sight(path, "read", unasked=True)
+        sighting = objects.source.sight(path, "read", unasked=True)
         try:
-            token = _store(session, [sighting])
+            token = _store(objects.store, [sighting])
         except Conflict:
             continue  # another engine has stored one
-        _take_in(session, [sighting], token)
+        _take_in(objects, inbox, [sighting], token)
         return sighting
-    return session.source.sight(path, "read", unasked=True)
+    return objects.source.sight(path, "read", unasked=True)
 
 
-def look_now_at(session: Session, targets: Sequence[str]) -> None:
+def look_now_at(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> None:
     """As `look_now`, for known files. `targets`: object ids, or paths of this machine."""
-    sightings = session.source.reconcile(targets)
+    sightings = objects.source.reconcile(targets)
     try:
-        token = _store(session, sightings)
+        token = _store(objects.store, sightings)
     except Conflict:
         return  # another engine has taken them in; the next look finds it
-    _take_in(session, sightings, token)
+    _take_in(objects, inbox, sightings, token)
 
 
-def take_in_unmet(session: Session, paths: Sequence[str]) -> None:
+def take_in_unmet(objects: Objects, paths: Sequence[str]) -> None:
     """Store what is in files that the store does not know. None joins the session's index.
 
     `paths`: as the host's tools have them.
     """
-    sightings = [session.source.sight(path, "read", unasked=True) for path in paths]
+    sightings = [objects.source.sight(path, "read", unasked=True) for path in paths]
     with suppress(Conflict):  # another engine takes them in
-        _store(session, sightings)
+        _store(objects.store, sightings)
 
 
-def _look(session: Session, targets: Sequence[str]) -> list[str]:
+def _look(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> list[str]:
     """Take in what has changed; returns what must be read again."""
-    sightings = session.source.reconcile(targets, cautious=True)
+    sightings = objects.source.reconcile(targets, cautious=True)
     try:
-        token = _store(session, sightings)
+        token = _store(objects.store, sightings)
     except Conflict:
         return list(targets)
-    _take_in(session, sightings, token)
+    _take_in(objects, inbox, sightings, token)
     left = [s.object_id for s in sightings if s.state == CHANGING]
     # A path that names no known file may be where one of the unsettled ones has moved to.
     return left + [t for t in targets if not is_object_id(t)] if left else left
 
 
-def _store(session: Session, sightings: Sequence[Sighting]) -> Token:
+def _store(store: Store, sightings: Sequence[Sighting]) -> Token:
     """Commit new versions, each on top of the one that it was compared with, or nothing.
 
     Raises `Conflict` where another engine was faster: the same bytes would become two versions.
@@ -132,45 +135,45 @@ def _store(session: Session, sightings: Sequence[Sighting]) -> Token:
         if sighting.document is not None:
             batch.puts.append(sighting.document)
             batch.expect[sighting.object_id] = sighting.head.token if sighting.head else None
-    for claim, before in moved_claims(session.store, sightings):
+    for claim, before in moved_claims(store, sightings):
         batch.puts.append(claim)
         batch.expect[claim.id] = before.token
-    return session.store.commit(batch) if batch.puts else PENDING
+    return store.commit(batch) if batch.puts else PENDING
 
 
-def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> None:
+def _take_in(objects: Objects, inbox: Inbox, sightings: Sequence[Sighting], token: Token) -> None:
     """Note which visible files have changed under the model. `token`: of their new versions.
 
     Only the model and the user decide what is in view, so a watcher never changes a session's
     sets: what the index knows already gets a new version, and nothing joins it but the new name of
     a renamed file.
     """
-    notices, seen = session.pending.notices, False
+    notices, seen = inbox.notices, False
     for sighting in sightings:
-        ordinal = session.index.by_object.get(sighting.object_id)
+        ordinal = objects.index.by_object.get(sighting.object_id)
         if ordinal is None or is_unmet(sighting):
             continue
         if sighting.candidates:
-            session.notify(unclear_rename(sighting.path, sighting.candidates))
+            inbox.notify(unclear_rename(sighting.path, sighting.candidates))
         if sighting.document is not None:
-            session.pending.behind.keep(ordinal, session.index.entries[ordinal].newest.text_hash)
-            entry = session.see(SeenVersion.of(sighting.document, sighting.path, token))
+            inbox.behind.keep(ordinal, objects.index.entries[ordinal].newest.text_hash)
+            entry = objects.see(SeenVersion.of(sighting.document, sighting.path, token))
             notices.add(ordinal, change_of(sighting))
-            renamed(session, entry)  # so that it is followed under its new name from now on
+            renamed(objects, entry)  # so that it is followed under its new name from now on
             seen = True
-        elif _is_news(session, ordinal, sighting.head):
+        elif _is_news(objects, inbox, ordinal, sighting.head):
             notices.add(ordinal, change_of(sighting))
-    if store_notices(session) or seen:
-        session.workspace.commit()
+    if store_notices(objects, inbox) or seen:
+        objects.workspace.commit()
 
 
-def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
+def _is_news(objects: Objects, inbox: Inbox, ordinal: int, head: Head | None) -> bool:
     """Whether another session has stored a content that the session did not know; it does now."""
-    entry = session.index.entries[ordinal]
+    entry = objects.index.entries[ordinal]
     if head is None or head.fields.get("text_hash") == entry.newest.text_hash:
         return False
-    if any(head.token == observed.token for observed in session.pending.early_results.values()):
+    if any(head.token == observed.token for observed in inbox.early_results.values()):
         return False
-    session.pending.behind.keep(ordinal, entry.newest.text_hash)
-    session.see_head(head, entry.label)
+    inbox.behind.keep(ordinal, entry.newest.text_hash)
+    objects.see_head(head, entry.label)
     return True

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.model.records import member_id
 from foredeck.model.sources import path_of
+from foredeck.store.protocol import Store
 
 
-def follow_renames(session: Session, context: RenderContext, *, continued: bool) -> None:
+def follow_renames(
+    objects: Objects, branch: Branch, inbox: Inbox, context: RenderContext, *, continued: bool
+) -> None:
     """Let the new names of renamed files take their place in the branch, before it is decided
     what stays in view: in pool, active and pinned set, and as what the messages show.
 
     Sets belong to a branch and change with a call only, so a watcher leaves it to this.
     `continued`: the branch goes on from the call before, which has followed all older renames.
     """
-    notices, targets = session.pending.notices, set[int]()
-    older = [] if continued else _gone_in_view(session)
+    notices, targets = inbox.notices, set[int]()
+    older = [] if continued else _gone_in_view(objects, branch)
     for ordinal in sorted({*notices.moved(), *older}):
-        old = session.index.entries.get(ordinal)
-        new = None if old is None else renamed(session, old)
+        old = objects.index.entries.get(ordinal)
+        new = None if old is None else renamed(objects, old)
         if old is None or new is None:
             continue
         if new.ordinal in targets:
@@ -28,17 +34,17 @@ def follow_renames(session: Session, context: RenderContext, *, continued: bool)
         else:
             notices.add(ordinal, "moved")
         targets.add(new.ordinal)
-        session.branch.sets.move(old.ordinal, new.ordinal)
-        for index in _showing(session, old, new.newest.text_hash):
+        branch.sets.move(old.ordinal, new.ordinal)
+        for index in _showing(objects.store, objects.info, branch, old, new.newest.text_hash):
             context.plan.attribute(index, new.ordinal, new.newest.version)
             if index in context.retention.contents:
                 context.retention.keep(index, new.ordinal)
 
 
-def _gone_in_view(session: Session) -> list[int]:
+def _gone_in_view(objects: Objects, branch: Branch) -> list[int]:
     """Files in view that have no text any more: on a branch that was left before a rename, or
     after a call that never went out, the model does not know yet."""
-    entries, sets = session.index.entries, session.branch.sets
+    entries, sets = objects.index.entries, branch.sets
     return [
         ordinal
         for ordinal in sets.active | sets.pins
@@ -46,11 +52,13 @@ def _gone_in_view(session: Session) -> list[int]:
     ]
 
 
-def _showing(session: Session, old: Entry, text_hash: str | None) -> list[int]:
+def _showing(
+    store: Store, info: SessionInfo, branch: Branch, old: Entry, text_hash: str | None
+) -> list[int]:
     """The messages that show what was moved, in whole or in part, and nothing older."""
-    plan = session.branch.plan
+    plan = branch.plan
     holders = plan.holders.get(old.ordinal, ())
-    seen = session.store.history(member_id(session.id, old.ordinal))
+    seen = store.history(member_id(info.id, old.ordinal))
     refs = [head.fields["pin"] for head in seen]
     versions = {ref["version"] for ref in refs if ref["text_hash"] == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
@@ -59,7 +67,7 @@ def _showing(session: Session, old: Entry, text_hash: str | None) -> list[int]:
     return [i for i in holders if ops[i].version in versions or ops[i].text_hash == text_hash]
 
 
-def renamed(session: Session, old: Entry) -> Entry | None:
+def renamed(objects: Objects, old: Entry) -> Entry | None:
     """The entry of the file that this one has become, None where it has become none.
 
     A file that the session has not met joins its index; of several renames in a row it is the
@@ -67,10 +75,10 @@ def renamed(session: Session, old: Entry) -> Entry | None:
     """
     seen, entry = {old.object}, old
     while True:
-        head = session.workspace.head(entry.object)
+        head = objects.workspace.head(entry.object)
         target = None if head is None else head.fields.get("moved_to")
-        found = None if target is None or target in seen else session.workspace.head(target)
+        found = None if target is None or target in seen else objects.workspace.head(target)
         if found is None:
             return None if entry is old else entry
         seen.add(found.id)
-        entry = session.see_head(found, path_of(found.fields) or "")
+        entry = objects.see_head(found, path_of(found.fields) or "")

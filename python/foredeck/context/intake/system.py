@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.context.messages.items import value_chars
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import PromptFrame
 from foredeck.model.documents import (
     Fields,
     Provenance,
@@ -17,41 +18,42 @@ from foredeck.model.documents import (
 from foredeck.model.messages import pack
 
 
-def take_system(session: Session, messages: list[Any] | None, tools: list[Any] | None) -> None:
+def take_system(
+    objects: Objects, frame: PromptFrame, messages: list[Any] | None, tools: list[Any] | None
+) -> None:
     """What the host puts around the chat; None for what is as before.
 
     The session's system prompt object gets a new version where it differs from the last. With the
     first one the session's own objects join its index.
     """
-    frame = session.frame
     if messages is None and tools is None and frame.version is not None:
         return
     if messages is not None:
         frame.messages = messages
     if tools is not None:
         frame.tools = tools
-    blobs = session.workspace.blobs
+    blobs = objects.workspace.blobs
     document = SystemPromptDocument(
-        id=system_prompt_id(session.id),
-        session_ref=session_object_id(session.id),
+        id=system_prompt_id(objects.info.id),
+        session_ref=session_object_id(objects.info.id),
         content="\n\n".join(text for message in frame.messages if (text := message_text(message))),
         messages=pack(frame.messages, blobs),
         tools=pack(frame.tools, blobs),
-        provenance=Provenance(origin=session.id, generator="system"),
+        provenance=Provenance(origin=objects.info.id, generator="system"),
     ).seal()
     frame.chars = len(document.content or "") + value_chars(frame.tools)
-    head = session.workspace.head(document.id)
+    head = objects.workspace.head(document.id)
     if head is None or _given(head.fields) != _given(document.model_dump()):
-        session.workspace.put(document)
-        frame.version = session.see_document(document).newest
-        _meet_chat(session)
+        objects.workspace.put(document)
+        frame.version = objects.see_document(document).newest
+        _meet_chat(objects)
 
 
-def _meet_chat(session: Session) -> None:
+def _meet_chat(objects: Objects) -> None:
     """The chat has the handle after the system prompt's, whatever else was met before a call."""
-    chat = session.workspace.head(chat_id(session.id))
-    if chat is not None and chat.id not in session.index.by_object:
-        session.see_head(chat)
+    chat = objects.workspace.head(chat_id(objects.info.id))
+    if chat is not None and chat.id not in objects.index.by_object:
+        objects.see_head(chat)
 
 
 def _given(fields: Fields) -> tuple[Any, ...]:

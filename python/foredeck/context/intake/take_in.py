@@ -34,14 +34,16 @@ class MessageIntake:
 
         Reads from the newest assistant message before that on, so that the turn under way is whole.
         """
-        session, plan = self._session, self._session.branch.plan
+        session, plan = self._session, self._session.chat.branch.plan
         objects = ObjectWriter(session)
         # All of them before any is rendered: whether a result is in flight depends on what follows.
         for item in items[len(plan) :]:
             plan.append(item)
         indexes = range(max(0, newest_answer(items, first_new)), len(items))
-        session.workspace.look_up(call.id for index in indexes for call in items[index].calls)
-        for index in with_progress(session, indexes):
+        session.objects.workspace.look_up(
+            call.id for index in indexes for call in items[index].calls
+        )
+        for index in with_progress(session.chat.log, session.inbox, indexes):
             item = items[index]
             if item.kind == "assistant":
                 objects.assistant(item, _results_after(items, index), new=index >= first_new)
@@ -78,7 +80,7 @@ class MessageIntake:
         text, context = paste_of(item), self._context
         if text is None or context.plan.is_omitted(index):
             return
-        entry = user_object(self._session, text)
+        entry = user_object(self._session.objects, text)
         version, digest = entry.newest.version, entry.newest.text_hash
         context.sets.activate(entry.ordinal)
         context.plan.write(index, Keep(Shown(entry.ordinal, version, digest)))

@@ -10,9 +10,11 @@ from typing import Any
 
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Block, Item, ToolUse
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry, SeenVersion
-from foredeck.context.state.session import Session
-from foredeck.context.state.workspace import PENDING
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
+from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Provenance, ToolcallDocument, chat_id
 from foredeck.model.messages import pack
@@ -39,7 +41,7 @@ class CallPlace:
 
 
 def make_toolcall(
-    session: Session,
+    objects: Objects,
     item: Item,
     call: ToolUse,
     object_id: str,
@@ -54,28 +56,28 @@ def make_toolcall(
     `token`: the transaction that has stored the sighted files already, None for this one.
     `full_output`: address of all that the tool wrote, where the host has cut the result.
     """
-    blobs = session.workspace.blobs
+    blobs = objects.workspace.blobs
     has_text = any(block.get("type") == "text" for block in item.blocks)
-    images = [_image_blob(session, block) for block in item.blocks if _is_image(block)]
+    images = [_image_blob(objects.workspace, block) for block in item.blocks if _is_image(block)]
     document = ToolcallDocument(
         id=object_id,
         provenance=Provenance(
-            origin=session.origin or TOOL_ORIGIN,
+            origin=objects.info.origin or TOOL_ORIGIN,
             generator="tool",
             # Of a history it is stored long after it was written.
-            **({AT_MS: item.time_ms} if session.origin and item.time_ms else {}),
+            **({AT_MS: item.time_ms} if objects.info.origin and item.time_ms else {}),
         ),
         content=item.text if has_text or not images else None,
         tool=item.tool or call.tool,
         args=pack(call.arguments, blobs),
-        args_display=args_display(call.arguments, session.cwd),
+        args_display=args_display(call.arguments, objects.info.cwd),
         status="fail" if item.failed else "ok",
-        chat_ref=chat_id(session.id),
+        chat_ref=chat_id(objects.info.id),
         turn_ref=place.turn_ref,
         position=place.position,
         parent_ref=place.parent_ref,
         file_refs=[sighting.object_id for sighting in sightings],
-        file_pin=_file_pin(session, item, sightings, token),
+        file_pin=_file_pin(objects, item, sightings, token),
         provider_call_id=call.id,
         details=pack(item.details, blobs),
         images=images,
@@ -84,29 +86,29 @@ def make_toolcall(
     return document.seal()
 
 
-def put_in_place(session: Session, head: Head, label: str, place: CallPlace) -> Entry:
+def put_in_place(objects: Objects, head: Head, label: str, place: CallPlace) -> Entry:
     """A stored result's entry, once its place is right, which was a guess when the tool ran.
 
     Everything else stays as it is stored; an object of another session's needs no new version.
     """
     fields = head.fields
     stored = CallPlace(fields.get("turn_ref"), fields.get("position"), fields.get("parent_ref"))
-    if stored == place or fields.get("chat_ref") != chat_id(session.id):
-        return session.see_head(head, label)
-    document = session.store.get(head.id, ToolcallDocument)
+    if stored == place or fields.get("chat_ref") != chat_id(objects.info.id):
+        return objects.see_head(head, label)
+    document = objects.store.get(head.id, ToolcallDocument)
     if document is None:
-        return session.see_head(head, label)
+        return objects.see_head(head, label)
     document.turn_ref, document.position = place.turn_ref, place.position
     document.parent_ref = place.parent_ref
     # The new version is in another transaction than the file that it pins.
     if document.file_pin and document.file_pin.get("token") == SAME_TRANSACTION:
         document.file_pin["token"] = head.token
-    session.workspace.put(document.seal())
-    return session.see_document(document, label)
+    objects.workspace.put(document.seal())
+    return objects.see_document(document, label)
 
 
 def same_call(
-    session: Session, head: Head, call: ToolUse, result: Item | None, turn_id: str
+    info: SessionInfo, inbox: Inbox, head: Head, call: ToolUse, result: Item | None, turn_id: str
 ) -> bool:
     """Whether a stored tool call is the very one that `turn_id` asks for.
 
@@ -119,45 +121,45 @@ def same_call(
         return False
     if (fields.get("args") or {}) != pack(call.arguments, {}):
         return False
-    if fields.get("chat_ref") == chat_id(session.id):
-        observed = session.pending.early_results.get(call.id)
+    if fields.get("chat_ref") == chat_id(info.id):
+        observed = inbox.early_results.get(call.id)
         is_observed = observed is not None and observed.stored
         return is_observed or fields.get("turn_ref") in (None, turn_id)
-    if fields.get("chat_ref") not in {chat_id(id) for id in session.ancestors}:
+    if fields.get("chat_ref") not in {chat_id(id) for id in info.ancestors}:
         return False
     return result is None or fields.get("text_hash") == hash_text(result.text)
 
 
-def see_file(session: Session, sighting: Sighting, token: Token | None) -> Entry:
+def see_file(objects: Objects, sighting: Sighting, token: Token | None) -> Entry:
     """A file's index entry; its new version is written unless `token` has stored it already."""
     document = sighting.document
     if document is not None:
         if token is None:
-            session.workspace.put(document)
-        elif document.text_hash is None and (newer := _newer_entry(session, document, token)):
+            objects.workspace.put(document)
+        elif document.text_hash is None and (newer := _newer_entry(objects, document, token)):
             return newer
-        return session.see(SeenVersion.of(document, sighting.path, token or SAME_TRANSACTION))
-    head = sighting.head or session.workspace.head(sighting.object_id)
+        return objects.see(SeenVersion.of(document, sighting.path, token or SAME_TRANSACTION))
+    head = sighting.head or objects.workspace.head(sighting.object_id)
     if head is None:
         raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
-    return session.see_head(head, sighting.path)
+    return objects.see_head(head, sighting.path)
 
 
-def _newer_entry(session: Session, document: Document, token: Token) -> Entry | None:
+def _newer_entry(objects: Objects, document: Document, token: Token) -> Entry | None:
     """A file's entry where it is at a version that was stored after this one.
 
     Results are taken in by their order in the list, but tools that run side by side end in any
     order: what `ls` has merely listed may have been stored before `read` looked at the same file.
     """
-    ordinal = session.index.by_object.get(document.id)
+    ordinal = objects.index.by_object.get(document.id)
     if ordinal is None:
         return None
-    entry = session.index.entries[ordinal]
+    entry = objects.index.entries[ordinal]
     newest = entry.newest
     is_same = newest.content_hash == document.content_hash
     if is_same or newest.token in (token, SAME_TRANSACTION):
         return None
-    order = session.store.transactions([token, Token(newest.token)])
+    order = objects.store.transactions([token, Token(newest.token)])
     return entry if len(order) == 2 and order[-1].token == newest.token else None
 
 
@@ -174,13 +176,13 @@ def reads_file(item: Item, sighting: Sighting) -> bool:
 
 
 def _file_pin(
-    session: Session, item: Item, sightings: Sequence[Sighting], token: Token | None
+    objects: Objects, item: Item, sightings: Sequence[Sighting], token: Token | None
 ) -> dict[str, Any] | None:
     """For a read: exactly which version of the file was current, as fields of a `VersionRef`."""
     for sighting in sightings:
         if reads_file(item, sighting):
             version = _version(sighting, token)
-            ordinal = session.index.version_of(sighting.object_id, version.get("content_hash"))
+            ordinal = objects.index.version_of(sighting.object_id, version.get("content_hash"))
             return {"object": sighting.object_id, "version": ordinal, **version}
     return None
 
@@ -201,9 +203,9 @@ def _is_image(block: Block) -> bool:
     return block.get("type") == "image" and isinstance(block.get("data"), str)
 
 
-def _image_blob(session: Session, block: Block) -> str:
+def _image_blob(workspace: Workspace, block: Block) -> str:
     try:
         data = base64.b64decode(block["data"], validate=True)
     except (binascii.Error, ValueError):
         data = block["data"].encode(errors="surrogatepass")
-    return session.workspace.put_bytes(data)
+    return workspace.put_bytes(data)

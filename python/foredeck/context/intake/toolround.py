@@ -67,14 +67,16 @@ class ToolRound:
         return call, self._id_of_second(item) if is_second else object_id
 
     def _object_id(self, call: ToolUse, result: Item | None, turn_id: str) -> str:
-        head = self._session.workspace.head(call.id)
-        if head is None or same_call(self._session, head, call, result, turn_id):
+        head = self._session.objects.workspace.head(call.id)
+        if head is None or same_call(
+            self._session.info, self._session.inbox, head, call, result, turn_id
+        ):
             return call.id
         return uuid7()
 
     def _id_without_call(self, item: Item) -> str:
         """The provider's id, unless that is missing or names something else already."""
-        head = self._session.workspace.head(item.call_id)
+        head = self._session.objects.workspace.head(item.call_id)
         if head is None:
             return item.call_id or uuid7()
         same = head.type == "toolcall" and head.fields.get("text_hash") == hash_text(item.text)
@@ -83,17 +85,17 @@ class ToolRound:
     def _id_of_second(self, item: Item) -> str:
         """The id of the object that says the same, where there is one, else a new one."""
         session, text_hash = self._session, hash_text(item.text)
-        for head in session.store.query("toolcall", {"provider_call_id": item.call_id}):
-            own = head.fields.get("chat_ref") == chat_id(session.id)
+        for head in session.objects.store.query("toolcall", {"provider_call_id": item.call_id}):
+            own = head.fields.get("chat_ref") == chat_id(session.info.id)
             if own and head.fields.get("text_hash") == text_hash:
                 return head.id
-        first = session.workspace.head(item.call_id)
+        first = session.objects.workspace.head(item.call_id)
         same = first is not None and first.fields.get("text_hash") == text_hash
         return item.call_id if same else uuid7()
 
     def _stored_objects(self, assistant: Item) -> dict[str, str]:
         """The objects of an assistant message whose turn is stored already."""
-        where = {"session": self._session.id, "assistant": assistant.key.address}
-        turns = self._session.store.query("turn", where)
+        where = {"session": self._session.info.id, "assistant": assistant.key.address}
+        turns = self._session.objects.store.query("turn", where)
         ids = turns[-1].fields.get("toolcall_ids") or [] if turns else []
         return {call.id: id for call, id in zip(assistant.calls, ids, strict=False)}

@@ -11,70 +11,74 @@ from collections.abc import Iterator, Sequence
 from foredeck.commands.shell import command_of
 from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.wording import worked_line
 from foredeck.worklog.days import day
+from foredeck.worklog.earlier import BranchLessons
 from foredeck.worklog.lessons import Lesson, Run, as_typed, complains
 
 MOST_LINES = 10
 """In one session."""
 
 
-def attach_worked_lines(session: Session, context: RenderContext, first_new: int) -> None:
+def attach_worked_lines(
+    objects: Objects, lessons: BranchLessons | None, context: RenderContext, first_new: int
+) -> None:
     """Put the line on each new failing result that has one.
 
     Only results of the newest round get one: a list that is taken in as a whole has been sent
     before, without it. A form is named once in a session.
     """
-    lessons, plan = session.lessons, context.plan
+    plan = context.plan
     if lessons is None:
         return
     items = plan.items
     first = max(first_new, plan.last_assistant() + 1)
     for index in range(first, len(items)):
-        run = _run_of(session, items[index])
+        run = _run_of(objects.info, items[index])
         # Following walks the whole list; what did not complain has no answer, and waits for it.
         if run is None or not complains(run):
             continue
-        lessons.follow(_commands(session, items[:index]))
+        lessons.follow(_commands(objects.info, items[:index]))
         lesson = lessons.answer(run)
         if lesson is not None and context.takes_lines(index):
-            _attach(session, context, index, lesson)
+            _attach(objects, context, index, lesson)
 
 
-def _commands(session: Session, items: Sequence[Item]) -> Iterator[tuple[str, Run]]:
+def _commands(info: SessionInfo, items: Sequence[Item]) -> Iterator[tuple[str, Run]]:
     for item in items:
-        run = _run_of(session, item)
+        run = _run_of(info, item)
         if run is not None:
             yield item.key.address, run
 
 
-def _run_of(session: Session, item: Item) -> Run | None:
+def _run_of(info: SessionInfo, item: Item) -> Run | None:
     if item.kind != "result":
         return None
     command = command_of(item.tool, item.arguments)
     if command is None:
         return None
-    return Run(session.id, item.time_ms, command, item.text, item.failed)
+    return Run(info.id, item.time_ms, command, item.text, item.failed)
 
 
-def _attach(session: Session, context: RenderContext, index: int, lesson: Lesson) -> None:
+def _attach(objects: Objects, context: RenderContext, index: int, lesson: Lesson) -> None:
     typed = as_typed(lesson)
-    if not _first_time(session, typed):
+    if not _first_time(objects, typed):
         return
-    is_own, now = lesson.session == session.id, context.plan.items[index].time_ms
+    is_own, now = lesson.session == objects.info.id, context.plan.items[index].time_ms
     when = "before" if is_own else f"on {day(lesson.time_ms, now)}"
     context.attach(index, worked_line(typed, when))
 
 
-def _first_time(session: Session, typed: str) -> bool:
+def _first_time(objects: Objects, typed: str) -> bool:
     """Whether a form has not been named in the session yet; noted in the call's transaction."""
-    document = session.document()
+    document = objects.document()
     if document is None:
         return False
     named = document.worked_forms or []
     if typed in named or len(named) >= MOST_LINES:
         return False
     document.worked_forms = [*named, typed]
-    session.workspace.put(document.seal())
+    objects.workspace.put(document.seal())
     return True

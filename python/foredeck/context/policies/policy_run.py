@@ -10,7 +10,7 @@ from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
 from foredeck.context.policies.uses import Uses
-from foredeck.context.state.session import Session
+from foredeck.context.state.branch import Branch
 from foredeck.model.own_tools import OWN_TOOLS
 
 AHEAD_CALLS = 20
@@ -41,19 +41,19 @@ class PolicyRun:
 
 
 def run_policy(
-    session: Session, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
+    branch: Branch, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
 ) -> PolicyRun:
     """Give the policy the history and mark what it no longer wants; returns what may go.
 
     Pinned objects and what answers the newest assistant message are never offered to it.
     """
-    plan = session.branch.plan
+    plan = branch.plan
     if policy.use_rule:
         uses.follow(plan)
     flight = plan.last_assistant()
-    contents = list(_active_contents(session, uses, flight, cold=cold))
-    pieces = list(_pieces(session, uses, wire, flight)) if policy.use_rule else []
-    state = session.branch.policy_state
+    contents = list(_active_contents(branch, uses, flight, cold=cold))
+    pieces = list(_pieces(branch, uses, wire, flight)) if policy.use_rule else []
+    state = branch.policy_state
     history = History(
         contents,
         plan.turn,
@@ -64,22 +64,22 @@ def run_policy(
         pieces=pieces,
     )
     decision = policy.decide(history)
-    session.branch.policy_state = decision.state
+    branch.policy_state = decision.state
     # Only what was offered: a policy never gets hold of what is pinned or in flight.
     for index in sorted({content.message for content in contents} & decision.expired):
-        session.branch.release(index)
+        branch.release(index)
     return PolicyRun(policy, history, decision.collapsible)
 
 
 def _active_contents(
-    session: Session, uses: Uses, flight: int, *, cold: bool
+    branch: Branch, uses: Uses, flight: int, *, cold: bool
 ) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
-    plan, pinned = session.branch.plan, session.branch.sets.pins
+    plan, pinned = branch.plan, branch.sets.pins
     items, counted = plan.items, plan.results_in_turn
     turn, last_use = plan.turn, plan.referred_at.get
     at_work = uses.at_work(turn)
-    for index, ordinal in sorted(session.branch.retention.contents.items()):
+    for index, ordinal in sorted(branch.retention.contents.items()):
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
         use = last_use(index, index)
@@ -94,9 +94,9 @@ def _active_contents(
         yield ActiveContent(ref, ordinal, since, rank, chars, age, idle, of_edited, works, printed)
 
 
-def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
+def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
     """Pieces that at least one call has seen and that the wire lets go."""
-    plan, pinned = session.branch.plan, session.branch.sets.pins
+    plan, pinned = branch.plan, branch.sets.pins
     if wire.between_turns and (not plan.items or plan.items[-1].kind != "user"):
         return
     at_work = uses.at_work(plan.turn)

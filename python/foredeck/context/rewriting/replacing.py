@@ -18,7 +18,7 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.rendering.layout import RenderContext, stand_alone
 from foredeck.context.rewriting.stand_in_lines import stand_in_heading
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
 from foredeck.model.quoting import block
 
@@ -64,7 +64,8 @@ class MessagePlaces:
 class Replacer:
     """Finds what may replace spans of the branch at hand, and puts it there."""
 
-    session: Session
+    objects: Objects
+    stand_ins: StandIns | None
     context: RenderContext
     places: MessagePlaces
     turn_of: Callable[[Item], int]
@@ -79,7 +80,7 @@ class Replacer:
         reflections may take the place of what they reflect on. `forced`: the prompt does not fit
         otherwise, so that it counts for nothing whether content is still wanted.
         """
-        stand_ins = self.session.stand_ins
+        stand_ins = self.stand_ins
         if stand_ins is None:
             return []
         found: list[Replacement] = []
@@ -185,7 +186,7 @@ class Replacer:
 
     def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:
         """The text for these messages, which begin at `first`."""
-        ordinal = self.session.index.by_object.get(stand_in.id, len(self.session.index) + 1)
+        ordinal = self.objects.index.by_object.get(stand_in.id, len(self.objects.index) + 1)
         turns = self.turn_of(items[0]), self.turn_of(items[-1])
         # Those that are placed after it stand behind it, or say so themselves.
         leads = all(start >= first for start, _ in self.context.branch.plan.observed.values())
@@ -194,10 +195,10 @@ class Replacer:
 
     def _see(self, stand_in: StandIn) -> None:
         """Give its object a handle."""
-        if stand_in.id not in self.session.index.by_object:
-            head = self.session.workspace.head(stand_in.id)
+        if stand_in.id not in self.objects.index.by_object:
+            head = self.objects.workspace.head(stand_in.id)
             if head is not None:
-                self.session.see_head(head)
+                self.objects.see_head(head)
 
 
 def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:

@@ -25,7 +25,7 @@ class Branch:
     """The messages of one branch as they go out, its sets, and what its next call builds on.
 
     Everything here can be had from the call records, so that a session changes its branch, or
-    takes it up after a restart, by one assignment: `session.branch = Branch.restore(...)`.
+    takes it up after a restart, by `chat.go_to(Branch.restore(...))`.
     """
 
     plan: Plan = field(default_factory=Plan)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection
 
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.errors import ToolError
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.quoting import name as quote
@@ -22,52 +23,51 @@ _LIKE_AN_ID = re.compile(r"(?=.*\d)[\w:|/-]{8,}")
 SHOWN = 5
 
 
-def find_stored(session: Session, name: str) -> Head | None:
+def find_stored(objects: Objects, name: str) -> Head | None:
     """The stored object with this nickname, full id, path, or `SESSION:@12`; None for none.
 
     Raises `ToolError` where the start of a session's id fits several.
     """
-    store = session.store
+    store = objects.store
     handle = _HANDLE.fullmatch(name)
     if handle is not None:
-        found = _by_handle(store, handle["session"], int(handle["ordinal"]), session.family)
-        return None if found is None or is_hidden(store, found, session.family) else found
-    head = claimed(store, name) or store.head(name) or store.head(identity(session, name))
+        found = _by_handle(store, handle["session"], int(handle["ordinal"]), objects.info.family)
+        return None if found is None or is_hidden(store, found, objects.info.family) else found
+    head = claimed(store, name) or store.head(name) or store.head(identity(objects, name))
     if head is None or head.type not in OBJECT_TYPES:
         return None
-    return None if is_hidden(store, head, session.family) else head
+    return None if is_hidden(store, head, objects.info.family) else head
 
 
-def find_by_prefix(session: Session, name: str) -> Head | None:
+def find_by_prefix(store: Store, info: SessionInfo, name: str) -> Head | None:
     """The one stored object whose id begins with `name`; None for none.
 
     Raises `ToolError` where several do.
     """
     if _LIKE_AN_ID.fullmatch(name) is None:
         return None
-    store = session.store
     found = [
         head
         for type in OBJECT_TYPES
         for head in store.query(type)
-        if head.id.startswith(name) and not is_hidden(store, head, session.family)
+        if head.id.startswith(name) and not is_hidden(store, head, info.family)
     ]
     return _the_one(name, found)
 
 
-def meet_pointer(session: Session, name: str) -> Entry:
+def meet_pointer(objects: Objects, name: str) -> Entry:
     """The entry of what a name like `git:HEAD~3:src/a.py` or a URL points to.
 
     Raises `ToolError` where it cannot be found, or git cannot read it.
     """
-    document = session.source.point(name, session.cwd or None)
+    document = objects.source.point(name, objects.info.cwd or None)
     label = pointer_label(document.model_dump(exclude={"content"}))
-    known = session.workspace.head(document.id)
+    known = objects.workspace.head(document.id)
     if known is not None:
-        return session.see_head(known, label)
-    session.workspace.put(document)
-    entry = session.see_document(document, label)
-    session.workspace.commit()  # whoever asks reads it from the store
+        return objects.see_head(known, label)
+    objects.workspace.put(document)
+    entry = objects.see_document(document, label)
+    objects.workspace.commit()  # whoever asks reads it from the store
     return entry
 
 
@@ -78,10 +78,10 @@ def claimed(store: Store, name: str) -> Head | None:
     return None if owner is None else store.head(owner)
 
 
-def identity(session: Session, name: str) -> str:
+def identity(objects: Objects, name: str) -> str:
     """The id of the file that a path names, as the host's `read` takes it: relative to the
     session's folder, absolute, or from `~`; through a link, or as a container has it."""
-    return session.source.identify(tool_path(name), session.cwd or None)[0]
+    return objects.source.identify(tool_path(name), objects.info.cwd or None)[0]
 
 
 def _by_handle(store: Store, session: str, ordinal: int, own: Collection[str]) -> Head | None:

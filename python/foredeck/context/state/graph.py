@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.errors import StoreUnavailable, ToolError
 from foredeck.model.quoting import name as quote
 from foredeck.model.sources import filesystem_source
@@ -22,12 +22,12 @@ SHOWN = 5
 
 
 @contextmanager
-def asked_graph(session: Session) -> Iterator[Graph]:
+def asked_graph(objects: Objects) -> Iterator[Graph]:
     """The graph, up to date. Raises `ToolError` where there is none, or not yet."""
-    if session.open_graph is None:
+    if objects.open_graph is None:
         raise ToolError("References cannot be looked up here.")
     try:
-        with session.open_graph() as graph:
+        with objects.open_graph() as graph:
             yield graph
     except StillReading as error:
         raise ToolError("References are still being read for the first time: ask again.") from error
@@ -35,7 +35,7 @@ def asked_graph(session: Session) -> Iterator[Graph]:
         raise ToolError(f"References cannot be looked up: {error}.") from error
 
 
-def titled(session: Session, name: str, known: Container[str] | None = None) -> Head | None:
+def titled(objects: Objects, name: str, known: Container[str] | None = None) -> Head | None:
     """The Markdown file with this title, alias, or name without its extension, wherever it is, or
     other file of this name below the session's folder; None for none.
 
@@ -43,31 +43,31 @@ def titled(session: Session, name: str, known: Container[str] | None = None) -> 
     first. Raises `ToolError` that lists them where there are still several, and where none was
     found while the graph is not up to date.
     """
-    if session.open_graph is None:
+    if objects.open_graph is None:
         return None
-    with asked_graph(session) as graph:
+    with asked_graph(objects) as graph:
         named = [n for n in graph.named(name) if known is None or n.id in known]
-    nodes = [n for n in named if _is_below(n, session.cwd) or _is_markdown(n)]
+    nodes = [n for n in named if _is_below(n, objects.info.cwd) or _is_markdown(n)]
     if len(nodes) > 1:
-        nodes = [n for n in nodes if _is_below(n, session.cwd)] or nodes
+        nodes = [n for n in nodes if _is_below(n, objects.info.cwd)] or nodes
     if len(nodes) > 1:
-        shown = ", ".join(quote(name_of_node(session, node)) for node in nodes[:SHOWN])
+        shown = ", ".join(quote(name_of_node(objects, node)) for node in nodes[:SHOWN])
         more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
         raise ToolError(f"{name!r} is the name of several: {shown}{more}. Use a path.")
-    return session.store.head(nodes[0].id) if nodes else None
+    return objects.store.head(nodes[0].id) if nodes else None
 
 
-def name_of_node(session: Session, node: Node) -> str:
+def name_of_node(objects: Objects, node: Node) -> str:
     """What the model can call an object: a file by its path, from the session's folder where it is
     below that; anything else by its handle or its id."""
-    ordinal = session.index.by_object.get(node.id)
+    ordinal = objects.index.by_object.get(node.id)
     if node.path is None:
         return node.id if ordinal is None else f"@{ordinal}"
-    head = session.workspace.head(node.id)
+    head = objects.workspace.head(node.id)
     source = None if head is None else filesystem_source(head.fields)
-    path = node.path if source is None else session.source.agent_path(source)
-    if session.cwd and PurePath(path).is_relative_to(session.cwd):
-        return str(PurePath(path).relative_to(session.cwd))
+    path = node.path if source is None else objects.source.agent_path(source)
+    if objects.info.cwd and PurePath(path).is_relative_to(objects.info.cwd):
+        return str(PurePath(path).relative_to(objects.info.cwd))
     return path
 
 

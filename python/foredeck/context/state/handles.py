@@ -17,7 +17,8 @@ from foredeck.context.state.elsewhere import (
 )
 from foredeck.context.state.graph import titled
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.errors import ToolError
 from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
 from foredeck.model.quoting import name as quote
@@ -57,7 +58,7 @@ class Wanted:
         return (self.slice, self.section, self.field, self.hash) != (None,) * 4
 
 
-def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
+def resolve(objects: Objects, text: str, *, beyond: bool = False) -> Wanted:
     """The object that `text` names, with an optional `v3`, `call 5`, `#heading`, `::field`,
     `turns 3-7`, `message 93`, `chars 1-900` or `at 3f2a91bc` behind it; also as a link writes it
     (`[[name#heading|label]]`).
@@ -72,100 +73,100 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
     if not name:
         raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
     if is_address(name):
-        return Wanted(_entry(session, name, beyond))  # what follows a # belongs to it
+        return Wanted(_entry(objects, name, beyond))  # what follows a # belongs to it
     part = SLICE.match(name)
-    if part is not None and _by_path(session, name) is None:
-        whole = resolve(session, part["name"], beyond=beyond)
+    if part is not None and _by_path(objects, name) is None:
+        whole = resolve(objects, part["name"], beyond=beyond)
         return replace(whole, slice=slice_of(part))
     part = WITH_HASH.match(name)
-    if part is not None and _by_path(session, name) is None:
-        whole = resolve(session, part["name"], beyond=beyond)
+    if part is not None and _by_path(objects, name) is None:
+        whole = resolve(objects, part["name"], beyond=beyond)
         return replace(whole, hash=part["hash"])
     if "::" in name or "#" in name:
-        if (found := _known_whole(session, name, beyond)) is not None:
+        if (found := _known_whole(objects, name, beyond)) is not None:
             return Wanted(found)  # a file may be called so
         if named := FIELD.match(name):
-            whole = resolve(session, named["name"], beyond=beyond)
+            whole = resolve(objects, named["name"], beyond=beyond)
             return replace(whole, field=named["field"].strip())
         if named := _SECTION.match(name):
-            whole = resolve(session, named["name"], beyond=beyond)
+            whole = resolve(objects, named["name"], beyond=beyond)
             return replace(whole, section=named["section"].strip())
     match = _VERSION.match(name)
-    if match is None or _by_path(session, name) is not None:
-        return Wanted(_entry(session, name, beyond))
+    if match is None or _by_path(objects, name) is not None:
+        return Wanted(_entry(objects, name, beyond))
     version, call = match["version"], match["call"]
     return Wanted(
-        _entry(session, match["name"], beyond),
+        _entry(objects, match["name"], beyond),
         int(version) if version else None,
         int(call) if call else None,
     )
 
 
-def _entry(session: Session, name: str, beyond: bool) -> Entry:
-    index = session.index
+def _entry(objects: Objects, name: str, beyond: bool) -> Entry:
+    index = objects.index
     handle = _HANDLE.match(name)
     if handle:
         entry = index.entries.get(int(handle[1]))
         if entry is None:
             raise ToolError(f"There is no {name}; handles go from @1 to @{len(index)}.")
         return entry
-    ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_nickname(session, name)
+    ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_nickname(objects, name)
     if ordinal is None and beyond and is_pointer(name):
-        return meet_pointer(session, name)
+        return meet_pointer(objects, name)
     if ordinal is None:
-        ordinal = _by_path(session, name) or _by_identity(session, name)
+        ordinal = _by_path(objects, name) or _by_identity(objects, name)
     if ordinal is None:
-        head = find_stored(session, name) if beyond else None
-        return _by_part(session, name, beyond) if head is None else meet(session, head)
+        head = find_stored(objects, name) if beyond else None
+        return _by_part(objects, name, beyond) if head is None else meet(objects, head)
     if index.by_label.get(name, ordinal) != ordinal:
         # A provider's id that was given out more than once.
         same = [e for e in index.entries.values() if name in (e.object, e.label)]
-        raise _ambiguous(session, name, same)
+        raise _ambiguous(objects, name, same)
     return index.entries[ordinal]
 
 
-def _known_whole(session: Session, name: str, beyond: bool) -> Entry | None:
+def _known_whole(objects: Objects, name: str, beyond: bool) -> Entry | None:
     """The object that has exactly this name, whatever signs are in it."""
-    index = session.index
-    ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_path(session, name)
+    index = objects.index
+    ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_path(objects, name)
     if ordinal is not None:
         return index.entries[ordinal]
-    head = find_stored(session, name) if beyond else None
-    return None if head is None else meet(session, head)
+    head = find_stored(objects, name) if beyond else None
+    return None if head is None else meet(objects, head)
 
 
-def _by_path(session: Session, name: str) -> int | None:
-    return session.index.by_label.get(_absolute(session, name))
+def _by_path(objects: Objects, name: str) -> int | None:
+    return objects.index.by_label.get(_absolute(objects.info, name))
 
 
-def _by_identity(session: Session, name: str) -> int | None:
+def _by_identity(objects: Objects, name: str) -> int | None:
     """A file by another of its names: through a link, from `~`, or as a container has it."""
-    return session.index.by_object.get(identity(session, name))
+    return objects.index.by_object.get(identity(objects, name))
 
 
-def meet(session: Session, head: Head) -> Entry:
+def meet(objects: Objects, head: Head) -> Entry:
     """The entry of an object that another session has met. It takes no label from one of ours."""
-    known = session.index.by_object.get(head.id)
+    known = objects.index.by_object.get(head.id)
     if known is not None:
-        return session.index.entries[known]
+        return objects.index.entries[known]
     fields = head.fields
     label = path_of(fields) or pointer_label(fields) or fields.get("provider_call_id") or ""
-    return session.see_head(head, "" if label in session.index.by_label else label)
+    return objects.see_head(head, "" if label in objects.index.by_label else label)
 
 
-def _absolute(session: Session, name: str) -> str:
-    return str(PurePath(session.cwd) / name)
+def _absolute(info: SessionInfo, name: str) -> str:
+    return str(PurePath(info.cwd) / name)
 
 
-def _by_nickname(session: Session, name: str) -> int | None:
-    head = claimed(session.store, name)
-    return None if head is None else session.index.by_object.get(head.id)
+def _by_nickname(objects: Objects, name: str) -> int | None:
+    head = claimed(objects.store, name)
+    return None if head is None else objects.index.by_object.get(head.id)
 
 
-def _by_part(session: Session, name: str, beyond: bool) -> Entry:
+def _by_part(objects: Objects, name: str, beyond: bool) -> Entry:
     """An object whose path ends, or whose id begins, with `name`, or whose title it is, if there is
     only one: of this session's, or else of all."""
-    named = [(entry, session.name_of(entry)) for entry in session.index.entries.values()]
+    named = [(entry, objects.name_of(entry)) for entry in objects.index.entries.values()]
     tail = "/" + name.lstrip("./")
     found = [entry for entry, label in named if entry.type == "file" and label.endswith(tail)]
     if not found and len(name) >= MIN_PREFIX:
@@ -173,22 +174,22 @@ def _by_part(session: Session, name: str, beyond: bool) -> Entry:
     if len(found) == 1:
         return found[0]
     if found:
-        raise _ambiguous(session, name, found)
-    known = None if beyond else session.index.by_object
-    head = titled(session, name, known)
+        raise _ambiguous(objects, name, found)
+    known = None if beyond else objects.index.by_object
+    head = titled(objects, name, known)
     if head is None and beyond:
-        head = find_by_prefix(session, name)
+        head = find_by_prefix(objects.store, objects.info, name)
     if head is not None:
-        return meet(session, head)
+        return meet(objects, head)
     near = _nearest(named, name)
-    hint = f" Nearest: {_list(session, near)}." if near else " Handles look like @12."
+    hint = f" Nearest: {_list(objects, near)}." if near else " Handles look like @12."
     if not near and _AS_GIT_SHOWS.fullmatch(name):
         hint = f" A file as of a commit goes by git:{name}."
     raise ToolError(f"No object is called {name!r}.{hint}")
 
 
-def _ambiguous(session: Session, name: str, found: list[Entry]) -> ToolError:
-    return ToolError(f"{name!r} fits several objects: {_list(session, found)}. Use the handle.")
+def _ambiguous(objects: Objects, name: str, found: list[Entry]) -> ToolError:
+    return ToolError(f"{name!r} fits several objects: {_list(objects, found)}. Use the handle.")
 
 
 def _nearest(named: list[tuple[Entry, str]], name: str) -> list[Entry]:
@@ -202,7 +203,7 @@ def _nearest(named: list[tuple[Entry, str]], name: str) -> list[Entry]:
     return list(unique.values())
 
 
-def _list(session: Session, entries: list[Entry]) -> str:
-    shown = [f"@{e.ordinal} {quote(session.name_of(e) or e.object)}" for e in entries[:CANDIDATES]]
+def _list(objects: Objects, entries: list[Entry]) -> str:
+    shown = [f"@{e.ordinal} {quote(objects.name_of(e) or e.object)}" for e in entries[:CANDIDATES]]
     more = len(entries) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

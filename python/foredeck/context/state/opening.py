@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.chat import Chat, StoredChats
 from foredeck.context.state.checkpoint import LogCheckpoint
+from foredeck.context.state.inbox import Inbox, KnownTexts, PendingNotices
 from foredeck.context.state.index import SessionIndex
+from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.members import KeptMembers, read_members
-from foredeck.context.state.pending import KnownTexts, PendingNotices, PendingWork
-from foredeck.context.state.session import PromptFrame, Recall, Session
+from foredeck.context.state.objects import Objects, OpenGraph, Recall
+from foredeck.context.state.request import PromptFrame
+from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import Workspace
 from foredeck.model.documents import (
     ChatDocument,
@@ -29,6 +34,16 @@ CUT = (
     "Earlier calls of this session are missing from the store: foredeck begins anew with what the "
     "chat still holds."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a session asks of what is outside the store and its files."""
+
+    chats: StoredChats = field(default_factory=StoredChats)
+    open_graph: OpenGraph | None = None
+    notify: Callable[[str], None] = lambda _text: None
+    """Says something to the user at once."""
 
 
 def names_only(source: FileSource) -> Recall:
@@ -69,19 +84,23 @@ def open_session(
     recall: Recall | None = None,
     begun_by: str | None = None,
     private: bool = False,
+    origin: str = "",
+    calls_at_opening: int | None = None,
     checkpoint: LogCheckpoint | None = None,
     members: KeptMembers | None = None,
+    surroundings: Surroundings = Surroundings(),
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
     `parent`: the session that a new one is a fork of; a stored one knows its own. `begun_by` and
     `private` are for a new one, too (`SessionDocument`); a fork of a private one is private.
-    `checkpoint` and `members`: of an earlier process; without them every call record and every
-    member is read.
+    `origin`: harness and file, of an old history. `calls_at_opening`: where the host opened it
+    before. `checkpoint` and `members`: of an earlier
+    process; without them every call record and every member is read.
     """
     wrapper = store.head(session_object_id(session))
     # Without it the session was erased, whatever an engine has written since.
-    chat = None if wrapper is None else store.head(chat_id(session))
+    stored = None if wrapper is None else store.head(chat_id(session))
     if wrapper is not None:
         parent = wrapper.fields.get("parent_session")
     log = None
@@ -91,35 +110,48 @@ def open_session(
         log = CallLog.load(store.query("call", {"session": session}))
     ancestors = _add_ancestors(log, store, parent)
     is_cut = log.checkpoint is None and log.leave_out_cut()
-    opened = Session(
-        id=session,
-        cwd=cwd,
-        source=source,
-        recall=recall or names_only(source),
-        workspace=Workspace(store),
-        index=SessionIndex.load(session, read_members(store, session, members).values()),
-        log=log,
-        ancestors=ancestors,
+    known = {} if wrapper is None or stored is None else wrapper.fields
+    info = SessionInfo(
+        session,
+        cwd,
+        ancestors,
         is_live=recall is None,
-        calls_at_opening=log.newest,
-        turns=0 if chat is None else chat.fields.get("turn_count") or 0,
-        compactions=_compactions(store, [session, *sorted(ancestors)]),
+        calls_at_opening=log.newest if calls_at_opening is None else calls_at_opening,
+        was_read_in=bool(known.get("ingested")),
+        origin=origin,
     )
-    opened.index.kept = 0 if members is None else len(members.members)
-    if chat is None:
-        opened.private = private or _is_private(store, parent, started_by)
-        _begin(opened, host_file, parent, started_by, begun_by)
-    if wrapper is not None and chat is not None:
-        opened.pending = PendingWork(
-            notices=PendingNotices(wrapper.fields.get("untold")),
-            behind=KnownTexts(wrapper.fields.get("behind")),
-        )
-        opened.private = SessionDocument.is_private(wrapper.fields)
-        opened.was_read_in = bool(wrapper.fields.get("ingested"))
+    index = SessionIndex.load(session, read_members(store, session, members).values())
+    index.kept = 0 if members is None else len(members.members)
+    objects = Objects(
+        info,
+        Workspace(store),
+        index,
+        source,
+        recall or names_only(source),
+        surroundings.open_graph,
+    )
+    inbox = Inbox(
+        notices=PendingNotices(known.get("untold")),
+        behind=KnownTexts(known.get("behind")),
+        notify=surroundings.notify,
+    )
     if is_cut:
-        opened.pending.user_messages.append(CUT)
-    opened.frame = PromptFrame(version=_system_version(opened))
-    return opened
+        inbox.user_messages.append(CUT)
+    if stored is None:
+        private = private or _is_private(store, parent, started_by)
+        _begin(objects, host_file, parent, started_by, begun_by, private=private)
+    else:
+        private = SessionDocument.is_private(known)
+    chat = Chat(
+        session,
+        store,
+        log,
+        _compactions(store, [session, *sorted(ancestors)]),
+        turns=0 if stored is None else stored.fields.get("turn_count") or 0,
+        private=private,
+        stored=surroundings.chats,
+    )
+    return Session(info, objects, chat, inbox, PromptFrame(version=_system_version(objects)))
 
 
 def _compactions(store: Store, sessions: list[str]) -> dict[str, Fields]:
@@ -131,44 +163,47 @@ def _compactions(store: Store, sessions: list[str]) -> dict[str, Fields]:
     }
 
 
-def _system_version(session: Session) -> VersionRef | None:
-    ordinal = session.index.by_object.get(system_prompt_id(session.id))
-    return None if ordinal is None else session.index.entries[ordinal].newest
+def _system_version(objects: Objects) -> VersionRef | None:
+    ordinal = objects.index.by_object.get(system_prompt_id(objects.info.id))
+    return None if ordinal is None else objects.index.entries[ordinal].newest
 
 
 def _begin(
-    session: Session,
+    objects: Objects,
     host_file: str | None,
     parent: str | None,
     started_by: str | None,
     begun_by: str | None,
+    *,
+    private: bool,
 ) -> None:
     """The documents that a session begins with; a fork inherits its parent's index.
 
     The system prompt is not among them: its first version is what the host says (`take_system`).
     """
-    own_id = session_object_id(session.id)
-    origin = Provenance(origin=session.id, generator="system")
-    inherited = None if parent is None else session.store.head(session_object_id(parent))
-    chat = ChatDocument(id=chat_id(session.id), session_ref=own_id, provenance=origin).seal()
+    session = objects.info.id
+    own_id = session_object_id(session)
+    origin = Provenance(origin=session, generator="system")
+    inherited = None if parent is None else objects.store.head(session_object_id(parent))
+    chat = ChatDocument(id=chat_id(session), session_ref=own_id, provenance=origin).seal()
     wrapper = SessionDocument(
         id=own_id,
-        session_id=session.id,
+        session_id=session,
         chat_ref=chat.id,
-        system_prompt_ref=system_prompt_id(session.id),
-        cwd=session.cwd,
+        system_prompt_ref=system_prompt_id(session),
+        cwd=objects.info.cwd,
         host_file=host_file,
         parent_session=parent,
         started_by=started_by,
         begun_by=begun_by,
-        private=session.private or None,
+        private=private or None,
         observing_mode=None if inherited is None else inherited.fields.get("observing_mode"),
         provenance=origin,
     ).seal()
     for document in (wrapper, chat):
-        session.workspace.put(document)
+        objects.workspace.put(document)
     if parent is not None:
-        _inherit(session, parent)
+        _inherit(objects, parent)
 
 
 def _is_private(store: Store, *sessions: str | None) -> bool:
@@ -178,11 +213,11 @@ def _is_private(store: Store, *sessions: str | None) -> bool:
     return any(SessionDocument.is_private(head.fields) for head in heads.values())
 
 
-def _inherit(session: Session, parent: str) -> None:
+def _inherit(objects: Objects, parent: str) -> None:
     """Take over a parent's handles: in the messages of the fork `@12` means what it meant there."""
-    index = SessionIndex.load(parent, read_members(session.store, parent).values())
+    index = SessionIndex.load(parent, read_members(objects.store, parent).values())
     for ordinal in sorted(index.entries):
-        session.workspace.put(session.index.inherit(index.entries[ordinal]))
+        objects.workspace.put(objects.index.inherit(index.entries[ordinal]))
 
 
 def _add_ancestors(log: CallLog, store: Store, parent: str | None) -> frozenset[str]:

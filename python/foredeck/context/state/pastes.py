@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.context.messages.items import Item
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import hash_text
 from foredeck.model.messages import texts_in
 from foredeck.model.user_objects import PASTE_CHARS, UserDocument, user_object_id
@@ -18,15 +18,15 @@ def paste_of(item: Item) -> str | None:
     return long[0] if len(long) == 1 else None
 
 
-def user_object(session: Session, text: str) -> Entry:
+def user_object(objects: Objects, text: str) -> Entry:
     """The object of a text of the user's, made if there is none yet; the caller commits it."""
     id = user_object_id(hash_text(text))
-    known = session.index.by_object.get(id)
+    known = objects.index.by_object.get(id)
     if known is not None:
-        return session.index.entries[known]
-    head = session.workspace.head(id)
+        return objects.index.entries[known]
+    head = objects.workspace.head(id)
     if head is not None:
-        return session.see_head(head)
+        return objects.see_head(head)
     document = UserDocument.of(text)
-    session.workspace.put(document)
-    return session.see_document(document)
+    objects.workspace.put(document)
+    return objects.see_document(document)

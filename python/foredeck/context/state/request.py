@@ -14,8 +14,23 @@ from foredeck.context.plan.ops import Op
 from foredeck.context.plan.says import Say
 from foredeck.model.call_values import CalledModel
 from foredeck.model.compactions import AskedBy
+from foredeck.model.records import VersionRef
 
 OutcomeKind = Literal["applied", "fallback", "aborted", "off"]
+
+
+@dataclass(slots=True)
+class PromptFrame:
+    """What the host puts around the chat, and the object that keeps it."""
+
+    messages: list[Any] = field(default_factory=list)
+    """The system prompt, as messages of the host's."""
+    tools: list[Any] = field(default_factory=list)
+    """Definitions of the active tools."""
+    chars: int = 0
+    """Characters of both."""
+    version: VersionRef | None = None
+    """The version of the system prompt object that the next call goes out with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from foredeck.context import wording
 from foredeck.context.rendering.render_context import described as fields_of_line
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.graph import asked_graph, name_of_node
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.context.tools import link_lines
 from foredeck.model.documents import Document
 from foredeck.model.quoting import name, one_line
@@ -18,6 +19,7 @@ from foredeck.notes.fields import is_reference_field
 from foredeck.notes.graph import Edge, Graph, Node, Unresolved
 from foredeck.notes.named_parts import field_text, section_place
 from foredeck.notes.parsed import CONTENT
+from foredeck.store.protocol import Store
 
 SHOWS = ("content", "metadata", "links")
 LISTED = 20
@@ -25,7 +27,7 @@ LISTED = 20
 NAME_CHARS = 120
 
 
-def refers(session: Session, wanted: Wanted) -> bool:
+def refers(objects: Objects, wanted: Wanted) -> bool:
     """Whether what is asked for is a field that holds references: then they are expanded."""
     field = wanted.field
     if field is None or wanted.slice is not None:
@@ -34,39 +36,39 @@ def refers(session: Session, wanted: Wanted) -> bool:
         return True
     if not field.startswith("frontmatter."):
         return False
-    with asked_graph(session) as graph:
+    with asked_graph(objects) as graph:
         return bool(links_in_field(graph, wanted.entry.object, field))
 
 
-def described(session: Session, wanted: Wanted, show: str, limit: int) -> str:
+def described(objects: Objects, chat: Chat, wanted: Wanted, show: str, limit: int) -> str:
     """The answer to `activate` with `show`, and to one for a field that holds references.
 
     `limit`: characters of content. Raises `ToolError`.
     """
     if show == "links":
-        with asked_graph(session) as graph:
-            return _linked(session, graph, wanted)
-    if wanted.field is not None and refers(session, wanted):
-        with asked_graph(session) as graph:
+        with asked_graph(objects) as graph:
+            return _linked(objects, graph, wanted)
+    if wanted.field is not None and refers(objects, wanted):
+        with asked_graph(objects) as graph:
             found = expand(
-                session.store,
+                objects.store,
                 graph,
                 [wanted.entry.object],
                 budget=limit,
                 content=show == "content",
                 field=wanted.field,
-                inherited=session.inherited_turns,
+                inherited=chat.stored.inherited_turns,
             )
         return as_markdown(found).rstrip("\n") or link_lines.refers_to_nothing(_name(wanted))
     if wanted.field is not None:
-        document = session.store.get(wanted.entry.object, Document)
+        document = objects.store.get(wanted.entry.object, Document)
         name = wording.handle(wanted.entry.ordinal)
-        text = field_text(document, wanted.field, name, session.store.blob)
+        text = field_text(document, wanted.field, name, objects.store.blob)
         return link_lines.part_size(_name(wanted), len(text))
     if wanted.section is not None:
-        start, end = _section_place(session, wanted)
+        start, end = _section_place(objects.store, wanted)
         return link_lines.part_size(_name(wanted), end - start)
-    return _metadata(session, wanted.entry)
+    return _metadata(objects, wanted.entry)
 
 
 def _name(wanted: Wanted) -> str:
@@ -77,12 +79,12 @@ def _name(wanted: Wanted) -> str:
     return handle if wanted.section is None else f"{handle}#{one_line(wanted.section)}"
 
 
-def _metadata(session: Session, entry: Entry) -> str:
+def _metadata(objects: Objects, entry: Entry) -> str:
     """One line on an object, as lists of objects have it."""
-    return wording.object_line(entry.ordinal, fields_of_line(session, entry.ordinal))
+    return wording.object_line(entry.ordinal, fields_of_line(objects, entry.ordinal))
 
 
-def _linked(session: Session, graph: Graph, wanted: Wanted) -> str:
+def _linked(objects: Objects, graph: Graph, wanted: Wanted) -> str:
     """What an object refers to and what refers to it; of a part of it, what is in the part."""
     id = wanted.entry.object
     links, loose = graph.links(id), graph.unresolved_in(id)
@@ -91,13 +93,13 @@ def _linked(session: Session, graph: Graph, wanted: Wanted) -> str:
         links = links_in_field(graph, id, wanted.field)
         loose = [u for u in loose if u.reference.field == wanted.field]
     if wanted.section is not None:
-        start, end = _section_place(session, wanted)
+        start, end = _section_place(objects.store, wanted)
         links = [e for e in links if _is_between(e.reference.start, e.reference.field, start, end)]
         loose = [u for u in loose if _is_between(u.reference.start, u.reference.field, start, end)]
-    lines = [_heading(session, graph, wanted)]
-    lines += _listed(session, graph, link_lines.LINKS, [(e.target, e) for e in links])
-    lines += _listed(session, graph, link_lines.BACKLINKS, [(e.source, e) for e in back])
-    lines += [_loose(session, item) for item in loose[:LISTED]]
+    lines = [_heading(objects, graph, wanted)]
+    lines += _listed(objects, graph, link_lines.LINKS, [(e.target, e) for e in links])
+    lines += _listed(objects, graph, link_lines.BACKLINKS, [(e.source, e) for e in back])
+    lines += [_loose(objects, item) for item in loose[:LISTED]]
     if len(loose) > LISTED:
         lines.append(link_lines.more_objects(len(loose) - LISTED))
     if len(lines) == 1:
@@ -105,18 +107,18 @@ def _linked(session: Session, graph: Graph, wanted: Wanted) -> str:
     return "\n".join(lines)
 
 
-def _heading(session: Session, graph: Graph, wanted: Wanted) -> str:
+def _heading(objects: Objects, graph: Graph, wanted: Wanted) -> str:
     entry = wanted.entry
     node = graph.node(entry.object)
     if wanted.is_part or node is None:
         return _name(wanted)
     title = _title(node) if node.path is not None else ""  # of others the line says it
     tags = graph.tags_of(entry.object)
-    return link_lines.linked_heading(_metadata(session, entry), title, tags)
+    return link_lines.linked_heading(_metadata(objects, entry), title, tags)
 
 
 def _listed(
-    session: Session, graph: Graph, heading: str, ends: Iterable[tuple[str, Edge]]
+    objects: Objects, graph: Graph, heading: str, ends: Iterable[tuple[str, Edge]]
 ) -> list[str]:
     """A list of objects, each once with how it is linked, as many as fit; the rest is counted.
 
@@ -128,10 +130,10 @@ def _listed(
         if (how := _relation(edge)) not in known:
             known.append(how)
     nodes = [node for id in relations if (node := graph.node(id)) is not None]
-    index = session.index.by_object
+    index = objects.index.by_object
     chosen = [node for node in nodes if node.type != "toolcall" or node.id in index]
     lines = [
-        link_lines.linked_line(_called(session, node), _title(node), relations[node.id])
+        link_lines.linked_line(_called(objects, node), _title(node), relations[node.id])
         for node in chosen[:LISTED]
     ]
     more = len(nodes) - len(lines)
@@ -147,9 +149,9 @@ def _relation(edge: Edge) -> str:
     return f"{one_line(reference.relation)[:NAME_CHARS]}{version}{heading}"
 
 
-def _called(session: Session, node: Node) -> str:
-    called = name(name_of_node(session, node))
-    ordinal = session.index.by_object.get(node.id)
+def _called(objects: Objects, node: Node) -> str:
+    called = name(name_of_node(objects, node))
+    ordinal = objects.index.by_object.get(node.id)
     if node.path is None:
         called = f"{called} {node.type}"
     elif ordinal is not None:
@@ -164,13 +166,13 @@ def _title(node: Node) -> str:
     return "" if title in (last, last.rpartition(".")[0], f"{node.type} {node.id}") else title
 
 
-def _loose(session: Session, item: Unresolved) -> str:
-    named = [name(name_of_node(session, node)) for node in item.candidates[:LISTED]]
+def _loose(objects: Objects, item: Unresolved) -> str:
+    named = [name(name_of_node(objects, node)) for node in item.candidates[:LISTED]]
     return link_lines.unresolved(item.reference.whole[:NAME_CHARS], named)
 
 
-def _section_place(session: Session, wanted: Wanted) -> tuple[int, int]:
-    document = session.store.get(wanted.entry.object, Document)
+def _section_place(store: Store, wanted: Wanted) -> tuple[int, int]:
+    document = store.get(wanted.entry.object, Document)
     text = "" if document is None else document.content or ""
     return section_place(text, wanted.section or "", wording.handle(wanted.entry.ordinal))
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from foredeck.context.messages.items import blocks_chars
 from foredeck.context.plan.ops import Op
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.session import Session
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.status import short, tokens_of
 from foredeck.context.tools.listing import FOLDED, IN_VIEW
 
@@ -47,9 +48,9 @@ class Filling:
         return ", ".join(f"{label} {short(tokens)}" for label, tokens in kinds)
 
 
-def filling(session: Session) -> Filling:
+def filling(chat: Chat) -> Filling:
     """The newest prompt by kind."""
-    record = session.branch_record
+    record = chat.branch_record
     if record is None or record.is_host:
         return Filling("No call has gone out with foredeck on this branch yet.")
     stats = record.stats
@@ -61,7 +62,7 @@ def filling(session: Session) -> Filling:
         full = f"{about}{100 * total // window}% full"
         verdict = f"The window is {full}: {short(total)} of {short(window)} tokens"
     found = Filling(f"{verdict}.", [], stats.rate, tokens_of(stats, stats.chars_host))
-    chars = _chars_by_kind(session)
+    chars = _chars_by_kind(chat.branch)
     chars["system"] = max(0, stats.chars_sent - chars.total())
     for kind, label in _LABELS.items():
         if chars[kind]:
@@ -71,25 +72,25 @@ def filling(session: Session) -> Filling:
     return found
 
 
-def before_the_chat(session: Session) -> str:
+def before_the_chat(branch: Branch) -> str:
     """The head, as the model reads it: memories, tasks, notes."""
-    head = session.branch.plan.head
+    head = branch.plan.head
     blocks = [] if head is None else head.blocks
     return "\n".join(str(block.get("text") or "") for block in blocks)
 
 
-def _chars_by_kind(session: Session) -> Counter[str]:
-    plan = session.branch.plan
+def _chars_by_kind(branch: Branch) -> Counter[str]:
+    plan = branch.plan
     chars: Counter[str] = Counter()
-    for index, op in _sent(session):
+    for index, op in _sent(branch):
         chars[_kind(plan, index, op)] += plan.chars[index]
     chars["ours"] += sum(blocks_chars(say.blocks) for say in plan.our_messages)
     return chars
 
 
-def _sent(session: Session) -> Iterator[tuple[int, Op]]:
+def _sent(branch: Branch) -> Iterator[tuple[int, Op]]:
     """The host's messages that go out."""
-    plan = session.branch.plan
+    plan = branch.plan
     return ((index, op) for index, op in enumerate(plan.ops) if not plan.is_omitted(index))
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from foredeck.context.arguments import relative_path
 from foredeck.context.rendering.render_context import described
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.descriptions import Description, describe_object
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.index import Entry
 from foredeck.context.state.nicknames import give_nickname, nicknames
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.context.tools.versions import content_of
 from foredeck.context.wording import handle, object_line
 from foredeck.errors import ToolError
@@ -38,9 +40,9 @@ class Row:
         return handle(self.ordinal)
 
 
-def listed_objects(session: Session) -> list[Row]:
+def listed_objects(objects: Objects, branch: Branch) -> list[Row]:
     """The objects whose content the chat has, in view or folded, the newest first."""
-    plan = session.branch.plan
+    plan = branch.plan
     sizes: dict[int, int] = {}
     for op, item, chars in zip(plan.ops, plan.items, plan.chars, strict=True):
         if op.subject is None or not op.carries:
@@ -50,46 +52,46 @@ def listed_objects(session: Session) -> list[Row]:
             sizes[op.subject] = max(so_far, item.chars)
         else:
             sizes[op.subject] = so_far + (chars if op.shows else 0)
-    names, nested = nicknames(session.store), _nested(session, sizes)
-    return [_row(session, n, sizes[n], names, nested) for n in sorted(sizes, reverse=True)]
+    names, nested = nicknames(objects.store), _nested(objects, sizes)
+    return [_row(objects, branch, n, sizes[n], names, nested) for n in sorted(sizes, reverse=True)]
 
 
-def state_of(session: Session, ordinal: int) -> str:
+def state_of(branch: Branch, ordinal: int) -> str:
     """Whether the model can read an object in its prompt, and whether that has to stay so."""
-    branch = session.branch
     if ordinal not in branch.plan.holders and ordinal not in branch.sets.active:
         return FOLDED
     return PINNED if ordinal in branch.sets.pins else IN_VIEW
 
 
-def _nested(session: Session, listed: Container[int]) -> Mapping[str, list[str]]:
+def _nested(objects: Objects, listed: Container[int]) -> Mapping[str, list[str]]:
     """By the id of a call, the calls that ran inside it: no message has these."""
     found: dict[str, list[str]] = {}
-    for entry in session.index.entries.values():
+    for entry in objects.index.entries.values():
         if entry.type != "toolcall" or entry.ordinal in listed:
             continue
-        head = session.workspace.head(entry.object)
+        head = objects.workspace.head(entry.object)
         if head is not None and (parent := head.fields.get("parent_ref")):
-            called = f"{handle(entry.ordinal)} {_what(session, entry, head.fields)}"
+            called = f"{handle(entry.ordinal)} {_what(objects, entry, head.fields)}"
             found.setdefault(str(parent), []).append(called)
     return found
 
 
 def _row(
-    session: Session,
+    objects: Objects,
+    branch: Branch,
     ordinal: int,
     chars: int,
     names: Mapping[str, str],
     nested: Mapping[str, list[str]],
 ) -> Row:
-    entry = session.index.entries[ordinal]
-    head = session.workspace.head(entry.object)
+    entry = objects.index.entries[ordinal]
+    head = objects.workspace.head(entry.object)
     fields = {} if head is None else head.fields
-    state, nickname = state_of(session, ordinal), names.get(entry.object)
-    what = _what(session, entry, fields) + (f" ({nickname})" if nickname else "") + _gone(fields)
+    state, nickname = state_of(branch, ordinal), names.get(entry.object)
+    what = _what(objects, entry, fields) + (f" ({nickname})" if nickname else "") + _gone(fields)
     if inside := nested.get(entry.object):
         what += f", which ran {', '.join(inside)}"
-    if state == IN_VIEW and ordinal not in session.branch.sets.active:
+    if state == IN_VIEW and ordinal not in branch.sets.active:
         what += ", folds next"
     return Row(ordinal, state, chars, what)
 
@@ -100,7 +102,7 @@ def counts(rows: Iterable[Row]) -> str:
     return ", ".join(f"{found[state]} {state}" for state in (IN_VIEW, PINNED, FOLDED))
 
 
-def change_state(session: Session, verb: str, arguments: str) -> str:
+def change_state(objects: Objects, branch: Branch, verb: str, arguments: str) -> str:
     """`pin`, `unpin` and `fold`, as the user wants it. Raises `ToolError`.
 
     The sets follow at once and the next call's record keeps them; the prompt changes when it is
@@ -108,9 +110,13 @@ def change_state(session: Session, verb: str, arguments: str) -> str:
     """
     if not arguments:
         raise ToolError(f"Say which object: /foredeck {verb} @12.")
-    entry = resolve(session, arguments).entry
-    name, state, sets = handle(entry.ordinal), state_of(session, entry.ordinal), session.branch.sets
-    if entry.ordinal not in session.branch.plan.carried:
+    entry = resolve(objects, arguments).entry
+    name, state, sets = (
+        handle(entry.ordinal),
+        state_of(branch, entry.ordinal),
+        branch.sets,
+    )
+    if entry.ordinal not in branch.plan.carried:
         raise ToolError(f"{name} is not in this chat.")
     if verb == "unpin":
         if entry.ordinal not in sets.pins:
@@ -127,23 +133,24 @@ def change_state(session: Session, verb: str, arguments: str) -> str:
     return f"{name} folds when foredeck next rewrites the prompt."
 
 
-def content_for_user(session: Session, arguments: str) -> str:
+def content_for_user(objects: Objects, chat: Chat, arguments: str) -> str:
     """`/foredeck open @12`: the content as stored. Raises `ToolError`."""
     if not arguments:
         raise ToolError("Say which object: /foredeck open @12.")
-    wanted = resolve(session, arguments, beyond=True)
-    content = content_of(session, wanted)
-    if not session.workspace.empty:
-        session.workspace.commit()  # what another session has met has a handle here from now on
+    wanted = resolve(objects, arguments, beyond=True)
+    content = content_of(objects, chat, wanted)
+    if not objects.workspace.empty:
+        # What another session has met has a handle here from now on.
+        objects.workspace.commit()
     if content.text is None:
         why = "it is an image" if content.images else content.why
         raise ToolError(f"{handle(wanted.entry.ordinal)} cannot be shown: {why}.")
     return content.text or "(empty)"
 
 
-def _what(session: Session, entry: Entry, fields: Fields) -> str:
+def _what(objects: Objects, entry: Entry, fields: Fields) -> str:
     if entry.type == "file":
-        return relative_path(session.name_of(entry), session.cwd)
+        return relative_path(objects.name_of(entry), objects.info.cwd)
     if entry.type == "user":
         return f"you: {fields.get('first_line')}"
     if entry.type == "toolcall":
@@ -158,7 +165,7 @@ def _gone(fields: Fields) -> str:
     return ", deleted" if fields.get("state") == "deleted" else ""
 
 
-def describe_entry(session: Session, arguments: str) -> str:
+def describe_entry(objects: Objects, arguments: str) -> str:
     """Give an object a short summary, `@12 What it is`, or show its line, `@12`.
 
     Raises `ToolError` where there is no such object, or where it can have none.
@@ -166,23 +173,23 @@ def describe_entry(session: Session, arguments: str) -> str:
     name, _, summary = arguments.partition(" ")
     if not name:
         raise ToolError("Usage: /foredeck describe @12 [what it is, in one line]")
-    entry = resolve(session, name).entry
-    head = session.store.head(entry.object)
+    entry = resolve(objects, name).entry
+    head = objects.store.head(entry.object)
     if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
     if summary.strip():
-        describe_object(session.store, head, Description(short_summary=summary))
-    return object_line(entry.ordinal, described(session, entry.ordinal))
+        describe_object(objects.store, head, Description(short_summary=summary))
+    return object_line(entry.ordinal, described(objects, entry.ordinal))
 
 
-def name_object(session: Session, arguments: str) -> str:
+def name_object(objects: Objects, arguments: str) -> str:
     """Give an object a nickname: `@12 spec`. Raises `ToolError` where the name is taken."""
     words = arguments.split()
     if len(words) != 2 or words[1].startswith("@"):
         raise ToolError("Usage: /foredeck name @12 NICKNAME")
-    entry, name = resolve(session, words[0]).entry, words[1]
-    head = session.store.head(entry.object)
+    entry, name = resolve(objects, words[0]).entry, words[1]
+    head = objects.store.head(entry.object)
     if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
-    new = give_nickname(session.store, head, name)
+    new = give_nickname(objects.store, head, name)
     return f"@{entry.ordinal} is called {name}{'' if new else ' already'}."

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config
 from foredeck.context.plan.plan import Plan
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import meet
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.context.tools.records import shown_memory
 from foredeck.errors import ForedeckError, ToolError
@@ -60,12 +63,12 @@ def memory_search(config: Config, session: Session) -> MemorySearch | None:
     """Search as this session sees it: the tool, and a part of `task-query`."""
     if not config.tools.search:
         return None
-    store = session.store.local
+    store = session.objects.store.local
     if store is None:
         return None
-    filesystems = open_filesystems(config, session.cwd)
-    in_project = partial(folders_of_project, session.cwd, filesystems=filesystems)
-    project = partial(project_of, session.cwd, filesystems)
+    filesystems = open_filesystems(config, session.info.cwd)
+    in_project = partial(folders_of_project, session.info.cwd, filesystems=filesystems)
+    project = partial(project_of, session.info.cwd, filesystems)
     return MemorySearch(session, store, config.home, in_project, project)
 
 
@@ -109,7 +112,7 @@ class MemorySearch:
         from foredeck.search.index import SearchIndex
 
         asked = AskedSearch.parse(input)
-        self._session.take_up_newest()
+        self._session.chat.take_up_newest()
         try:
             with Follower(self._store, load_layer("search"), self._home) as follower:
                 is_current = _catch_up(self._store, follower)
@@ -119,19 +122,20 @@ class MemorySearch:
             raise
         except ForedeckError as error:
             raise ToolError(f"Search is not available: {error}") from error
-        if not self._session.workspace.empty:
-            self._session.workspace.commit()  # the handles that it names must outlive a crash
+        if not self._session.objects.workspace.empty:
+            # The handles that it names must outlive a crash.
+            self._session.objects.workspace.commit()
         return text if is_current else f"{text}\n{NOT_UP_TO_DATE}"
 
     def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
         from foredeck.context.tools.found import describe, nothing_found
 
-        in_view = _InView(self._session)
+        in_view = _InView(self._session.objects, self._session.chat)
         found = self._search(asked, index, in_view)
         if not found.hits:
             return nothing_found(asked, in_view.count)
         names = [self._name(hit) for hit in found.hits]
-        return describe(found, names, in_view.count, self._session.id)
+        return describe(found, names, in_view.count, self._session.info.id)
 
     def _answer_to_user(self, rows: list[FoundRow], asked: AskedSearch, index: SearchIndex) -> str:
         from foredeck.context.tools.found import (
@@ -156,9 +160,9 @@ class MemorySearch:
         from foredeck.search.index import Filters
         from foredeck.search.searching import search
 
-        shown = shown_memory(self._session)
+        shown = shown_memory(self._session.memory)
         if asked.scope == "session":
-            shown = [entry for entry in shown if entry.document.session == self._session.id]
+            shown = [entry for entry in shown if entry.document.session == self._session.info.id]
         filters = Filters(
             self._sessions(asked.scope, index),
             asked.type,
@@ -166,7 +170,7 @@ class MemorySearch:
             asked.path,
             asked.since_ms,
             self._task(asked.task),
-            private_sessions(self._store, self._session.family),
+            private_sessions(self._store, self._session.info.family),
             tuple((entry.id, str(entry.token)) for entry in shown),
             self._tasks_of_project() if asked.scope == "project" else (),
         )
@@ -182,7 +186,7 @@ class MemorySearch:
 
     def _sessions(self, scope: SearchScope, index: SearchIndex) -> tuple[str, ...] | None:
         if scope == "session":
-            return (self._session.id,)
+            return (self._session.info.id,)
         if scope == "all":
             return None
         folders = index.folders()
@@ -206,16 +210,16 @@ class MemorySearch:
         """What the model activates a hit by: its handle here, with the place in it; of what is in
         no index its name, else the object's id."""
         if hit.entry.type == "memory":
-            return name_of_entry(hit.object, (e.id for e in shown_memory(self._session)))
+            return name_of_entry(hit.object, (e.id for e in shown_memory(self._session.memory)))
         object, place = self._opened(hit)
-        known = self._session.index.by_object.get(object)
+        known = self._session.objects.index.by_object.get(object)
         if known is None:
             head = self._store.head(object)
             if head is not None and head.type == "task" and self._session.tasks is not None:
                 return self._session.tasks.work.board.known_name(object)
             if head is None or head.type not in OBJECT_TYPES:
                 return object
-            known = meet(self._session, head).ordinal
+            known = meet(self._session.objects, head).ordinal
         return f"@{known}{place}"
 
     def _opened(self, hit: SearchHit) -> tuple[str, str]:
@@ -260,23 +264,24 @@ def _catch_up(store: LocalStore, follower: Follower) -> bool:
 class _InView:
     """Knows what is in the prompt, and counts what was asked about that does."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, objects: Objects, chat: Chat) -> None:
         self.count = 0
-        self._session = session
-        self._shown = _shown(session, session.branch.plan)
-        self._has_all_chat = not (session.compactions or session.branch.plan.observed)
+        self._objects = objects
+        self._chat = chat
+        self._shown = _shown(objects, chat.branch, chat.branch.plan)
+        self._has_all_chat = not (chat.compactions or chat.branch.plan.observed)
 
     def __call__(self, entry: IndexedText) -> bool:
-        of_chat = entry.type == "message" and entry.session == self._session.id
+        of_chat = entry.type == "message" and entry.session == self._objects.info.id
         in_view = (of_chat and self._has_all_chat) or entry.document in self._shown
         self.count += in_view
         return in_view
 
 
-def _shown(session: Session, plan: Plan) -> set[str]:
+def _shown(objects: Objects, branch: Branch, plan: Plan) -> set[str]:
     """The ids of tool calls and files whose newest content can be read, and of the observations and
     reflections that replace chat."""
-    index, shown = session.index, {*session.branch.plan.observed}
+    index, shown = objects.index, {*branch.plan.observed}
     for op, item in zip(plan.ops, plan.items, strict=True):
         if op.form not in ("full", "diff", "host"):
             continue

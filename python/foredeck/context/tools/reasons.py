@@ -8,8 +8,11 @@ from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import resolve
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.status import short
 from foredeck.context.tools.listing import state_of
 from foredeck.context.window.compactions import by_summary
@@ -47,36 +50,38 @@ WEIGHED: dict[str, str] = {
 VERBOSE = "--verbose"
 
 
-def why(session: Session, arguments: str, policy: Policy, uses: Uses) -> str:
+def why(objects: Objects, chat: Chat, arguments: str, policy: Policy, uses: Uses) -> str:
     """Of an object: why its content is in view or folded. Of nothing: the newest decisions, with
     what was weighed where `--verbose` asks for it."""
     object, verbose = arguments.removesuffix(VERBOSE).strip(), arguments.endswith(VERBOSE)
     if object:
-        ordinal = resolve(session, object).entry.ordinal
-        return "\n".join([_where(session, ordinal), _rule(session, ordinal, policy, uses)])
-    return "\n".join(_decisions(session, verbose=verbose)) or "No call has been made yet."
+        ordinal = resolve(objects, object).entry.ordinal
+        return "\n".join(
+            [_where(chat.branch, ordinal), _rule(objects, chat, ordinal, policy, uses)]
+        )
+    return "\n".join(_decisions(chat, verbose=verbose)) or "No call has been made yet."
 
 
-def _where(session: Session, ordinal: int) -> str:
-    plan = session.branch.plan
+def _where(branch: Branch, ordinal: int) -> str:
+    plan = branch.plan
     holder = plan.newest_holder(ordinal)
-    state = state_of(session, ordinal)
+    state = state_of(branch, ordinal)
     if holder is None:
         return f"@{ordinal} is {state}."
     return f"@{ordinal} is {state}: message {holder + 1} of {len(plan)} shows it."
 
 
-def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
+def _rule(objects: Objects, chat: Chat, ordinal: int, policy: Policy, uses: Uses) -> str:
     """The rule that holds for an object now."""
-    plan, sets = session.branch.plan, session.branch.sets
+    plan, sets = chat.branch.plan, chat.branch.sets
     holder = plan.newest_holder(ordinal)
     if holder is None:
-        return _gone(session, ordinal)
+        return _gone(objects, chat, ordinal)
     if ordinal in sets.pins:
         return "It is pinned, so it never folds."
     if holder > plan.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
-    retention = session.branch.retention
+    retention = chat.branch.retention
     ages = (at for ref, at in retention.collapsible.items() if ref.message == holder)
     since = min(ages, default=None)
     if since is None:
@@ -96,11 +101,11 @@ def _used(policy: Policy, uses: Uses, holder: int) -> str:
     return f", last used {uses.age(refs[0])} calls ago"
 
 
-def _gone(session: Session, ordinal: int) -> str:
+def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
     """When an object left the prompt, or that it was never in it."""
-    if ordinal in session.branch.sets.waiting:
+    if ordinal in chat.branch.sets.waiting:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
-    for record in reversed(session.log.chain(session.branch.call, session.load_record)):
+    for record in reversed(chat.log.chain(chat.branch.call, chat.load_record)):
         for row in record.parts:
             if row.subject == ordinal and row.is_gone:
                 at = f"call {record.ordinal}{_reason(record)}"
@@ -110,9 +115,9 @@ def _gone(session: Session, ordinal: int) -> str:
             if row.subject == ordinal and row.form in ("reference", "folded"):
                 at = f"call {record.ordinal}{_reason(record)}"
                 return f"It was folded at {at}. activate @{ordinal} brings it back."
-    for compaction in _compactions_in_view(session):
-        if _was_shown(session, ordinal, compaction["call"]):
-            name = handle(session.index.by_object[compaction["id"]])
+    for compaction in _compactions_in_view(chat):
+        if _was_shown(objects.info, chat, ordinal, compaction["call"]):
+            name = handle(objects.index.by_object[compaction["id"]])
             return (
                 f"It left with the chat for which the summary {name} stands. "
                 f"activate @{ordinal} brings it back."
@@ -120,32 +125,32 @@ def _gone(session: Session, ordinal: int) -> str:
     return f"It was never in this branch's prompt. activate @{ordinal} brings it in."
 
 
-def _compactions_in_view(session: Session) -> Iterator[Fields]:
+def _compactions_in_view(chat: Chat) -> Iterator[Fields]:
     """The compactions whose summaries are in the chat, each with those before it, newest first.
     Where they cover messages, the call records of these are on another branch."""
-    items = session.branch.plan.items
+    items = chat.branch.plan.items
     texts = [item.blocks[0].get("text") for item in items if item.kind == "context" and item.blocks]
-    ids = [by_summary(session, str(text)) for text in reversed(texts)]
+    ids = [by_summary(chat.compactions, str(text)) for text in reversed(texts)]
     for id in ids:
-        while id is not None and (fields := session.compactions.get(id)) is not None:
+        while id is not None and (fields := chat.compactions.get(id)) is not None:
             yield fields
             id = fields.get("previous")
 
 
-def _was_shown(session: Session, ordinal: int, call: int) -> bool:
+def _was_shown(info: SessionInfo, chat: Chat, ordinal: int, call: int) -> bool:
     """Whether an object was in the prompts of the branch of a call, in whatever form."""
-    chain = session.log.chain(call_id(session.id, call), session.load_record)
+    chain = chat.log.chain(call_id(info.id, call), chat.load_record)
     return any(row.subject == ordinal for record in chain for row in record.parts)
 
 
-def _decisions(session: Session, *, verbose: bool) -> list[str]:
+def _decisions(chat: Chat, *, verbose: bool) -> list[str]:
     """The newest call, and the newest rebase before it."""
-    record = session.branch_record
+    record = chat.branch_record
     if record is None:
         return []
     lines = [_line(record, verbose=verbose)]
     if not record.decision.is_rebase:
-        chain = reversed(session.log.chain(session.branch.call, session.load_record))
+        chain = reversed(chat.log.chain(chat.branch.call, chat.load_record))
         last = next((each for each in chain if each.decision.is_rebase), None)
         none = "Nothing has been folded yet on this branch."
         lines.append(none if last is None else _line(last, verbose=verbose))

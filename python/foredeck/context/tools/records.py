@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
-from foredeck.context.state.session import Session
 from foredeck.memory.entry import MemoryEntry, named_by
 from foredeck.memory.rendering import lines_of
+from foredeck.memory.session import SessionMemory
 from foredeck.model.tasks import TaskDocument
+from foredeck.store.protocol import Store
 
 _NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})", re.IGNORECASE)
 
 
-def read_record(session: Session, name: str) -> str | None:
+def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | None:
     """What a task or an entry of memory says, for the model; None where `name` is neither.
 
     Of memory only what may be shown in this session.
@@ -20,19 +21,19 @@ def read_record(session: Session, name: str) -> str | None:
     if _NAME.fullmatch(name) is None:
         return None
     if name.lower().startswith("m"):
-        return _entry(session, name)
-    return _task(session, name)
+        return _entry(memory, name)
+    return _task(store, name)
 
 
-def _entry(session: Session, name: str) -> str | None:
-    shown = {entry.id: entry for entry in shown_memory(session)}
+def _entry(memory: SessionMemory | None, name: str) -> str | None:
+    shown = {entry.id: entry for entry in shown_memory(memory)}
     found = named_by(name, shown)
     return "\n".join(_described(shown[id]) for id in found) or None
 
 
-def shown_memory(session: Session) -> list[MemoryEntry]:
+def shown_memory(memory: SessionMemory | None) -> list[MemoryEntry]:
     """The entries of memory that a model may be shown in a session."""
-    return [] if session.memory is None else session.memory.entries()
+    return [] if memory is None else memory.entries()
 
 
 def _described(entry: MemoryEntry) -> str:
@@ -41,7 +42,7 @@ def _described(entry: MemoryEntry) -> str:
     return lines_of(entry)[-1].removeprefix("- ") + where
 
 
-def _task(session: Session, name: str) -> str | None:
+def _task(store: Store, name: str) -> str | None:
     # Not at the top: few sessions ask for one here.
     from foredeck.store.clock import now_ms
     from foredeck.tasks.board import Board
@@ -49,14 +50,14 @@ def _task(session: Session, name: str) -> str | None:
     from foredeck.tasks.wording import details
 
     start = name.lower().removeprefix(MARK)
-    heads = session.store.query("task")
+    heads = store.query("task")
     found = [head for head in heads if name == head.id or key_of(head.id).startswith(start)]
-    local = session.store.local
+    local = store.local
     if len(found) != 1 or local is None:
         return None
     board = Board(local, str(found[0].fields["project"]))
     board.refresh()
-    task, document = board.get(found[0].id), session.store.get(found[0].id, TaskDocument)
+    task, document = board.get(found[0].id), store.get(found[0].id, TaskDocument)
     if task is None or document is None:
         return None
     return details(board, task, document.content, now_ms(), full=True)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from foredeck.context import wording
 from foredeck.context.intake.renames import renamed
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.tools.version_refs import (
     load_version,
     version_at_call,
@@ -25,6 +27,7 @@ from foredeck.model.documents import Document, chat_id
 from foredeck.model.places import Slice
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.notes.named_parts import field_text, section_place
+from foredeck.store.protocol import Store
 
 WHY_NO_CONTENT = {
     "binary": "it is not text",
@@ -53,7 +56,7 @@ class Content:
     """Addresses of the blobs with its images, of a tool's result."""
 
 
-def content_of(session: Session, wanted: Wanted) -> Content:
+def content_of(objects: Objects, chat: Chat, wanted: Wanted) -> Content:
     """The content that was asked for: the newest, an old version, or the one as of a call.
 
     Raises `ToolError` for a version, call or part that the session does not have, and for one
@@ -61,15 +64,15 @@ def content_of(session: Session, wanted: Wanted) -> Content:
     """
     try:
         if wanted.slice is not None:
-            return _part(session, wanted, wanted.slice)
-        document, version = _chosen(session, wanted)
+            return _part(objects, chat, wanted, wanted.slice)
+        document, version = _chosen(objects.store, objects.info, wanted)
         if wanted.field is not None:
             name = f"@{wanted.entry.ordinal}"
-            text = field_text(document, wanted.field, name, session.store.blob)
+            text = field_text(document, wanted.field, name, objects.store.blob)
             return Content(text, None, version)
-        if (moved := _moved(session, wanted)) is not None:
+        if (moved := _moved(objects, wanted)) is not None:
             return Content(None, None, version, f"it moved, activate @{moved.ordinal} instead")
-        content = _content(session, document, version)
+        content = _content(objects, chat, document, version)
         if wanted.section is None or content.text is None:
             return content
         place = section_place(content.text, wanted.section, f"@{wanted.entry.ordinal}")
@@ -78,29 +81,29 @@ def content_of(session: Session, wanted: Wanted) -> Content:
         raise ToolError(f"@{wanted.entry.ordinal} cannot be shown: {error}.") from error
 
 
-def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
+def _part(objects: Objects, chat: Chat, wanted: Wanted, part: Slice) -> Content:
     """A range of turns of a chat, or a range of characters of any text."""
     entry = wanted.entry
-    is_chat = entry.type == "compaction"
-    chat = session.store.get(entry.object, CompactionDocument) if is_chat else None
+    is_compacted = entry.type == "compaction"
+    gone = objects.store.get(entry.object, CompactionDocument) if is_compacted else None
     if part.unit == "message" and entry.type == "chat":
-        return _turns_stored(session, entry, part)
+        return _turns_stored(objects, chat, entry, part)
     if part.unit != "char":
-        if entry.object in map(chat_id, (session.id, *session.ancestors)):
-            return Content(turns_of_branch(session, part.first, part.last), None, 1)
+        if entry.object in map(chat_id, (objects.info.id, *objects.info.ancestors)):
+            return Content(turns_of_branch(objects, chat, part.first, part.last), None, 1)
         if entry.type == "chat":
-            return _turns_stored(session, entry, part)
+            return _turns_stored(objects, chat, entry, part)
         if entry.type in ("observation", "reflection"):
-            return Content(_turns_behind(session, entry, part), None, entry.newest.version)
-        if chat is None:
+            return Content(_turns_behind(objects, chat, entry, part), None, entry.newest.version)
+        if gone is None:
             raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
-        turns = turns_of(chat, part.first, part.last, session.store.blob)
-        turns = _with_owner(session, chat.session, turns)
+        turns = turns_of(gone, part.first, part.last, objects.store.blob)
+        turns = _with_owner(objects.info, gone.session, turns)
         return Content(turns, None, entry.newest.version)
-    whole = content_of(session, replace(wanted, slice=None))
+    whole = content_of(objects, chat, replace(wanted, slice=None))
     text = whole.text
-    if chat is not None:
-        text = turns_of(chat, chat.first_turn, chat.last_turn, session.store.blob)
+    if gone is not None:
+        text = turns_of(gone, gone.first_turn, gone.last_turn, objects.store.blob)
     if text is None:
         why = "it is an image" if whole.images else whole.why
         raise ToolError(wording.no_content(entry.ordinal, why))
@@ -109,93 +112,97 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
     return Content(text[max(0, part.first - 1) : part.last], None, whole.version)
 
 
-def _turns_behind(session: Session, entry: Entry, part: Slice) -> str:
+def _turns_behind(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> str:
     """Turns of the messages that an observation or a reflection covers, word for word."""
-    if entry.object not in session.branch.plan.observed:
+    if entry.object not in chat.branch.plan.observed:
         raise ToolError(
             f"@{entry.ordinal} stands for nothing in this chat as it is now. Turns of it can be "
-            f'had by "{chat_id(session.id)} turns A-B".'
+            f'had by "{chat_id(objects.info.id)} turns A-B".'
         )
-    first, until = session.branch.plan.observed[entry.object]
-    items = session.branch.plan.items
-    turns = turn_of(session, items[first]), turn_of(session, items[until - 1])
+    first, until = chat.branch.plan.observed[entry.object]
+    items = chat.branch.plan.items
+    turns = turn_of(chat, items[first]), turn_of(chat, items[until - 1])
     if part.last < turns[0] or part.first > turns[1]:
         there = f"{turns[0]} to {turns[1]}"
         raise ToolError(
             f"There are no turns {part.first}-{part.last} in it: it holds turns {there}."
         )
-    return turns_of_branch(session, max(part.first, turns[0]), min(part.last, turns[1]))
+    return turns_of_branch(objects, chat, max(part.first, turns[0]), min(part.last, turns[1]))
 
 
-def _turns_stored(session: Session, entry: Entry, part: Slice) -> Content:
+def _turns_stored(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> Content:
     """Turns of a stored session's chat, or messages of it, on whichever of its branches."""
-    head = session.workspace.head(entry.object)
+    head = objects.workspace.head(entry.object)
     count = 0 if head is None else head.fields["turn_count"]
-    text = _chat_text(session, entry.object, count, part)
+    text = _chat_text(objects, chat, entry.object, count, part)
     if not text:
         asked = f"{part.unit}s {part.first}-{part.last}"
         raise ToolError(f"There are no {asked} in @{entry.ordinal}.")
     return Content(text, None, entry.newest.version)
 
 
-def _chat_text(session: Session, chat: str, count: int, asked: Slice | None = None) -> str:
-    """A chat with its calls under this session's handles; those that it has none for by their ids.
-    Empty where there are no such turns."""
-    owner = chat.removeprefix(chat_id(""))
+def _chat_text(
+    objects: Objects, chat: Chat, id: str, count: int, asked: Slice | None = None
+) -> str:
+    """The chat with this id, with its calls under this session's handles; those that it has none
+    for by their ids. Empty where there are no such turns."""
+    owner = id.removeprefix(chat_id(""))
     return _with_owner(
-        session, owner, session.chat_text(owner, count, asked, session.index.by_object)
+        objects.info,
+        owner,
+        chat.stored.text(owner, count, asked, objects.index.by_object),
     )
 
 
-def _with_owner(session: Session, owner: str, text: str) -> str:
+def _with_owner(info: SessionInfo, owner: str, text: str) -> str:
     """A text of a session's, with a line on what its handles mean here, where that is another one:
     what was said stays word for word."""
-    is_ours = owner in (session.id, *session.ancestors)
+    is_ours = owner in (info.id, *info.ancestors)
     if is_ours or _HANDLE_SAID.search(text) is None:
         return text
     return f"{wording.handles_of(owner)}\n{text}"
 
 
-def _chosen(session: Session, wanted: Wanted) -> tuple[Document | None, int]:
+def _chosen(store: Store, info: SessionInfo, wanted: Wanted) -> tuple[Document | None, int]:
     """The version that is named, the one as of a call, or the newest seen; and its number."""
-    store, entry = session.store, wanted.entry
+    entry = wanted.entry
     if wanted.hash is not None:
         return version_with_hash(store, entry.object, wanted.hash), entry.newest.version
     if wanted.call is not None:
-        ref = version_at_call(store, session.id, entry.ordinal, wanted.call)
+        ref = version_at_call(store, info.id, entry.ordinal, wanted.call)
     elif wanted.version is not None and wanted.version != entry.newest.version:
-        ref = version_seen(store, session.id, entry.ordinal, wanted.version)
+        ref = version_seen(store, info.id, entry.ordinal, wanted.version)
     else:
-        return _newest(session, entry), entry.newest.version
+        return _newest(store, info, entry), entry.newest.version
     return load_version(store, ref), ref.version
 
 
-def _newest(session: Session, entry: Entry) -> Document | None:
+def _newest(store: Store, info: SessionInfo, entry: Entry) -> Document | None:
     """What the session has seen last, though others may have stored a newer version since."""
-    store, ref = session.store, entry.newest
+    ref = entry.newest
     if ref.token != SAME_TRANSACTION:
         return load_version(store, ref)
-    for stored in versions_seen(store, session.id, entry.ordinal):
+    for stored in versions_seen(store, info.id, entry.ordinal):
         if stored.version == ref.version:
             return load_version(store, stored)
     # Met in this very tool call: its index entry is not committed yet.
     return store.get(entry.object, Document)
 
 
-def _moved(session: Session, wanted: Wanted) -> Entry | None:
+def _moved(objects: Objects, wanted: Wanted) -> Entry | None:
     """What a file has become, where its newest version is asked for."""
     newest = wanted.version in (None, wanted.entry.newest.version)
-    return renamed(session, wanted.entry) if newest and wanted.call is None else None
+    return renamed(objects, wanted.entry) if newest and wanted.call is None else None
 
 
-def _content(session: Session, document: Document | None, version: int) -> Content:
+def _content(objects: Objects, chat: Chat, document: Document | None, version: int) -> Content:
     if document is None:
         return Content(None, None, version, "it is not stored")
     text, fields = document.content, document.model_extra or {}
     if document.type == "chat":
-        text = _chat_text(session, document.id, fields["turn_count"])
+        text = _chat_text(objects, chat, document.id, fields["turn_count"])
     if document.type == "compaction" and text is not None:
-        text = _with_owner(session, fields["session"], text)
+        text = _with_owner(objects.info, fields["session"], text)
     images = tuple(fields.get("images") or ())
     if text is None and not images:
         by_type = document.type in ("session", "pointer")

@@ -16,9 +16,13 @@ from foredeck.context.messages.items import Item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.folding import may_go
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import CompactionRequest
-from foredeck.context.state.session import Session
+from foredeck.context.state.stand_ins import StandIns
 from foredeck.context.window.budget import SUMMARY_SHARE
 from foredeck.context.window.compactions import (
     Compacted,
@@ -69,7 +73,10 @@ class CompactionDecision:
 
 
 def decide_compaction(
-    session: Session,
+    objects: Objects,
+    chat: Chat,
+    inbox: Inbox,
+    stand_ins: StandIns | None,
     context: RenderContext,
     gauge: Gauge,
     request: CompactionRequest,
@@ -77,20 +84,20 @@ def decide_compaction(
 ) -> CompactionDecision:
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
-    session.pending.compaction = request
+    inbox.compaction = request
     if request.by == "threshold" and _leaves_too_little(request):
         return CompactionDecision("cancel", notice=_own_share(request, settings.marks.high))
-    if request.by == "threshold" and _has_room(session, context, gauge, request):
+    if request.by == "threshold" and _has_room(chat, context, gauge, request):
         return CompactionDecision("cancel")
     writer = settings.manual if request.by == "user" else settings.automatic
     if writer == "model" or request.instructions:
         return CompactionDecision("host")
-    further = _further(session, gauge, request, settings) if request.by == "threshold" else []
+    further = _further(chat, gauge, request, settings) if request.by == "threshold" else []
     keep = None
     if further:
         *items, first = further
         request, keep = replace(request, items=[*request.items, *items]), first.key.entry
-    made = _make(session, gauge, request, settings.summary_chars)
+    made = _make(objects, chat, stand_ins, gauge, request, settings.summary_chars)
     return CompactionDecision("summary", made, keep)
 
 
@@ -105,53 +112,60 @@ def _own_share(request: CompactionRequest, share: float) -> str:
     return OWN_SHARE.format(share=share, window=window, reserve=request.reserve)
 
 
-def finish_compaction(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
+def finish_compaction(
+    objects: Objects,
+    chat: Chat,
+    inbox: Inbox,
+    stand_ins: StandIns | None,
+    summary: str,
+    writer: Writer = "model",
+) -> Compacted | None:
     """Another has written the summary: the object of what was compacted."""
-    request = session.pending.take_compaction()
+    request = inbox.take_compaction()
     if request is None or not request.items or not summary:
         return None
-    return _make(session, Gauge(), request, len(summary), writer, summary)
+    return _make(objects, chat, stand_ins, Gauge(), request, len(summary), writer, summary)
 
 
 def _has_room(
-    session: Session,
+    chat: Chat,
     context: RenderContext,
     gauge: Gauge,
     request: CompactionRequest,
 ) -> bool:
     """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
-    window = usable_window(session, request.model, gauge)
+    window = usable_window(chat.compactions, request.model, gauge)
     if window is None:
         return False
     limit = window - request.reserve
     # The engine has only been started: no request has brought the messages yet.
-    if not len(session.branch.plan):
-        newest = session.log.last
+    if not len(chat.branch.plan):
+        newest = chat.log.last
         return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit
-    return _expected(session, gauge, request) - gauge.tokens(may_go(context)) <= limit
+    return _expected(chat, gauge, request) - gauge.tokens(may_go(context)) <= limit
 
 
-def _expected(session: Session, gauge: Gauge, request: CompactionRequest) -> int:
+def _expected(chat: Chat, gauge: Gauge, request: CompactionRequest) -> int:
     """Tokens of the next prompt, with nothing folded."""
-    expected = gauge.prompt(session.branch.plan, _around(session))
+    expected = gauge.prompt(chat.branch.plan, _around(chat))
     expected += gauge.tokens(request.new_chars)
     # While nothing was measured, all that stands against the host's own count is an estimate.
     return expected if gauge.calls else max(expected, request.tokens)
 
 
 def _further(
-    session: Session, gauge: Gauge, request: CompactionRequest, settings: CompactionSettings
+    chat: Chat, gauge: Gauge, request: CompactionRequest, settings: CompactionSettings
 ) -> list[Item]:
     """What the host would keep and had better give up, too, and the first message that stays: in a
     small window what it keeps fills most of it, and it would compact again soon. Empty: nothing."""
-    window, plan = usable_window(session, request.model, gauge), session.branch.plan
+    window, plan = usable_window(chat.compactions, request.model, gauge), chat.branch.plan
     places = {item.key.address: index for index, item in enumerate(plan.items)}
     last = places.get(request.items[-1].key.address) if request.items else None
     if window is None or last is None:
         return []
     chars = plan.chars
     goal = marks_below(settings.marks, request.model, window).low * window
-    left = _expected(session, gauge, request) - gauge.tokens(sum(chars[: last + 1]))
+    left = _expected(chat, gauge, request) - gauge.tokens(sum(chars[: last + 1]))
     if left <= goal:
         return []
     best = None
@@ -165,53 +179,58 @@ def _further(
     return [] if best is None else plan.items[last + 1 : best + 1]
 
 
-def pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
+def pinned_in(branch: Branch, items: Sequence[Item]) -> list[int]:
     """Handles of what is pinned and is nowhere else in the chat than in these messages."""
-    plan, gone = session.branch.plan, {item.key.address for item in items}
+    plan, gone = branch.plan, {item.key.address for item in items}
     return sorted(
         ordinal
-        for ordinal in session.branch.sets.pins
+        for ordinal in branch.sets.pins
         if all(plan.items[index].key.address in gone for index in plan.holders.get(ordinal, ()))
     )
 
 
-def _around(session: Session) -> int:
+def _around(chat: Chat) -> int:
     """Characters beside the messages, as the newest call had them."""
-    record = session.branch_record
+    record = chat.branch_record
     if record is None:
         return 0
-    return max(0, record.stats.chars_sent - session.branch.plan.chars_sent)
+    return max(0, record.stats.chars_sent - chat.branch.plan.chars_sent)
 
 
 def _make(
-    session: Session,
+    objects: Objects,
+    chat: Chat,
+    stand_ins: StandIns | None,
     gauge: Gauge,
     request: CompactionRequest,
     chars: int,
     writer: Writer = "foredeck",
     written: str | None = None,
 ) -> Compacted:
-    window = usable_window(session, request.model, gauge)
+    window = usable_window(chat.compactions, request.model, gauge)
     share = chars if window is None else int(SUMMARY_SHARE * window * gauge.rate)
-    previous = by_summary(session, request.previous) if request.previous else None
-    before = session.compactions.get(previous or "")
+    previous = by_summary(chat.compactions, request.previous) if request.previous else None
+    before = chat.compactions.get(previous or "")
     last = 0 if before is None else int(before["last_turn"])
-    items = _as_known(session, request.items)
+    items = _as_known(chat.branch, request.items)
     begins = before is not None or (bool(items) and items[0].kind == "user")
-    first, pinned = last + (1 if begins else 2), pinned_in(session, items)
+    first, pinned = last + (1 if begins else 2), pinned_in(chat.branch, items)
     wanted = SummaryRequest(
         request.by,
         max(LEAST_SUMMARY_CHARS, min(chars, share)),
         request.time_ms,
         request.instructions,
-        _refused(session, request),
+        _refused(chat, request),
     )
-    if written is None and session.stand_ins is not None:
-        around = lines_around(session, previous, pinned)
-        summarise = partial(summary_lines, session, wanted)
-        written = observed_summary(session, items, first, max(chars, share), summarise, around)
+    if written is None and stand_ins is not None:
+        around = lines_around(objects, previous, pinned)
+        summarise = partial(summary_lines, objects, wanted)
+        written = observed_summary(
+            objects, stand_ins, items, first, max(chars, share), summarise, around
+        )
     made = compact(
-        session,
+        objects,
+        chat,
         items,
         wanted,
         first=first,
@@ -220,23 +239,23 @@ def _make(
         written=written,
         writer=writer,
     )
-    session.workspace.commit()
+    objects.workspace.commit()
     return made
 
 
-def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
+def _as_known(branch: Branch, items: Sequence[Item]) -> list[Item]:
     """The items with the entry ids by which the session knows them, and with what their calls
     asked for."""
-    known = {item.key.address: item.key for item in session.branch.plan.items}
+    known = {item.key.address: item.key for item in branch.plan.items}
     list = Plan()
     for item in items:
         list.append(replace(item, key=known.get(item.key.address, item.key)))
     return list.items
 
 
-def _refused(session: Session, request: CompactionRequest) -> dict[str, Any]:
+def _refused(chat: Chat, request: CompactionRequest) -> dict[str, Any]:
     """The prompt that the provider has refused as too long."""
-    record = session.branch_record
+    record = chat.branch_record
     if request.by != "overflow" or record is None or request.model is None:
         return {}
     return {"model": request.model.name, "chars": record.stats.chars_sent}

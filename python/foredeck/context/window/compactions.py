@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from foredeck.context import wording
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.says import Say
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat, Compactions
+from foredeck.context.state.objects import Objects
 from foredeck.context.window.losses import losses_of
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
 from foredeck.context.wording import summarised
@@ -18,7 +19,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import AskedBy, CompactionDocument, Writer, compaction_id
 from foredeck.model.documents import Fields, Provenance
 from foredeck.model.messages import pack, unpack
-from foredeck.store.protocol import Head
+from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:
     from foredeck.context.window.summary import ChatSummary
@@ -45,7 +46,8 @@ class Compacted:
 
 
 def compact(
-    session: Session,
+    objects: Objects,
+    chat: Chat,
     items: Sequence[Item],
     request: SummaryRequest,
     *,
@@ -63,94 +65,94 @@ def compact(
     compacted before gets the summary that it got then. `lists_losses`: keep what the summary does
     not name.
     """
-    before = None if previous is None else session.workspace.head(previous)
+    before = None if previous is None else objects.workspace.head(previous)
     covers = [item.key.address for item in items]
     by = f"foredeck {request.max_chars}" if written is None else f"{writer} {hash_text(written)}"
-    id = compaction_id(session.id, covers, previous if before else None, by)
+    id = compaction_id(objects.info.id, covers, previous if before else None, by)
     # The id follows from what is covered: after a crash before the call record, or on another
     # branch, the same messages get the same summary.
-    known = session.store.get(id, CompactionDocument)
+    known = objects.store.get(id, CompactionDocument)
     if known is None:
-        ordinal = session.index.by_object.get(id, len(session.index) + 1)
+        ordinal = objects.index.by_object.get(id, len(objects.index) + 1)
         turns = split_turns(items, first)
-        summary = summary_of(session, turns, ordinal, request, before, pinned)
-        known = _document(session, id, turns, items, summary, before)
+        summary = summary_of(objects, turns, ordinal, request, before, pinned)
+        known = _document(objects, id, turns, items, summary, before)
         known.content = summary.long if written is None else written
         known.written_by = writer
         if lists_losses:
-            known.lost = losses_of(turns, names_of(session), known.content).to_text()
+            known.lost = losses_of(turns, names_of(objects), known.content).to_text()
     known.asked_by, known.instructions = request.by, request.instructions
     known.taken_back = None
-    known.call, known.time_ms = session.log.newest, request.time_ms
+    known.call, known.time_ms = chat.log.newest, request.time_ms
     known.refused, known.pinned = dict(request.refused), list(pinned)
-    session.workspace.put(known.seal())
-    entry = session.see_document(known)
-    session.compactions[id] = known.model_dump(exclude={"turns"})
+    objects.workspace.put(known.seal())
+    entry = objects.see_document(known)
+    chat.compactions[id] = known.model_dump(exclude={"turns"})
     return Compacted(id, entry.ordinal, known.content or "")
 
 
-def take_back(session: Session, summary: str) -> None:
+def take_back(objects: Objects, compactions: Compactions, summary: str) -> None:
     """Note that the host has the chat again for which this summary stood. What a session inherited
     is still where it was made, so that is left as it is; and so is a summary of others."""
-    id = by_summary(session, summary)
-    known = None if id is None else session.store.get(id, CompactionDocument)
-    if known is None or known.session != session.id:
+    id = by_summary(compactions, summary)
+    known = None if id is None else objects.store.get(id, CompactionDocument)
+    if known is None or known.session != objects.info.id:
         return
     known.taken_back = True
-    session.workspace.put(known.seal())
-    session.workspace.commit()
-    session.compactions[known.id] = known.model_dump(exclude={"turns"})
+    objects.workspace.put(known.seal())
+    objects.workspace.commit()
+    compactions[known.id] = known.model_dump(exclude={"turns"})
 
 
-def compact_message(session: Session, item: Item, max_chars: int) -> tuple[int, int]:
+def compact_message(objects: Objects, chat: Chat, item: Item, max_chars: int) -> tuple[int, int]:
     """The object of one message whose middle folds: its handle, and the number of its
     turn there. Made once; the caller commits it."""
-    id = compaction_id(session.id, [item.key.address], None, f"foredeck {max_chars}")
-    known = session.compactions.get(id)
-    if known is None or id not in session.index.by_object:
+    id = compaction_id(objects.info.id, [item.key.address], None, f"foredeck {max_chars}")
+    known = chat.compactions.get(id)
+    if known is None or id not in objects.index.by_object:
         request = SummaryRequest("window", max_chars, item.time_ms)
-        compact(session, [item], request, first=turn_number(session, item), lists_losses=False)
-        known = session.compactions[id]
-    return session.index.by_object[id], int(known["first_turn"])
+        compact(objects, chat, [item], request, first=turn_number(chat, item), lists_losses=False)
+        known = chat.compactions[id]
+    return objects.index.by_object[id], int(known["first_turn"])
 
 
-def by_summary(session: Session, text: str) -> str | None:
+def by_summary(compactions: Compactions, text: str) -> str | None:
     """Id of the compaction whose summary this is; None for a summary of another's."""
     digest = hash_text(text)
-    ids = [id for id, fields in session.compactions.items() if fields.get("text_hash") == digest]
+    ids = [id for id, fields in compactions.items() if fields.get("text_hash") == digest]
     return ids[-1] if ids else None
 
 
-def host_compaction(session: Session) -> str | None:
+def host_compaction(chat: Chat) -> str | None:
     """Id of the compaction whose summary is first in the host's list; None for none of ours."""
-    return _summarised_by(session, session.branch.plan.items)
+    return _summarised_by(chat.compactions, chat.branch.plan.items)
 
 
-def _summarised_by(session: Session, items: Sequence[Item]) -> str | None:
+def _summarised_by(compactions: Compactions, items: Sequence[Item]) -> str | None:
     first = items[0].blocks[0] if items and items[0].kind == "context" and items[0].blocks else {}
-    return by_summary(session, str(first.get("text") or ""))
+    return by_summary(compactions, str(first.get("text") or ""))
 
 
-def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
+def name_summary(objects: Objects, chat: Chat, items: Sequence[Item], start: int) -> None:
     """After a summary that is not ours: a message that names what it covers."""
-    id = _summarised_by(session, items)
+    id = _summarised_by(chat.compactions, items)
     at_call = len(items) > 1 and items[1].kind == "result"
     if id is None or start > 1 or at_call:
         return
-    fields = session.compactions[id]
+    fields = chat.compactions[id]
     if fields["written_by"] != "foredeck":
-        line = summarised(session.index.by_object[id], fields.get("pinned") or ())
-        session.branch.plan.say(1, Say("list_start", [text_block(line)]), first=True)
+        line = summarised(objects.index.by_object[id], fields.get("pinned") or ())
+        chat.branch.plan.say(1, Say("list_start", [text_block(line)]), first=True)
 
 
-def turn_number(session: Session, item: Item) -> int:
+def turn_number(chat: Chat, item: Item) -> int:
     """What to call the first user turn of a stretch that begins with this item of the list."""
-    return turn_of(session, item) + (item.kind != "user")
+    return turn_of(chat, item) + (item.kind != "user")
 
 
-def turn_of(session: Session, item: Item) -> int:
+def turn_of(chat: Chat, item: Item) -> int:
     """The number of the user turn that this item of the list belongs to, along the branch."""
-    before = session.compactions.get(host_compaction(session) or "")
+    before = chat.compactions.get(host_compaction(chat) or "")
     offset = 0 if before is None else int(before["last_turn"])
     return offset + item.turn
 
@@ -166,19 +168,19 @@ def turns_of(
     return "\n".join(unpack(text, blob) for text in _among(texts, first, last))
 
 
-def turns_of_branch(session: Session, first: int, last: int) -> str:
+def turns_of_branch(objects: Objects, chat: Chat, first: int, last: int) -> str:
     """Turns `first` to `last` of the branch at hand, word for word: those that it inherited as a
     fork and those that compactions of the host's list cover among them.
 
     Raises `ToolError` where it has none of them.
     """
-    items = session.branch.plan.items
-    newest = host_compaction(session)
-    texts = list(_compacted_turns(session, newest))
-    covered = 0 if newest is None else int(session.compactions[newest]["last_turn"])
+    items = chat.branch.plan.items
+    newest = host_compaction(chat)
+    texts = list(_compacted_turns(objects.store, newest))
+    covered = 0 if newest is None else int(chat.compactions[newest]["last_turn"])
     rest = items if newest is None else items[1:]
     texts += [
-        (turn.number, markdown(turn, names_of(session))) for turn in split_turns(rest, covered + 1)
+        (turn.number, markdown(turn, names_of(objects))) for turn in split_turns(rest, covered + 1)
     ]
     if not texts:
         # An engine that was started in the middle of a turn: its first request brings the messages.
@@ -186,12 +188,12 @@ def turns_of_branch(session: Session, first: int, last: int) -> str:
     return "\n".join(_among(texts, first, last))
 
 
-def _compacted_turns(session: Session, id: str | None) -> Iterator[tuple[int, str]]:
+def _compacted_turns(store: Store, id: str | None) -> Iterator[tuple[int, str]]:
     """The turns of a compaction and of those before it, oldest first."""
-    document = None if id is None else session.store.get(id, CompactionDocument)
+    document = None if id is None else store.get(id, CompactionDocument)
     if document is not None:
-        yield from _compacted_turns(session, document.previous)
-        yield from ((number, unpack(text, session.store.blob)) for number, text in document.turns)
+        yield from _compacted_turns(store, document.previous)
+        yield from ((number, unpack(text, store.blob)) for number, text in document.turns)
 
 
 def _among(texts: Sequence[tuple[int, Any]], first: int, last: int) -> list[Any]:
@@ -203,13 +205,13 @@ def _among(texts: Sequence[tuple[int, Any]], first: int, last: int) -> list[Any]
     return wanted
 
 
-def names_of(session: Session) -> TranscriptNames:
+def names_of(objects: Objects) -> TranscriptNames:
     """What transcripts of this session may look up."""
-    return TranscriptNames(session.index.by_label.get, session.cwd)
+    return TranscriptNames(objects.index.by_label.get, objects.info.cwd)
 
 
 def summary_of(
-    session: Session,
+    objects: Objects,
     turns: list[ChatTurn],
     ordinal: int,
     request: SummaryRequest,
@@ -224,58 +226,58 @@ def summary_of(
     # Not at the top: every call asks for compactions, and few sessions make one.
     from foredeck.context.window.summary import SummaryInput, summarise
 
-    earlier, names = _earlier(session, before), names_of(session)
+    earlier, names = _earlier(objects, before), names_of(objects)
     # What foredeck itself puts away for the window never holds the newest question.
     questions = request.by != "window"
-    stretch = SummaryInput(turns, names, ordinal, _files(session), earlier, pinned, questions)
+    stretch = SummaryInput(turns, names, ordinal, _files(objects), earlier, pinned, questions)
     return summarise(stretch, request.max_chars)
 
 
 def summary_lines(
-    session: Session, request: SummaryRequest, items: Sequence[Item], first: int
+    objects: Objects, request: SummaryRequest, items: Sequence[Item], first: int
 ) -> str:
     """What a summary of these messages says, without its heading; `first` as for `compact`."""
     turns = split_turns(items, first)
-    long = summary_of(session, turns, 0, request, None, ()).long
+    long = summary_of(objects, turns, 0, request, None, ()).long
     return "\n".join(long.split("\n")[1:])
 
 
-def lines_around(session: Session, previous: str | None, pinned: Sequence[int]) -> list[str]:
+def lines_around(objects: Objects, previous: str | None, pinned: Sequence[int]) -> list[str]:
     """What a summary says beside the messages: of the compaction before, and of what is pinned."""
-    before = None if previous is None else session.workspace.head(previous)
-    lines = [earlier] if (earlier := _earlier(session, before)) else []
+    before = None if previous is None else objects.workspace.head(previous)
+    lines = [earlier] if (earlier := _earlier(objects, before)) else []
     return [*lines, wording.pinned_away(pinned)] if pinned else lines
 
 
-def _earlier(session: Session, before: Head | None) -> str:
+def _earlier(objects: Objects, before: Head | None) -> str:
     if before is None:
         return ""
-    ordinal = session.index.by_object.get(before.id)
+    ordinal = objects.index.by_object.get(before.id)
     return "" if ordinal is None else f"Before that, @{ordinal}: {before.fields.get('short')}"
 
 
-def _files(session: Session) -> Callable[[str], tuple[int, Fields] | None]:
+def _files(objects: Objects) -> Callable[[str], tuple[int, Fields] | None]:
     def look(path: str) -> tuple[int, Fields] | None:
-        object = session.source.identify(path, session.cwd or None)[0]
-        ordinal = session.index.by_object.get(object)
-        head = None if ordinal is None else session.workspace.head(object)
+        object = objects.source.identify(path, objects.info.cwd or None)[0]
+        ordinal = objects.index.by_object.get(object)
+        head = None if ordinal is None else objects.workspace.head(object)
         return None if ordinal is None or head is None else (ordinal, head.fields)
 
     return look
 
 
 def _document(
-    session: Session,
+    objects: Objects,
     id: str,
     turns: list[ChatTurn],
     items: Sequence[Item],
     summary: ChatSummary,
     before: Head | None,
 ) -> CompactionDocument:
-    names, blobs = names_of(session), session.workspace.blobs
+    names, blobs = names_of(objects), objects.workspace.blobs
     return CompactionDocument(
         id=id,
-        session=session.id,
+        session=objects.info.id,
         previous=None if before is None else before.id,
         first_turn=turns[0].number,
         last_turn=turns[-1].number,
@@ -284,5 +286,5 @@ def _document(
         entries=[items[0].key.entry, items[-1].key.entry],
         messages=len(items),
         asked_by="window",
-        provenance=Provenance(origin=session.id, generator="system"),
+        provenance=Provenance(origin=objects.info.id, generator="system"),
     )

@@ -21,7 +21,8 @@ from foredeck.context.rendering.layout import RenderContext, full, referring
 from foredeck.context.rewriting.folding import fold_slots, strip_reasoning
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.branch import Branch
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.objects import Objects
 from foredeck.context.window.budget import LEAST_CHARS, WindowBudget
 from foredeck.context.window.compactions import (
     SummaryRequest,
@@ -33,7 +34,8 @@ from foredeck.model.call_values import Decision
 
 
 def fit(
-    session: Session,
+    objects: Objects,
+    chat: Chat,
     context: RenderContext,
     budget: WindowBudget,
     replacer: Replacer | None = None,
@@ -59,8 +61,8 @@ def fit(
         return Decision("rebase", "window", 0, stand_ins=stand_ins)
     held = messages_held(context, budget.goal)
     until = _cut_point(branch, budget, held)
-    compaction = _compact(session, context, until, budget, held) if until else None
-    trim(session, context, budget, held)
+    compaction = _compact(objects, chat, context, until, budget, held) if until else None
+    trim(objects, chat, context, budget, held)
     if bound:
         # A word of ours after the newest results ends the turn: its reasoning binds no more.
         ended = Say("turn_end", [text_block(wording.go_on())])
@@ -109,13 +111,18 @@ def last_cut_point(plan: Plan) -> int:
 
 
 def _compact(
-    session: Session, context: RenderContext, until: int, budget: WindowBudget, held: frozenset[int]
+    objects: Objects,
+    chat: Chat,
+    context: RenderContext,
+    until: int,
+    budget: WindowBudget,
+    held: frozenset[int],
 ) -> str:
     """Let a summary cover the messages before `until`; the id of its object."""
     branch, plan = context.branch, context.plan
     done, previous = branch.plan.compacted
     question = _newest_question(plan)
-    summed_up = host_compaction(session)
+    summed_up = host_compaction(chat)
     first = max(done, 1 if summed_up else 0)
     covered = [plan.items[i] for i in range(first, until) if i != question]
     if all(item.kind == "opaque" for item in covered):
@@ -128,10 +135,11 @@ def _compact(
     hold(context, held, until)
     _stand_alone(context, until)
     made = compact(
-        session,
+        objects,
+        chat,
         covered,
         SummaryRequest("window", budget.summary, budget.time_ms),
-        first=turn_number(session, covered[0]),
+        first=turn_number(chat, covered[0]),
         previous=previous or summed_up,
         pinned=sorted(n for n in branch.sets.pins if not plan.holders.get(n)),
     )
@@ -216,17 +224,25 @@ MARKER_CHARS = 200
 
 
 def trim(
-    session: Session, context: RenderContext, budget: WindowBudget, held: Collection[int]
+    objects: Objects,
+    chat: Chat,
+    context: RenderContext,
+    budget: WindowBudget,
+    held: Collection[int],
 ) -> None:
     """Cut texts until the prompt fits. `held`: messages that are cut in the last resort only."""
     for number in range(PASSES):
         if budget.excess(context.branch) > 0:
             spared = held if number < PASSES - 1 else ()
-            _trim_largest(session, context, budget, spared)
+            _trim_largest(objects, chat, context, budget, spared)
 
 
 def _trim_largest(
-    session: Session, context: RenderContext, budget: WindowBudget, spared: Collection[int]
+    objects: Objects,
+    chat: Chat,
+    context: RenderContext,
+    budget: WindowBudget,
+    spared: Collection[int],
 ) -> None:
     """Cut the largest texts, all to the same size, but for those of `spared`."""
     plan = context.plan
@@ -241,7 +257,7 @@ def _trim_largest(
     level = max(LEAST_CHARS, _level(list(sizes.values()), budget.excess(context.branch)))
     for index, size in sizes.items():
         if size > level:
-            _trim_message(session, context, index, level, budget)
+            _trim_message(objects, chat, context, index, level, budget)
 
 
 def _may_trim(plan: Plan, index: int) -> bool:
@@ -271,7 +287,12 @@ def _fold_arguments(context: RenderContext, index: int) -> None:
 
 
 def _trim_message(
-    session: Session, context: RenderContext, index: int, chars: int, budget: WindowBudget
+    objects: Objects,
+    chat: Chat,
+    context: RenderContext,
+    index: int,
+    chars: int,
+    budget: WindowBudget,
 ) -> None:
     plan = context.plan
     item, op = plan.items[index], plan.ops[index]
@@ -280,8 +301,8 @@ def _trim_message(
     texts = sum(1 for block in item.blocks if block.get("text"))
     if ordinal is None or (item.kind == "user" and texts > 1):
         request = SummaryRequest("window", budget.summary, budget.time_ms)
-        first = turn_number(session, item)
-        ordinal = compact(session, [item], request, first=first).ordinal
+        first = turn_number(chat, item)
+        ordinal = compact(objects, chat, [item], request, first=first).ordinal
     label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
     blocks = [*label, *trimmed(item, chars, ordinal)]
     form = "full" if op.shows else op.form

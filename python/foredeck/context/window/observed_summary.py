@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from foredeck.context.messages.items import Item
-from foredeck.context.state.session import Session
-from foredeck.context.state.stand_ins import StandIn, span_of
+from foredeck.context.state.objects import Objects
+from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
 from foredeck.context.window.summary import ASKED_CHARS
 from foredeck.context.window.transcript import split_turns
 from foredeck.context.wording import turn_line, turns_span
@@ -22,7 +22,8 @@ LEAST_CHARS = 200
 
 
 def observed_summary(
-    session: Session,
+    objects: Objects,
+    stand_ins: StandIns | None,
     items: Sequence[Item],
     first: int,
     chars: int,
@@ -34,10 +35,10 @@ def observed_summary(
 
     `first`: number of their first user turn. `around`: lines that follow the heading.
     """
-    stretches = _stretches(session, items)
+    stretches = _stretches(stand_ins, items)
     if not stretches:
         return None
-    ordinal, turn = len(session.index) + 1, first - 1
+    ordinal, turn = len(objects.index) + 1, first - 1
     share = max(LEAST_CHARS, chars // (2 * len(stretches) + 1) - 100)
     lines: list[str] = []
     done = 0
@@ -56,9 +57,11 @@ def observed_summary(
     return "\n".join([_heading(ordinal, first, max(first, turn)), *around, *lines])[:chars]
 
 
-def _stretches(session: Session, items: Sequence[Item]) -> list[tuple[int, int, StandIn | None]]:
+def _stretches(
+    stand_ins: StandIns | None, items: Sequence[Item]
+) -> list[tuple[int, int, StandIn | None]]:
     """What notes cover of the messages, in their order; of two for one message, the longer."""
-    known = () if session.stand_ins is None else session.stand_ins.known()
+    known = () if stand_ins is None else stand_ins.known()
     places = {item.key.address: index for index, item in enumerate(items)}
     found: list[tuple[int, int, StandIn | None]] = []
     for stand_in in sorted(known, key=lambda each: -len(each.covers)):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from foredeck.context.cache.rebase import WaterMarks
+from foredeck.context.state.chat import Compactions
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Model
-from foredeck.context.state.session import Session
 
 AFTER_REFUSAL = 0.9
 """Of a prompt that was refused as too long, what still counts as the window."""
@@ -19,7 +19,7 @@ its calls, which the host counts before it asks for the next prompt. A share of 
 most the tokens of one result of 50 KB, as long as hosts let any be."""
 
 
-def usable_window(session: Session, model: Model | None, gauge: Gauge) -> int | None:
+def usable_window(compactions: Compactions, model: Model | None, gauge: Gauge) -> int | None:
     """The model's window in tokens, less where the provider has refused a smaller prompt.
 
     None where it is not known.
@@ -28,7 +28,7 @@ def usable_window(session: Session, model: Model | None, gauge: Gauge) -> int | 
         return None
     refused = [
         fields["refused"]["chars"]
-        for fields in session.compactions.values()
+        for fields in compactions.values()
         if (fields.get("refused") or {}).get("model") == model.name
     ]
     return min([model.window, *(int(AFTER_REFUSAL * gauge.tokens(chars)) for chars in refused)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat, Compactions
+from foredeck.context.state.objects import Objects
 from foredeck.context.window.compactions import (
     SummaryRequest,
     host_compaction,
@@ -15,11 +16,11 @@ from foredeck.errors import ToolError
 from foredeck.model.compactions import CompactionDocument
 
 
-def last_compaction(session: Session) -> str:
+def last_compaction(objects: Objects, compactions: Compactions) -> str:
     """The newest compaction of the session: its summary, and what that does not name."""
-    ordinals = {session.index.by_object[id]: id for id in session.compactions}
+    ordinals = {objects.index.by_object[id]: id for id in compactions}
     for ordinal in sorted(ordinals, reverse=True):
-        document = session.store.get(ordinals[ordinal], CompactionDocument)
+        document = objects.store.get(ordinals[ordinal], CompactionDocument)
         if document is not None and document.lost is not None:
             return report_of(f"@{ordinal}", document.content or "", document.lost)
     raise ToolError(
@@ -28,23 +29,23 @@ def last_compaction(session: Session) -> str:
     )
 
 
-def preview(session: Session, max_chars: int) -> str:
+def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
     """The summary that foredeck would write of all but the newest turn, and what that leaves out.
 
     Nothing is stored. Raises `ToolError` where there is no turn before the newest.
     """
-    items = session.branch.plan.items
+    items = chat.branch.plan.items
     newest = max((n for n, item in enumerate(items) if item.kind == "user"), default=0)
-    before = host_compaction(session)
+    before = host_compaction(chat)
     stretch = items[1 if before else 0 : newest]
     if not stretch:
         raise ToolError("There is nothing to compact: the chat has one turn.")
-    fields = session.compactions.get(before or "")
+    fields = chat.compactions.get(before or "")
     turns = split_turns(stretch, int(fields["last_turn"]) + 1 if fields else 1)
     request = SummaryRequest("user", max_chars, stretch[-1].time_ms)
-    head = None if before is None else session.workspace.head(before)
-    summary = summary_of(session, turns, len(session.index) + 1, request, head, ()).long
-    lost = losses_of(turns, names_of(session), summary).to_text()
+    head = None if before is None else objects.workspace.head(before)
+    summary = summary_of(objects, turns, len(objects.index) + 1, request, head, ()).long
+    lost = losses_of(turns, names_of(objects), summary).to_text()
     return report_of("What foredeck would write", summary, lost)
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from foredeck.context.messages.items import Item
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.window.compacting import pinned_in
 from foredeck.context.window.compactions import Compacted, SummaryRequest, compact, turn_number
 from foredeck.errors import ToolError
@@ -24,16 +26,18 @@ class CompactedCalls:
     last: Item
 
 
-def compact_calls(session: Session, first: int, last: int, max_chars: int) -> CompactedCalls:
+def compact_calls(
+    objects: Objects, chat: Chat, first: int, last: int, max_chars: int
+) -> CompactedCalls:
     """Sum up what the model answered at calls `first` to `last`, with its tools' results and what
     the user said between. The compaction is committed before this returns.
 
     Raises `ToolError` where the chat does not have these answers, or they hold the newest question.
     """
-    answers = _answers(session)
+    answers = _answers(objects.info, chat)
     if first > last or first not in answers or last not in answers:
         raise ToolError(_what_there_is(answers))
-    items = session.branch.plan.items
+    items = chat.branch.plan.items
     begin, end = answers[first], answers[last] + 1
     while end < len(items) and items[end].kind == "result":
         end += 1
@@ -45,25 +49,26 @@ def compact_calls(session: Session, first: int, last: int, max_chars: int) -> Co
         )
     covered = items[begin:end]
     made = compact(
-        session,
+        objects,
+        chat,
         covered,
         SummaryRequest("user", max_chars, covered[-1].time_ms),
-        first=turn_number(session, covered[0]),
-        pinned=pinned_in(session, covered),
+        first=turn_number(chat, covered[0]),
+        pinned=pinned_in(chat.branch, covered),
     )
-    session.workspace.commit()
+    objects.workspace.commit()
     return CompactedCalls(made, covered[0], covered[-1])
 
 
-def _answers(session: Session) -> dict[int, int]:
+def _answers(info: SessionInfo, chat: Chat) -> dict[int, int]:
     """The calls of this session whose answers are in the chat, each with the answer's index."""
-    items = session.branch.plan.items
+    items = chat.branch.plan.items
     places = {item.key.address: n for n, item in enumerate(items) if item.kind == "assistant"}
-    chain = session.log.chain(session.branch.call, session.load_record)
+    chain = chat.log.chain(chat.branch.call, chat.load_record)
     found: dict[int, int] = {}
     for record, following in pairwise(chain):
         answer = next(following.addresses, "") if following.kept == record.length else ""
-        if answer in places and record.session == session.id:
+        if answer in places and record.session == info.id:
             found[record.ordinal] = places[answer]
     return found
 

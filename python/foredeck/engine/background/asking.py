@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from foredeck.accounting.asked import AskedAccount, asked_account, stored_questions
 from foredeck.config.asking import AskingSection
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.info import SessionInfo
 from foredeck.context.status import tokens_of
 from foredeck.engine.background.limits import Caps, Spending, why_not
 from foredeck.engine.background.prices import AskingPrices, question_tokens
@@ -29,7 +30,7 @@ from foredeck.hosts.asking import (
 )
 from foredeck.model.asked import AskedDocument, AskedOutcome, asked_id
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch
+from foredeck.store.protocol import Batch, Store
 
 Show = Callable[[str], None]
 
@@ -63,16 +64,20 @@ class SessionAsking:
 
     def __init__(
         self,
-        session: Session,
+        store: Store,
+        info: SessionInfo,
+        chat: Chat,
         models: AskModels,
         config: AskingSection,
         show: Show = lambda _text: None,
     ) -> None:
-        self._session = session
+        self._store = store
+        self._info = info
+        self._chat = chat
         self._models = models
         self._config = config
         self._show = show
-        self.meter = Meter(session, Caps(config.share, config.per_hour))
+        self.meter = Meter(store, info, chat, Caps(config.share, config.per_hour))
         self._open: AskedDocument | None = None
 
     @property
@@ -86,7 +91,7 @@ class SessionAsking:
         offer = await self._models.offered(None if warm else self._model)
         if offer.model is None:
             raise NoModel(offer.reason or "there is no model to ask")
-        newest = self._session.newest_record
+        newest = self._chat.newest_record
         stats = None if newest is None else newest.stats
         return AskingTerms(
             model=f"{offer.model.get('provider')}/{offer.model.get('id')}",
@@ -194,27 +199,36 @@ log = logging.getLogger(__name__)
 class Meter:
     """Keeps the questions of one session. `clock` gives the time in milliseconds."""
 
-    def __init__(self, session: Session, caps: Caps, clock: Callable[[], int] = now_ms) -> None:
-        self._session = session
+    def __init__(
+        self,
+        store: Store,
+        info: SessionInfo,
+        chat: Chat,
+        caps: Caps,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        self._store = store
+        self._info = info
+        self._chat = chat
         self._caps = caps
         self._clock = clock
 
     @property
     def account(self) -> AskedAccount:
         """What all questions of the session took."""
-        return asked_account(stored_questions(self._session.store, self._session.id))
+        return asked_account(stored_questions(self._store, self._info.id))
 
     @property
     def session_cost(self) -> float:
         """What the agent's prompts have cost so far, in dollars."""
-        record = self._session.newest_record
+        record = self._chat.newest_record
         rows = () if record is None else record.spent or ()
         return sum(row.ours * row.price for row in rows) / 1_000_000
 
     def why_not(self, price: float, worth: float | None, *, insisted: bool = False) -> str | None:
         """Why a question at this price is not asked now; None where it may be. `insisted`: as of
         `Spending`."""
-        asked = stored_questions(self._session.store, self._session.id)
+        asked = stored_questions(self._store, self._info.id)
         spending = Spending(self.session_cost, price, worth, insisted)
         return why_not(asked, spending, self._caps, self._clock())
 
@@ -222,16 +236,16 @@ class Meter:
         """A question is about to be sent. Raises `StoreError` where that cannot be noted: then it
         must not be."""
         asked = AskedDocument(
-            id=asked_id(self._session.id),
-            session=self._session.id,
+            id=asked_id(self._info.id),
+            session=self._info.id,
             purpose=purpose,
-            call=self._session.log.newest,
+            call=self._chat.log.newest,
             time_ms=self._clock(),
             model=model,
             warm=warm,
             price=price,
         )
-        self._session.store.commit(Batch(puts=[asked.seal()]))
+        self._store.commit(Batch(puts=[asked.seal()]))
         return asked
 
     def refuse(self, purpose: str, model: str, price: float, reason: str) -> None:
@@ -256,6 +270,6 @@ class Meter:
             update={"outcome": outcome, "reason": reason, "ended_ms": self._clock(), **took}
         )
         try:
-            self._session.store.commit(Batch(puts=[ended.seal()]))
+            self._store.commit(Batch(puts=[ended.seal()]))
         except StoreError as error:
             log.warning("what a question took is not noted: %s", error)

@@ -48,7 +48,14 @@ class Background:
         """A session is open; the one before is let go."""
         self.detach()
         if self._models is not None:
-            self._asking = SessionAsking(session, self._models, self._config, self._show)
+            self._asking = SessionAsking(
+                session.objects.store,
+                session.info,
+                session.chat,
+                self._models,
+                self._config,
+                self._show,
+            )
             self._workers = workers
 
     def detach(self) -> None:

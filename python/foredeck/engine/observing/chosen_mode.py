@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.objects import Objects
 from foredeck.model.observations import Mode
 
 GUESS = "guess"
@@ -17,21 +18,21 @@ def mode_named(name: object) -> Mode | None:
     return next((mode for mode in known if mode == name), None)
 
 
-def kept_mode(session: Session) -> Mode | None:
+def kept_mode(objects: Objects) -> Mode | None:
     """What its user has said before; None where that is nothing, or to guess."""
-    document = session.document()
+    document = objects.document()
     return None if document is None else mode_named(document.observing_mode)
 
 
-def keep_mode(session: Session, name: str) -> None:
+def keep_mode(objects: Objects, chat: Chat, name: str) -> None:
     """Keep a mode, or `GUESS`: at once where the session is stored, else with its first call.
 
     Raises `StoreError` where that fails.
     """
-    document = session.document()
+    document = objects.document()
     if document is None or document.observing_mode == name:
         return
     changed = document.model_copy(update={"observing_mode": name})
-    session.workspace.put(changed.seal())
-    if session.log.newest or session.turns:
-        session.workspace.commit()
+    objects.workspace.put(changed.seal())
+    if chat.log.newest or chat.turns:
+        objects.workspace.commit()

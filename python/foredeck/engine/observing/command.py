@@ -58,7 +58,7 @@ def _mode(observing: Observing, name: str) -> str:
         if chosen is None and name != GUESS:
             known = ", ".join(get_args(Mode))
             raise ToolError(f"There is no mode {name!r}. Modes: {known}; or guess.")
-        keep_mode(observing.session, name)
+        keep_mode(observing.objects, observing.chat, name)
         observing.chosen = chosen
     return f"This is observed as {_mode_line(observing)}."
 

@@ -6,6 +6,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.session import Session
 from foredeck.engine.observing.chosen_mode import kept_mode
 from foredeck.engine.observing.observing import Observing
@@ -17,7 +21,7 @@ from foredeck.model.observations import observing_id
 from foredeck.observations.chunks import Chunk
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.timing import TimingRules
-from foredeck.store.protocol import LocalStore
+from foredeck.store.protocol import LocalStore, Store
 
 if TYPE_CHECKING:
     from foredeck.observations.keeping import ObservationKeeper
@@ -34,47 +38,49 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     From here on the session's prompts may have notes in place of chat. What an engine that was
     killed has left is cleared, with a word to the user.
     """
-    if config.observations == "off" or not session.is_live:
+    if config.observations == "off" or not session.info.is_live:
         return None
-    settings = observing_settings(config, is_subagent=_is_subagent(session))
-    store = session.store.local
+    settings = observing_settings(config, is_subagent=_is_subagent(session.objects))
+    store = session.objects.store.local
     if settings is None or store is None:
         return None
     rules, project = settings.rules, session_project(config, session).id
-    key = session.id if rules.scope == "thread" else project
-    sessions = (session.id, *sorted(session.ancestors))
+    key = session.info.id if rules.scope == "thread" else project
+    sessions = (session.info.id, *sorted(session.info.ancestors))
     observing = Observing(
-        session,
+        session.objects,
+        session.chat,
+        session.inbox,
         settings,
         sessions,
-        lambda: _keeper(session, store, key, project, rules),
-        lambda chunk: _summary(session, chunk),
-        kept_mode(session),
+        lambda: _keeper(session.info, store, key, project, rules),
+        lambda chunk: _summary(session.objects, session.chat.branch, chunk),
+        kept_mode(session.objects),
     )
     session.stand_ins = observing.notes
-    _clear_stale(session, observing, key)
+    _clear_stale(session.objects.store, session.inbox, observing, key)
     return observing
 
 
 def _keeper(
-    session: Session, store: LocalStore, key: str, project: str, rules: TimingRules
+    info: SessionInfo, store: LocalStore, key: str, project: str, rules: TimingRules
 ) -> ObservationKeeper:
     # Not at the top: most sessions end before there is anything to observe.
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.lease import ObservingLease
 
     lease = ObservingLease(store, key, rules.scope)
-    return ObservationKeeper(lease, session.id, sorted(session.ancestors), project, rules)
+    return ObservationKeeper(lease, info.id, sorted(info.ancestors), project, rules)
 
 
-def _is_subagent(session: Session) -> bool:
-    head = session.workspace.head(session_object_id(session.id))
+def _is_subagent(objects: Objects) -> bool:
+    head = objects.workspace.head(session_object_id(objects.info.id))
     return head is not None and head.fields.get("started_by") is not None
 
 
-def _clear_stale(session: Session, observing: Observing, key: str) -> None:
+def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> None:
     try:
-        held = session.store.head(observing_id(key))
+        held = store.head(observing_id(key))
         if held is None or held.fields.get("work") is None:
             return
         stale = observing.keeper.lease.clear_stale()
@@ -83,28 +89,28 @@ def _clear_stale(session: Session, observing: Observing, key: str) -> None:
         return
     if stale is not None:
         log.warning("%s", stale.to_json())
-        session.pending.user_messages.append(f"foredeck: {stale}")
+        inbox.user_messages.append(f"foredeck: {stale}")
 
 
-def _summary(session: Session, chunk: Chunk) -> str:
+def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
     """Of the messages of a chunk that lie on the branch at hand."""
     # Not at the top: only where no model can be asked.
     from foredeck.context.window.compactions import SummaryRequest, summary_of
     from foredeck.context.window.transcript import split_turns
 
     covered = {message.address for message in chunk.messages}
-    items = [i for i in session.branch.plan.items if i.key.address in covered]
+    items = [i for i in branch.plan.items if i.key.address in covered]
     if not items:
         return ""
     first = chunk.messages[0].turn
     turns = split_turns(items, first + (items[0].kind != "user"))
-    return summary_of(session, turns, 0, SummaryRequest("window", SUMMARY_CHARS, 0), None, ()).long
+    return summary_of(objects, turns, 0, SummaryRequest("window", SUMMARY_CHARS, 0), None, ()).long
 
 
 def others_section(config: Config, session: Session) -> OtherSessionsSection | None:
     """The section of the head; None unless notes are the project's, and in a replay."""
     is_shared = config.observations != "off" and config.observing.scope == "resource"
-    if not is_shared or not session.is_live:
+    if not is_shared or not session.info.is_live:
         return None
-    own = frozenset({session.id, *session.ancestors})
-    return OtherSessionsSection(session.store, session_project(config, session).id, own)
+    own = frozenset({session.info.id, *session.info.ancestors})
+    return OtherSessionsSection(session.objects.store, session_project(config, session).id, own)

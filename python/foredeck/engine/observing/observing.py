@@ -11,7 +11,10 @@ from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
 from foredeck.context.window.compactions import turn_of
 from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.observing.notes import SessionNotes
@@ -61,7 +64,9 @@ class Observing:
     be asked.
     """
 
-    session: Session
+    objects: Objects
+    chat: Chat
+    inbox: Inbox
     settings: ObservingSettings
     sessions: Sequence[str]
     make_keeper: Callable[[], ObservationKeeper]
@@ -83,8 +88,8 @@ class Observing:
     """The user has read that foredeck writes by itself."""
 
     def __post_init__(self) -> None:
-        store, rules = self.session.store, self.settings.rules
-        self.sources = BranchSources(self.session)
+        store, rules = self.objects.store, self.settings.rules
+        self.sources = BranchSources(self.objects.info, self.chat)
         self.notes = SessionNotes(store, self.sessions, rules, lambda: self.mode().mode)
 
     @cached_property
@@ -160,12 +165,12 @@ class Observing:
 
     def chat_tokens(self) -> int:
         """Tokens of the chat as it goes out."""
-        return int(self.session.branch.plan.chars_sent / self.sources.rate)
+        return int(self.chat.branch.plan.chars_sent / self.sources.rate)
 
     def left_tokens(self) -> tuple[int, int]:
         """Tokens of the messages that something covers in the prompt, and how many of these
         have been observed."""
-        messages, plan = self.sources.messages(), self.session.branch.plan
+        messages, plan = self.sources.messages(), self.chat.branch.plan
         gone = [i for i in plan.omitted() if i < len(messages)]
         until = self.on_branch.position.messages
         return (
@@ -181,7 +186,7 @@ class Observing:
     @property
     def window(self) -> int | None:
         """Of the model, in tokens; None where it is not known."""
-        record = self.session.newest_record
+        record = self.chat.newest_record
         return None if record is None else record.model.window
 
     def _leaving(self) -> LeavingChat | None:
@@ -189,7 +194,7 @@ class Observing:
         if not self.settings.always and not self.has_begun():
             return None
         messages = tuple(self.sources.messages())
-        return LeavingChat(messages, self.mode(), self.session.log.newest)
+        return LeavingChat(messages, self.mode(), self.chat.log.newest)
 
     def _is_observation_due(self, waiting: int) -> bool:
         rules = self.settings.rules
@@ -224,13 +229,14 @@ class BranchSources:
     anew.
     """
 
-    session: Session
+    info: SessionInfo
+    chat: Chat
     _plan: Plan | None = None
     _made: list[SourceMessage] = field(default_factory=list)
 
     def messages(self) -> Sequence[SourceMessage]:
         """All of them, in the order of the list. It grows with that."""
-        plan = self.session.branch.plan
+        plan = self.chat.branch.plan
         if plan is not self._plan or len(self._made) > len(plan):
             self._plan, self._made = plan, []
         if len(self._made) < len(plan):
@@ -240,16 +246,16 @@ class BranchSources:
     @property
     def rate(self) -> float:
         """Characters a token, as the newest call has it."""
-        record = self.session.newest_record
+        record = self.chat.newest_record
         return CHARS_PER_TOKEN if record is None else record.stats.rate
 
     def _new(self, items: Sequence[Item], start: int) -> list[SourceMessage]:
         rate = self.rate
-        offset = turn_of(self.session, items[start]) - items[start].turn
+        offset = turn_of(self.chat, items[start]) - items[start].turn
         return observable(
             items[start:],
             lambda chars: int(chars / rate),
-            cwd=self.session.cwd,
+            cwd=self.info.cwd,
             first_turn=offset + 1,
             is_ours=_is_ours,
         )

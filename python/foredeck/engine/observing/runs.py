@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Happening
 from foredeck.engine.observing.questions import ModelQuestions
@@ -52,7 +52,7 @@ async def observe(
         await _observe_without_model(observing, least, leaving, wanted=wanted)
         return
     questions.insisted, observing.insists = wanted and observing.insists, False
-    if leaving and leaving.call != observing.session.log.newest:
+    if leaving and leaving.call != observing.chat.log.newest:
         questions.agent = replace(questions.agent, warm=None)
     choice = _choice(observing, questions, least, leaving, may_wait=is_under_way)
     is_told = await _observe_by(observing, choice, leaving, wanted=wanted)
@@ -74,7 +74,7 @@ def _choice(
     may_wait: bool,
 ) -> ChunkChoice:
     return ChunkChoice(
-        session=observing.session,
+        chat=observing.chat,
         observer=_asking_model(observing, questions),
         questions=questions,
         mode=leaving.mode if leaving else observing.mode(),
@@ -145,7 +145,7 @@ def _asking_model(observing: Observing, questions: ModelQuestions) -> ModelObser
         questions.ask,
         observing.tokens,
         rules=observing.settings.rules.chunk,
-        cwd=observing.session.cwd,
+        cwd=observing.objects.info.cwd,
     )
 
 
@@ -195,7 +195,7 @@ def _tell_alone(observing: Observing, *, wanted: bool) -> None:
     observing.is_alone_told = True
     noted = observing.on_branch.observations
     if not any(each.document.observed_by == "foredeck" for each in noted):
-        observing.session.notify(ALONE.format(reason=observing.reason))
+        observing.inbox.notify(ALONE.format(reason=observing.reason))
 
 
 def _told(noted: NotedDocument, questions: ModelQuestions | None) -> str:
@@ -251,7 +251,7 @@ def _tell(observing: Observing, text: str, *, wanted: bool) -> None:
     if text != NOTHING or not observing.last:
         observing.last = text
     if wanted:
-        observing.session.notify(text)
+        observing.inbox.notify(text)
 
 
 def _take_wish(observing: Observing, work: Work) -> bool:
@@ -275,7 +275,7 @@ class ChunkChoice:
     `reason`: why nothing was picked, where a price was against it; `price` is that.
     """
 
-    session: Session
+    chat: Chat
     observer: ModelObserver
     questions: ModelQuestions
     mode: ModeChoice
@@ -309,9 +309,9 @@ class ChunkChoice:
         return why is None
 
     def _covered(self, chunk: Chunk, position: Position) -> Covered:
-        chars = self.session.branch.plan.chars
+        chars = self.chat.branch.plan.chars
         first = position.messages
         sent = sum(chars[first : first + len(chunk.messages)])
-        record = self.session.newest_record
-        calls = 0 if record is None else self.session.log.newest
+        record = self.chat.newest_record
+        calls = 0 if record is None else self.chat.log.newest
         return Covered(chunk.tokens, int(sent / self.questions.alone.rate), calls)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -128,8 +128,11 @@ def _known_change(stored: str) -> FileChange:
 
 
 @dataclass(slots=True)
-class PendingWork:
-    """What the next call has to take into account, and what the user is to read with it."""
+class Inbox:
+    """What the next call has to take into account, and what the user is to read with it.
+
+    Whoever notices something puts it here; the steps of a call take it out.
+    """
 
     early_results: dict[str, EarlyResult] = field(default_factory=dict)
     """By call id: what a tool touched, observed before its result is in any message list."""
@@ -143,6 +146,10 @@ class PendingWork:
     """Ordinals of calls that the provider refused, and that no record says so of yet."""
     user_messages: list[str] = field(default_factory=list)
     """What the user is to read with the next answer."""
+    typed: list[str] = field(default_factory=list)
+    """What the user has typed since the session was opened, as the host says."""
+    notify: Callable[[str], None] = lambda _text: None
+    """Says something to the user at once, and not with the next answer."""
     compaction: CompactionRequest | None = None
     """The compaction that the host has in mind, for as long as another may sum up."""
 
