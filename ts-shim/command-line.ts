@@ -7,6 +7,7 @@ import { basename, delimiter, join } from "node:path";
 import { LineSplitter } from "./engine/lines.ts";
 import { PACKAGE_ROOT } from "./engine/package.ts";
 import type { EngineCommand } from "./engine/process.ts";
+import { unref } from "./engine/run.ts";
 import { stateDir } from "./engine/state-dir.ts";
 
 /** Commands that notices name: they stand in backquotes. */
@@ -88,9 +89,7 @@ export class CommandLine {
       child.once("error", reject);
       child.once("close", () => reject(new Error(said.trim() || "`foredeck ui` ended at once")));
     });
-    child.unref();
-    for (const stream of [child.stdout, child.stderr])
-      (stream as unknown as { unref?: () => void } | null)?.unref?.();
+    unref(child);
     this.pages = { child, address };
     return address;
   }

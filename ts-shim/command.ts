@@ -2,7 +2,7 @@
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
-import { asStretch } from "./context/put-away.ts";
+import type { Stretch } from "./context/put-away.ts";
 import { GoneError, type RequestOptions, textOf, within } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
@@ -173,12 +173,10 @@ async function forward(
 ): Promise<Answered> {
   const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: ctx.signal };
   try {
-    await within(shim.engine.whenReady(), limits);
     const result = await request(name, args, shim, limits);
     if (!isRecord(result)) return said("");
     shim.host.take(result);
-    const stretch = asStretch(result.stretch);
-    if (stretch) shim.putAway.keep(stretch);
+    if (result.stretch) shim.putAway.keep(result.stretch as Stretch);
     const text = typeof result.text === "string" ? result.text : "";
     const view = asView(result.view, (line) => shim.host.worded(line));
     return { text, view, asked: [name, args] };
@@ -192,7 +190,7 @@ async function forward(
 function request(name: string, args: string, shim: Shim, limits: RequestOptions): Promise<unknown> {
   if (name === "doctor") {
     const patient = { ...limits, deadlineMs: MODEL_MS };
-    return shim.engine.request("doctor", { ask: args === "ask" }, patient);
+    return shim.engine.ask("doctor", { ask: args === "ask" }, patient);
   }
-  return shim.engine.request("command", { session: shim.sessionId(), name, args }, limits);
+  return shim.engine.ask("command", { session: shim.sessionId(), name, args }, limits);
 }

@@ -11,8 +11,7 @@ import type {
   SessionBeforeCompactResult,
   SessionCompactEvent,
 } from "@earendil-works/pi-coding-agent";
-import { type HostMessage, isRecord, isSystem } from "./context/messages.ts";
-import { within } from "./engine/wire.ts";
+import { isRecord } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
 
 /** A compaction may write some megabytes; Pi's own takes a model call. */
@@ -78,8 +77,7 @@ async function askEngine(
   shim: Shim,
 ): Promise<SessionBeforeCompactResult | undefined> {
   const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: event.signal };
-  await within(shim.engine.whenReady(), limits);
-  const answer = await shim.engine.request("session/compact", parameters(event, ctx, shim), limits);
+  const answer = await shim.engine.ask("session/compact", parameters(event, ctx, shim), limits);
   const { action, summary, details, keep, notice } = isRecord(answer) ? answer : {};
   if (typeof notice === "string") shim.host.notifyOnce(notice, "info", notice);
   // On overflow a cancelled compaction would end Pi's run.
@@ -104,19 +102,10 @@ function parameters(
     instructions: customInstructions ?? null,
     tokens: Math.max(0, Math.round(preparation.tokensBefore)),
     reserve: preparation.settings.reserveTokens,
-    new_chars: newChars(ctx, shim),
+    new_chars: charsOf(shim.context.unseen(ctx).map(({ content }) => content)),
     model: shim.model(ctx),
     time_ms: Date.now(),
   };
-}
-
-/** Characters of the messages that the engine has not been sent yet. */
-function newChars(ctx: ExtensionContext, shim: Shim): number {
-  const source = ctx.sessionManager as { buildSessionProjection?(): { messages: unknown[] } };
-  const own = (source.buildSessionProjection?.().messages ?? []) as HostMessage[];
-  const all = shim.putAway.apply(own, ctx);
-  const unseen = shim.context.unseen(all.filter((message) => !isSystem(message)));
-  return unseen.reduce((sum, { content }) => sum + charsOf(content), 0);
 }
 
 /** Roughly how much text the model would read in a value. */

@@ -13,7 +13,7 @@ import { registerRequests } from "./context/requests.ts";
 import { stateDir } from "./engine/state-dir.ts";
 import { registerGuards } from "./guards.ts";
 import { registerNames } from "./names.ts";
-import { isOhMyPi, piProjection, piRunner, piSettings, piVersion } from "./pi-version.ts";
+import { isOhMyPi, piModule } from "./pi.ts";
 import { registerPreparing } from "./preparing.ts";
 import { registerReporting } from "./reporting.ts";
 import { registerSessions } from "./sessions.ts";
@@ -25,20 +25,18 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const here = fileURLToPath(import.meta.url);
   const first = firstCopy(pi, here);
   if (first !== null) return stepAside(pi, here, first);
-  const version = await piVersion();
-  const isFork = isOhMyPi(pi);
-  const shim = new Shim(pi, version, await piProjection(), await piSettings());
+  const shim = new Shim(pi, await piModule());
   registerSessions(pi, shim);
-  registerContextHook(pi, shim, isFork ? "unknown" : version);
+  registerContextHook(pi, shim);
   registerRequests(pi, shim);
   registerRefused(pi, shim);
   registerCompaction(pi, shim);
   const facilities = await declaredFacilities(stateDir(), process.cwd());
-  registerNames(pi, shim, facilities, isFork);
+  registerNames(pi, shim, facilities, isOhMyPi(pi));
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
   // Before the reports: a call that is blocked never runs, so nobody is told that it started.
-  registerPreparing(pi, shim, await piRunner());
+  registerPreparing(pi, shim, shim.pi.ExtensionRunner);
   registerReporting(pi, shim);
   register(pi, shim, "foredeck");
 }

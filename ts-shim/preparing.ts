@@ -37,15 +37,15 @@ const RUNNERS = Symbol.for("foredeck:runners");
 
 /**
  * Registers the questions, what they add to a result, and a notice about replaced tools.
- * @param runnerClass Pi's own, which lends no other way to ask the other extensions; null where Pi
- *   does not export it: then nothing is shown that no read has shown
+ * @param runnerClass Pi's own, which lends no other way to ask the other extensions; undefined
+ *   where Pi does not export it: then nothing is shown that no read has shown
  */
 export function registerPreparing(
   pi: ExtensionAPI,
   shim: Shim,
-  runnerClass: RunnerClass | null,
+  runnerClass: RunnerClass | undefined,
 ): void {
-  const runners = runnerClass === null ? null : remembered(runnerClass);
+  const runners = runnerClass && remembered(runnerClass);
   const notices = new Map<string, string>();
   pi.on("tool_call", async (event) => {
     const name = event?.toolName;

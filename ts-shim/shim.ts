@@ -2,10 +2,9 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { Asking, type Question } from "./asking/asking.ts";
-import { LEAST_MESSAGES } from "./context/history.ts";
 import { ContextHook } from "./context/hook.ts";
-import { type HostMessage, isRecord } from "./context/messages.ts";
-import { type Project, PutAway } from "./context/put-away.ts";
+import { isRecord } from "./context/messages.ts";
+import { PutAway } from "./context/put-away.ts";
 import { describeModel } from "./context/request.ts";
 import { Engine, type EngineHost, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
@@ -17,7 +16,7 @@ import { ProvisionError, provision } from "./engine/provision.ts";
 import { logLine, stateDir } from "./engine/state-dir.ts";
 import { RpcError, textOf } from "./engine/wire.ts";
 import { Host } from "./host.ts";
-import type { CompactionSettings, SettingsReader } from "./pi-version.ts";
+import type { CompactionSettings, PiModule } from "./pi.ts";
 import { Uncompacting } from "./uncompact.ts";
 
 /** Milliseconds to open and to close a session. No model call waits for either. */
@@ -45,28 +44,18 @@ export class Shim implements EngineHost {
   readonly putAway: PutAway;
   readonly uncompacting = new Uncompacting();
   private readonly asking: Asking;
-  private readonly piVersion: string;
+  /** What Pi itself lends. */
+  readonly pi: PiModule;
   readonly state = stateDir();
   private session: SessionParams | null = null;
   private trusted = false;
-  private readonly settings: SettingsReader | null;
   private compaction: CompactionSettings | null = null;
   /** When setting up the engine began; null where it was there. */
   private settingUpSince: number | null = null;
 
-  /**
-   * @param project what Pi itself makes of a session's entries; null where it does not say
-   * @param settings reads Pi's settings; null where it does not lend that
-   */
-  constructor(
-    pi: ExtensionAPI,
-    piVersion: string,
-    project: Project | null = null,
-    settings: SettingsReader | null = null,
-  ) {
-    this.piVersion = piVersion;
-    this.settings = settings;
-    this.putAway = new PutAway(pi, project);
+  constructor(pi: ExtensionAPI, module: PiModule) {
+    this.pi = module;
+    this.putAway = new PutAway(pi, module.buildSessionProjection);
     this.engine = new Engine(this);
     this.context = new ContextHook(pi, this);
     this.asking = new Asking(this);
@@ -101,7 +90,7 @@ export class Shim implements EngineHost {
     this.trusted = ctx.isProjectTrusted?.() ?? false;
     this.safely("settings", () => {
       const trust = { projectTrusted: this.trusted };
-      this.compaction = this.settings?.create(ctx.cwd, undefined, trust) ?? null;
+      this.compaction = this.pi.SettingsManager?.create(ctx.cwd, undefined, trust) ?? null;
     });
     if (this.isOff()) this.host.status("foredeck off");
     else if (this.engine.state !== "ready") this.engine.start();
@@ -186,7 +175,7 @@ export class Shim implements EngineHost {
   async hello(): Promise<Record<string, unknown>> {
     return {
       shim: await packageVersion(),
-      host: { name: "pi", version: this.piVersion },
+      host: { name: "pi", version: this.pi.VERSION ?? "unknown" },
       cwd: this.cwd(),
       trusted: this.trusted,
       pid: process.pid,
@@ -225,19 +214,9 @@ export class Shim implements EngineHost {
         this.log(`session/open: ${error.message}`);
         if (error instanceof RpcError) this.host.notifyOnce("open", "error", error.message);
       });
-    if (!this.isOff()) this.sendHistory(session.session);
-  }
-
-  /** What the session holds already, sent right behind its opening. */
-  private sendHistory(session: string): void {
     const ctx = this.host.context();
-    if (ctx === null) return;
-    this.safely("session/history", () => {
-      const source = ctx.sessionManager as { buildSessionProjection?(): { messages: unknown[] } };
-      const own = (source?.buildSessionProjection?.().messages ?? []) as HostMessage[];
-      if (own.length < LEAST_MESSAGES) return;
-      this.context.sendHistory(session, this.putAway.apply(own, ctx), ctx);
-    });
+    if (ctx === null || this.isOff()) return;
+    this.safely("session/history", () => this.context.sendHistory(session.session, ctx));
   }
 
   onTrouble(error: Error): void {

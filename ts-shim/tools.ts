@@ -15,7 +15,7 @@ import type {
 import { isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { ErrorCode } from "./engine/protocol.ts";
-import { AbortedError, GoneError, RpcError, within } from "./engine/wire.ts";
+import { AbortedError, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { DEFAULT_FACILITIES } from "./switches.ts";
 import definitions from "./tools.json" with { type: "json" };
@@ -126,11 +126,8 @@ async function confirmed(
   return wanted ? "Kept: the user has confirmed it." : "The user does not want it kept.";
 }
 
-/**
- * The engine's answer. An engine that dies over the call leaves nothing half done, so its successor
- * is asked once more in the time that is left.
- */
-export async function askEngine(
+/** The engine's answer, also where it dies over the call and another takes its place. */
+export function askEngine(
   shim: Pick<Shim, "engine" | "sessionId">,
   method: "tool/call" | "tool/prepare",
   call: object,
@@ -138,16 +135,6 @@ export async function askEngine(
 ): Promise<unknown> {
   const { engine } = shim;
   // Not longer than a model call waits: an engine that hangs would hold up the agent at each tool.
-  const until = Date.now() + engine.deadlineMs;
-  const limits = () => ({ deadlineMs: Math.max(1, until - Date.now()), signal });
-  const ask = () => engine.request(method, { session: shim.sessionId(), ...call }, limits());
-  await within(engine.whenReady(), limits());
-  const { generation } = engine;
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof GoneError)) throw error;
-    await within(engine.whenReplaced(generation), limits());
-    return ask();
-  }
+  const limits = { deadlineMs: engine.deadlineMs, signal };
+  return engine.ask(method, { session: shim.sessionId(), ...call }, limits, true);
 }

@@ -44,7 +44,9 @@ async function measure(label: string, chars: number): Promise<Row> {
     isProjectTrusted: () => false,
     signal: undefined,
   } as never;
-  const shim = new Shim({ getActiveTools: () => [], getAllTools: () => [] } as never, "1.5.2");
+  const shim = new Shim({ getActiveTools: () => [], getAllTools: () => [] } as never, {
+    VERSION: "1.5.2",
+  });
   const cwd = process.cwd();
   shim.begin({ session: "bench", file: null, cwd, reason: "startup", parent: null }, ctx);
   await shim.engine.whenReady();

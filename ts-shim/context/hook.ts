@@ -24,9 +24,9 @@ import {
   textOf,
   within,
 } from "../engine/wire.ts";
-import { firesContextWithSystem } from "../pi-version.ts";
+import { firesContextWithSystem, isOhMyPi } from "../pi.ts";
 import type { Shim } from "../shim.ts";
-import { HISTORY_MS, History } from "./history.ts";
+import { HISTORY_MS, History, LEAST_MESSAGES } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OutcomeLog, Unacknowledged } from "./outcomes.ts";
@@ -51,8 +51,9 @@ interface Call extends HostLists {
  * Registers for `context_with_system` where Pi has it: it runs after every other extension, and Pi
  * sends what it returns as it is. Elsewhere for `context`.
  */
-export function registerContextHook(pi: ExtensionAPI, shim: Shim, version: string): void {
-  const event = firesContextWithSystem(version) ? "context_with_system" : "context";
+export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
+  const isKnown = !isOhMyPi(pi) && firesContextWithSystem(shim.pi.VERSION);
+  const event = isKnown ? "context_with_system" : "context";
   pi.on(event as "context", async ({ messages }, ctx): Promise<ContextEventResult | undefined> => {
     shim.host.attach(ctx);
     const own = messages as unknown as HostMessage[];
@@ -103,12 +104,15 @@ export class ContextHook {
   }
 
   /** Sends what a session holds, ahead of its first call. */
-  sendHistory(session: string, list: HostMessage[], ctx: ExtensionContext): void {
-    if (this.inForce.call === null) this.history.send(session, list, ctx);
+  sendHistory(session: string, ctx: ExtensionContext): void {
+    const list = this.shim.putAway.current(ctx);
+    const isLong = list.length >= LEAST_MESSAGES;
+    if (isLong && this.inForce.call === null) this.history.send(session, list, ctx);
   }
 
-  /** What of a list the engine has not been sent yet. */
-  unseen(list: readonly HostMessage[]): HostMessage[] {
+  /** What of the session's messages the engine has not been sent yet. */
+  unseen(ctx: ExtensionContext): HostMessage[] {
+    const list = this.shim.putAway.current(ctx).filter((message) => !isSystem(message));
     return list.slice(this.inForce.commonPrefix(list));
   }
 

@@ -75,15 +75,8 @@ function takenBack(branch: readonly Entry[]): Set<string> {
 }
 
 function stretchOf({ type, customType, data }: Entry): Stretch | null {
-  return type === "custom" && customType === STRETCH ? asStretch(data) : null;
-}
-
-/** A stretch as the engine names it, or as it was kept; null for anything else. */
-export function asStretch(value: unknown): Stretch | null {
-  if (!isRecord(value)) return null;
-  const { first, last, summary, time_ms } = value;
-  const isWhole = [first, last, summary].every((text) => typeof text === "string");
-  return isWhole && typeof time_ms === "number" ? (value as unknown as Stretch) : null;
+  const isOurs = type === "custom" && customType === STRETCH && isRecord(data);
+  return isOurs ? (data as unknown as Stretch) : null;
 }
 
 /** What a stretch calls a message: the engine makes the same name of it. */
@@ -104,11 +97,12 @@ function withoutTakenBack(branch: readonly Entry[]): Entry[] {
 /** What the user has put away or back, on the branch at hand. */
 export class PutAway {
   private readonly pi: Pick<ExtensionAPI, "appendEntry">;
-  private readonly project: Project | null;
+  /** What Pi itself makes of entries; undefined where it does not say. */
+  private readonly project: Project | undefined;
   /** By the newest compaction and what was taken back: a long session is projected once. */
   private known: { key: string; messages: HostMessage[] | null } | null = null;
 
-  constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: Project | null) {
+  constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: Project | undefined) {
     this.pi = pi;
     this.project = project;
   }
@@ -125,7 +119,14 @@ export class PutAway {
 
   /** Whether `takeBack` can bring back what a compaction of Pi's has put away. */
   get canBringBack(): boolean {
-    return this.project !== null;
+    return this.project !== undefined;
+  }
+
+  /** The messages that the session holds now, as a call would bring them. */
+  current(ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
+    const source = ctx.sessionManager as { buildSessionProjection?(): { messages: unknown[] } };
+    const own = source.buildSessionProjection?.().messages ?? [];
+    return this.apply(own as HostMessage[], ctx);
   }
 
   /**

@@ -162,6 +162,29 @@ export class Engine {
     return process.peer.request(method, params, options);
   }
 
+  /**
+   * One request, as soon as the engine is ready, all within the time given.
+   * @param again an engine that dies over it leaves nothing half done: its successor is asked, too
+   */
+  async ask(
+    method: string,
+    params: unknown,
+    { deadlineMs, signal }: RequestOptions,
+    again = false,
+  ): Promise<unknown> {
+    const until = Date.now() + deadlineMs;
+    const limits = () => ({ deadlineMs: Math.max(1, until - Date.now()), signal });
+    await within(this.whenReady(), limits());
+    const { generation } = this;
+    try {
+      return await this.request(method, params, limits());
+    } catch (error) {
+      if (!again || !(error instanceof GoneError)) throw error;
+      await within(this.whenReplaced(generation), limits());
+      return this.request(method, params, limits());
+    }
+  }
+
   /** One notification; kept for later while the engine is starting, dropped while it is away. */
   notify(method: string, params: unknown): void {
     if (this.state === "ready") this.process?.peer.notify(method, params);

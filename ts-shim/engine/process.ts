@@ -7,6 +7,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
+import { unref } from "./run.ts";
 import { closeLog, openLog } from "./state-dir.ts";
 import { GoneError, Peer, type PeerHandlers, within } from "./wire.ts";
 
@@ -124,12 +125,5 @@ function start(command: EngineCommand, host: ProcessHost): ChildProcess {
     });
   } finally {
     closeLog(log);
-  }
-}
-
-function unref(child: ChildProcess): void {
-  child.unref();
-  for (const stream of [child.stdin, child.stdout]) {
-    (stream as unknown as { unref?: () => void } | null)?.unref?.();
   }
 }

@@ -46,9 +46,8 @@ export function run(file: string, args: string[], options: RunOptions): Promise<
         output = (output + chunk.toString("utf8")).slice(-OUTPUT_LIMIT);
       });
       stream?.on("error", () => {});
-      (stream as unknown as { unref?: () => void } | null)?.unref?.();
     }
-    child.unref();
+    unref(child);
     timer.unref();
     child.once("error", (error) => {
       output += error.message;
@@ -56,6 +55,12 @@ export function run(file: string, args: string[], options: RunOptions): Promise<
     });
     child.once("close", (code) => done(code));
   });
+}
+
+/** Lets Pi end while a process runs: neither that nor its pipes keep it alive. */
+export function unref(child: ChildProcess): void {
+  child.unref();
+  for (const stream of child.stdio) (stream as { unref?: () => void } | null)?.unref?.();
 }
 
 function start(file: string, args: string[], options: RunOptions): ChildProcess {

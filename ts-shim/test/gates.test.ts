@@ -26,7 +26,7 @@ async function start({ lent = true, source = "builtin" } = {}) {
   registerPreparing(
     Object.assign(pi as object, tools) as never,
     harness.shim,
-    lent ? runnerClass : null,
+    lent ? runnerClass : undefined,
   );
   const call = (toolName: string, verdict: object, more: object = {}) =>
     new ExtensionRunner().emitToolCall({

@@ -7,7 +7,7 @@ async function start(mode = "good") {
   const { harness } = registered(mode);
   await harness.shim.engine.whenReady();
   const { pi, fire } = recorder();
-  registerPreparing(pi, harness.shim, null);
+  registerPreparing(pi, harness.shim, undefined);
   const call = (toolName: string, input: object) =>
     fire("tool_call", { toolCallId: "c1", toolName, input });
   return { call, fire, asked: () => harness.requests("tool/prepare").length, harness };

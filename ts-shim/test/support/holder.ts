@@ -6,7 +6,9 @@
 import { existsSync } from "node:fs";
 import { Shim } from "../../shim.ts";
 
-const shim = new Shim({ getActiveTools: () => [], getAllTools: () => [] } as never, "1.5.2");
+const shim = new Shim({ getActiveTools: () => [], getAllTools: () => [] } as never, {
+  VERSION: "1.5.2",
+});
 const ctx = { hasUI: false, ui: { setStatus: () => {} }, isProjectTrusted: () => false };
 const cwd = process.cwd();
 shim.begin({ session: "s", file: null, cwd, reason: "startup", parent: null }, ctx as never);
