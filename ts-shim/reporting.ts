@@ -4,11 +4,18 @@
  */
 
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
-import { typedIn } from "./context/typed.ts";
 import type { Shim } from "./shim.ts";
 
 /** Larger results are not reported: the engine meets them in the message list anyway. */
 const MAX_CHARS = 16 * 1024 * 1024;
+
+/** A longer text was pasted: nothing in it counts as said by the user. */
+const MOST_CHARS = 1000;
+/** How Pi puts the `@file` arguments of its command line before the message. */
+const FILE_BEGINS = '<file name="';
+const FILE_ENDS = "</file>\n";
+/** `/skill:name` or a prompt template: what follows is the user's. */
+const COMMAND = /^\/\S+\s+/;
 
 /** Registers the reports, which change nothing. */
 export function registerReporting(pi: ExtensionAPI, shim: Shim): void {
@@ -64,4 +71,28 @@ function sizeOf(value: unknown): number {
     if (size > MAX_CHARS) break;
   }
   return size;
+}
+
+/**
+ * What of an input the user typed; null for nothing. Of what came with Pi's command line one
+ * argument of one line counts: files and standard input stand before it in the same text, and a
+ * longer argument is most likely the text of a file (`pi "$(cat issue.md)"`).
+ *
+ * @param args the arguments of this process
+ * @param hasUI whether somebody could type into this Pi
+ */
+export function typedIn(
+  { text, source }: { text: string; source: string },
+  args: readonly string[],
+  hasUI: boolean,
+) {
+  if (source === "extension") return null;
+  const files = text.includes(FILE_BEGINS) ? text.lastIndexOf(FILE_ENDS) : -1;
+  const own = files < 0 ? text : text.slice(files + FILE_ENDS.length);
+  const given = args.filter((arg) => own.endsWith(arg)).sort((a, b) => b.length - a.length)[0];
+  const isArgument = source === "interactive" && (!hasUI || given === own);
+  const typed = isArgument ? (given ?? "") : own;
+  if (isArgument && typed.includes("\n")) return null;
+  const said = typed.replace(COMMAND, "").trim();
+  return said !== "" && said.length <= MOST_CHARS ? said : null;
 }

@@ -1,4 +1,4 @@
-/** Finds the session entries that the messages at the end of a list came from. */
+/** What Pi's session entries say: from which the newest messages came, and when the cache was warmed. */
 
 import { type HostMessage, isRecord } from "./messages.ts";
 
@@ -116,4 +116,27 @@ const ROLE_OF_ENTRY: Record<string, string> = {
 function messageKey(message: HostMessage): string {
   const call = typeof message.toolCallId === "string" ? ` ${message.toolCallId}` : "";
   return `${message.role} ${String(message.timestamp)}${call}`;
+}
+
+/** Entries searched, at most: those since the model's newest answer. */
+const WARMING_WALK = 500;
+
+/**
+ * The time of the newest warming request since the newest answer, in milliseconds since 1970, or
+ * undefined. Pi keeps each as a usage entry; it uses the model that the request before it used.
+ */
+export function warmedAt(source: EntrySource): number | undefined {
+  try {
+    let entry = source.getLeafEntry?.();
+    for (let seen = 0; isRecord(entry) && seen < WARMING_WALK; seen++) {
+      if (isRecord(entry.message) && entry.message.role === "assistant") return undefined;
+      if (entry.type === "usage" && entry.kind === "cache_warm") {
+        return Date.parse(String(entry.timestamp)) || undefined;
+      }
+      entry = typeof entry.parentId === "string" ? source.getEntry?.(entry.parentId) : undefined;
+    }
+  } catch {
+    // A Pi that keeps its entries in another way: the cache then counts as not warmed.
+  }
+  return undefined;
 }

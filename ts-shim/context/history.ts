@@ -6,7 +6,7 @@
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { type RequestOptions, within } from "../engine/wire.ts";
 import type { Shim } from "../shim.ts";
-import { type HostMessage, isRecord, isSystem } from "./messages.ts";
+import { type HostMessage, isSystem } from "./messages.ts";
 import type { RequestBuilder } from "./request.ts";
 
 /** A shorter history comes with the first call, which takes it in as fast. */
@@ -44,15 +44,15 @@ export class History {
     const { messages, entries, system, tools } = params;
     const { generation } = engine;
     host.status(`foredeck: taking in ${list.length} messages`);
+    const request = { session, messages, entries, system, tools };
     this.underWay = engine
-      .request(
-        "session/history",
-        { session, messages, entries, system, tools },
-        { deadlineMs: TAKING_MS, holdsProcess: false },
-      )
-      .then((result) => heldOf(result, list, generation))
-      .catch((error: Error) => {
-        this.shim.log(`session/history: ${error.message}`);
+      .request("session/history", request, { deadlineMs: TAKING_MS, holdsProcess: false })
+      .then((result) => {
+        const { messages: count } = result as { messages: number };
+        return count > 0 ? { list: list.slice(0, count), generation } : null;
+      })
+      .catch((error) => {
+        this.shim.logError("session/history", error);
         return null;
       })
       .finally(() => host.status("foredeck"));
@@ -73,10 +73,4 @@ export class History {
     this.underWay = null;
     return underWay === null ? null : within(underWay, options);
   }
-}
-
-function heldOf(result: unknown, list: HostMessage[], generation: number): Held | null {
-  const count = isRecord(result) ? result.messages : undefined;
-  if (typeof count !== "number" || count <= 0 || count > list.length) return null;
-  return { list: list.slice(0, count), generation };
 }

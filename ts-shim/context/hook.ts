@@ -32,7 +32,7 @@ import { type HostMessage, isSystem } from "./messages.ts";
 import { OutcomeLog, Unacknowledged } from "./outcomes.ts";
 import { BadAnswerError, checkAnswer } from "./plan.ts";
 import { type HostLists, RequestBuilder } from "./request.ts";
-import { SentRequests } from "./rewritten.ts";
+import { SentRequests } from "./requests.ts";
 
 /** More new messages than this may take the engine a second or more: the status line says so. */
 const MANY_MESSAGES = 500;
@@ -43,7 +43,11 @@ const MOST_TYPED = 50;
 interface Call extends HostLists {
   /** Messages at the start of `list` that are those of the last answered request. */
   prefix: number;
-  /** `Date.now()` after which the call goes out without the engine. */
+  /**
+   * `Date.now()` after which the call goes out without the engine: one deadline for all that it
+   * takes (the start of the engine, the request, a request to its successor), since Pi itself waits
+   * without a limit.
+   */
   until: number;
 }
 
@@ -82,7 +86,7 @@ export class ContextHook {
   private readonly outcomes = new OutcomeLog();
   readonly requestsSent = new SentRequests();
   readonly lastPrompt = new LastPrompt();
-  /** What the user has typed (`typed.ts`). */
+  /** What the user has typed. */
   readonly typed = new Unacknowledged<string>(MOST_TYPED);
   /** The tool call on whose result one more cache marker goes, in the call under way. */
   marker: string | null = null;
@@ -95,10 +99,7 @@ export class ContextHook {
 
   /** Another session: nothing of the last one applies. */
   reset(): void {
-    this.inForce.clear();
-    this.history.clear();
-    this.outcomes.clear();
-    this.typed.clear();
+    for (const part of [this.inForce, this.history, this.outcomes, this.typed]) part.clear();
     this.requestsSent.clear();
     this.lastPrompt.clear();
   }
@@ -131,70 +132,38 @@ export class ContextHook {
     this.marker = null;
     this.requestsSent.expect(false);
     this.lastPrompt.expect(null);
-    let prefix = 0;
-    try {
-      prefix = this.inForce.commonPrefix(list);
-      // One deadline for everything that follows (the start of the engine, the request, a request to
-      // its successor): Pi itself waits without a limit.
-      const until = Date.now() + this.shim.engine.deadlineMs;
-      return await this.decide({ ctx, all, list, prefix, until });
-    } catch (error) {
-      this.shim.log(`context hook: ${error instanceof Error ? (error.stack ?? error) : error}`);
-      this.showAway("internal");
-      return this.fallBack({ all, list, prefix }, { kind: "fallback", reason: "internal" });
-    }
-  }
-
-  private async decide(call: Call): Promise<HostMessage[] | undefined> {
     if (this.shim.isOff()) {
-      this.outcomes.without("off", call.list.length, "off");
+      this.outcomes.without("off", list.length, "off");
       return undefined;
     }
+    const prefix = this.inForce.commonPrefix(list);
+    const call = { ctx, all, list, prefix, until: Date.now() + this.shim.engine.deadlineMs };
     try {
       return await this.ask(call);
     } catch (error) {
-      this.inForce.distrustEngine();
-      const failure = failureOf(error, this.shim.engine.state);
-      if (failure.kind === "fallback") {
-        this.notifyOfFallback(failure.reason, error);
-        this.showAway(failure.reason);
-      }
-      return this.fallBack(call, failure);
+      return this.fallBack(call, error);
     }
   }
 
   private async ask(call: Call): Promise<HostMessage[] | undefined> {
     const { engine } = this.shim;
-    await this.waitForStart(call);
+    await within(engine.whenReady(), remaining(call)).catch((error) => {
+      if (error instanceof DeadlineError) engine.missedStart();
+      throw error;
+    });
     await this.waitForHistory(call);
     const { generation } = engine;
     try {
       return await this.assemble(call, this.inForce.knownTo(generation, call.prefix));
     } catch (error) {
-      if (error instanceof GoneError) return this.askSuccessor(generation, call);
-      if (!(error instanceof RpcError)) throw error;
-      if (error.code === ErrorCode.unknownSession) this.shim.open();
+      if (error instanceof GoneError) {
+        // The engine died over the request. The one that replaces it finds the call's record or
+        // makes the same one, so the prompt is the same.
+        await within(engine.whenReplaced(generation), remaining(call));
+      } else if (!(error instanceof RpcError)) throw error;
+      else if (error.code === ErrorCode.unknownSession) this.shim.open();
       else if (error.code !== ErrorCode.outOfSync) throw error;
       return this.assemble(call, 0);
-    }
-  }
-
-  /**
-   * The engine died over the request. The one that replaces it is asked once, in the time that is
-   * left: it finds the call's record or makes the same one, so the prompt is the same.
-   */
-  private async askSuccessor(generation: number, call: Call): Promise<HostMessage[] | undefined> {
-    await within(this.shim.engine.whenReplaced(generation), remaining(call));
-    return this.assemble(call, 0);
-  }
-
-  private async waitForStart(call: Call): Promise<void> {
-    const { engine } = this.shim;
-    try {
-      await within(engine.whenReady(), remaining(call));
-    } catch (error) {
-      if (error instanceof DeadlineError) engine.missedStart();
-      throw error;
     }
   }
 
@@ -216,7 +185,7 @@ export class ContextHook {
     // Taken before the wait: if the engine is replaced meanwhile, its successor does not know what
     // this answer was given for.
     const { generation } = engine;
-    const { list } = call;
+    const { list, all, ctx } = call;
     if (list.length - keep > MANY_MESSAGES) {
       host.status(`foredeck: taking in ${list.length - keep} messages`);
     }
@@ -224,68 +193,57 @@ export class ContextHook {
     const outcomes = this.outcomes.pending();
     const typed = this.typed.pending();
     const request = { session: this.shim.sessionId(), ...params, outcomes, typed };
-    const value = await this.request(request, call);
+    const value = await engine
+      .request("context/assemble", request, remaining(call))
+      .catch((error) => {
+        if (error instanceof DeadlineError) engine.missedDeadline();
+        throw error;
+      });
+    engine.answered();
     const answer = checkAnswer(value, list, keep, this.inForce.plan);
     // From here on nothing can fail: the answer is taken as a whole or not at all.
     accepted();
     this.outcomes.acknowledge(outcomes.length);
     this.typed.acknowledge(typed.length);
     const extendsLast = sameHead && this.inForce.isExtendedBy(answer, keep);
-    this.requestsSent.expect(extendsLast, call.ctx.signal);
+    this.requestsSent.expect(extendsLast, ctx.signal);
     this.inForce.accept(list, keep, answer, generation);
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);
     for (const notice of answer.notices) host.notice(notice);
-    return this.send(call, answer.call);
-  }
-
-  private async request(params: unknown, call: Call): Promise<unknown> {
-    const { engine } = this.shim;
-    try {
-      const value = await engine.request("context/assemble", params, remaining(call));
-      engine.answered();
-      return value;
-    } catch (error) {
-      if (error instanceof DeadlineError) engine.missedDeadline();
-      throw error;
-    }
-  }
-
-  private send(call: Call, record: number): HostMessage[] | undefined {
     // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
-    if (call.ctx.signal?.aborted) {
-      this.outcomes.without("aborted", call.list.length, "user", { call: record });
+    if (ctx.signal?.aborted) {
+      this.outcomes.without("aborted", list.length, "user", { call: answer.call });
     } else {
-      this.outcomes.applied(record);
-      this.lastPrompt.expect(record);
+      this.outcomes.applied(answer.call);
+      this.lastPrompt.expect(answer.call);
     }
-    return this.inForce.apply(call.all);
+    return this.inForce.apply(all);
   }
 
-  private fallBack(
-    { all, list, prefix }: Pick<Call, "all" | "list" | "prefix">,
-    { kind, reason }: Failure,
-  ): HostMessage[] | undefined {
+  private fallBack({ all, list, prefix }: Call, error: unknown): HostMessage[] | undefined {
+    this.inForce.distrustEngine();
+    const isAborted = error instanceof AbortedError;
+    const { state } = this.shim.engine;
+    const reason = isAborted ? "user" : reasonOf(error, state);
+    if (!isAborted) this.say(reason, textOf(error), state);
     const reusable = this.inForce.reusable(list, prefix);
-    const call = kind === "fallback" ? this.inForce.call : null;
+    const call = isAborted ? null : this.inForce.call;
+    const kind = isAborted ? "aborted" : "fallback";
     this.outcomes.without(kind, list.length, reason, { ...reusable, call });
     return this.inForce.apply(all, reusable);
   }
 
-  /** The status line must not keep showing the figures of a prompt that was not sent. */
-  private showAway(reason: string): void {
-    const { state } = this.shim.engine;
-    if (state === "setup" || state === "away") return;
-    this.shim.host.status(`foredeck away: ${inWords(reason, "it failed, see its log")}`);
-  }
-
-  private notifyOfFallback(reason: string, error: unknown): void {
-    const { state } = this.shim.engine;
-    const text = textOf(error);
+  /** Says, once, that a call goes out without the engine, and why. */
+  private say(reason: string, text: string, state: EngineState): void {
+    const { host } = this.shim;
     this.shim.log(`fell back (${reason}): ${text}`);
     // In these states the user has been told already that there is no engine, and why.
-    if (state === "setup" || state === "away" || state === "idle") return;
-    this.shim.host.notifyOnce("fallback", "warning", toldOf(reason, text));
+    if (state === "setup" || state === "away") return;
+    if (state !== "idle") host.notifyOnce("fallback", "warning", toldOf(reason, text));
+    // The status line must not keep showing the figures of a prompt that was not sent.
+    const why = FOR_THE_USER[reason] ?? "it failed, see its log";
+    host.status(`foredeck away: ${why}`);
   }
 }
 
@@ -294,19 +252,9 @@ function remaining({ until, ctx }: Call): { deadlineMs: number; signal: AbortSig
   return { deadlineMs: Math.max(1, until - Date.now()), signal: ctx.signal };
 }
 
-/** `aborted`: the user stopped the call. `reason` goes into the call record (docs/protocol.md). */
-interface Failure {
-  kind: "fallback" | "aborted";
-  reason: string;
-}
-
 const TOO_LARGE = "too large";
 
-function failureOf(error: unknown, state: EngineState): Failure {
-  if (error instanceof AbortedError) return { kind: "aborted", reason: "user" };
-  return { kind: "fallback", reason: reasonOf(error, state) };
-}
-
+/** Why a call goes out without the engine: it goes into the call record (docs/protocol.md). */
 function reasonOf(error: unknown, state: EngineState): string {
   if (error instanceof DeadlineError) return "timeout";
   if (error instanceof BadAnswerError) return "answer";
@@ -323,17 +271,12 @@ const FOR_THE_USER: Record<string, string> = {
   [TOO_LARGE]: "this chat is too large",
 };
 
-/** What the user is told of it. `text` is the error's own. */
+/** What the user reads of it. `text` is the error's own. */
 function toldOf(reason: string, text: string): string {
   if (reason === TOO_LARGE) {
     const most = MAX_LINE_BYTES / 1024 / 1024;
     return `This chat is larger than the ${most} MiB that foredeck takes in at once, so Pi goes on without it. /compact makes it smaller.`;
   }
-  const why = inWords(reason, text);
+  const why = FOR_THE_USER[reason] ?? text;
   return `${why.charAt(0).toUpperCase()}${why.slice(1)}. Pi goes on with what foredeck last sent.`;
-}
-
-/** A reason in words, or `otherwise` where it says nothing to a user. */
-function inWords(reason: string, otherwise: string): string {
-  return FOR_THE_USER[reason] ?? otherwise;
 }

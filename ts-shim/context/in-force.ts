@@ -5,9 +5,8 @@
  * engine goes by the same plan again, so that the provider's cache still finds its beginning.
  */
 
-import type { HostMessage } from "./messages.ts";
+import { type HostMessage, sameMessage } from "./messages.ts";
 import { type Answer, Plan } from "./plan.ts";
-import { sameMessage } from "./sync.ts";
 
 /** How far the plan in force still fits a list that the engine has not seen. */
 export interface Reusable {

@@ -2,10 +2,8 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
-import { entryIds } from "./entries.ts";
-import { type HostMessage, isSystem } from "./messages.ts";
-import { sameValue } from "./sync.ts";
-import { warmedAt } from "./warming.ts";
+import { entryIds, warmedAt } from "./entries.ts";
+import { type HostMessage, isSystem, sameValue } from "./messages.ts";
 
 /** The host's list for one model call, with and without its system entries. */
 export interface HostLists {

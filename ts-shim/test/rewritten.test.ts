@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SentRequests } from "../context/rewritten.ts";
+import { SentRequests } from "../context/requests.ts";
 
 const control = { type: "ephemeral" };
 const text = (words: string, more = {}) => ({ type: "text", text: words, ...more });

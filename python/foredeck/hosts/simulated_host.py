@@ -134,7 +134,7 @@ class SimulatedHost:
 
 
 def _same_message(one: Message, other: Message) -> bool:
-    """Equality of what a model can see, as `ts-shim/context/sync.ts` has it."""
+    """Equality of what a model can see, as `ts-shim/context/messages.ts` has it."""
     return one is other or _seen(one) == _seen(other)
 
 
