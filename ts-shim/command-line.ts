@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { copyFileSync, existsSync, lstatSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, delimiter, join } from "node:path";
-import { LineSplitter } from "./engine/lines.ts";
+import { lineSplitter } from "./engine/lines.ts";
 import { PACKAGE_ROOT } from "./engine/package.ts";
 import type { EngineCommand } from "./engine/process.ts";
 import { unref } from "./engine/run.ts";
@@ -84,8 +84,7 @@ export class CommandLine {
       said = (said + chunk.toString("utf8")).slice(-2000);
     });
     const address = await new Promise<string>((resolve, reject) => {
-      const lines = new LineSplitter({ line: resolve, oversize: () => {} }, 10_000);
-      child.stdout?.on("data", (chunk: Buffer) => lines.push(chunk));
+      child.stdout?.on("data", lineSplitter(resolve, 10_000));
       child.once("error", reject);
       child.once("close", () => reject(new Error(said.trim() || "`foredeck ui` ended at once")));
     });

@@ -1,12 +1,12 @@
 /** The user's commands: /foredeck itself, /context, and what all of foredeck's commands share. */
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
+import definitions from "./commands.json" with { type: "json" };
 import { isRecord } from "./context/messages.ts";
 import type { Stretch } from "./context/put-away.ts";
-import { GoneError, type RequestOptions, textOf, within } from "./engine/wire.ts";
+import { GoneError, textOf, within } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
-import definitions from "./verbs.json" with { type: "json" };
 import { asView, readable, showView, type View } from "./view.ts";
 import { visible } from "./visible.ts";
 
@@ -24,7 +24,7 @@ const TAKES = /^[[@A-Z]/;
 /** Asks the engine to run a command with arguments. */
 type AskEngine = (name: string, args: string) => Promise<Answered>;
 
-/** What the engine answers to a command: a text for the user, and what else the host shows. */
+/** What came of a command: a text for the user, and what else the host shows. */
 interface Answered {
   text: string;
   /** What a screen shows in place of the text, and the command that it answers. */
@@ -32,24 +32,16 @@ interface Answered {
   asked: [string, string];
 }
 
-/** The verbs of each command, with what they take and do. */
-const VERBS: Record<string, Record<string, string>> = definitions;
-
-/** What a list of commands says of each. Those but the first are verbs of it, too. */
-const DESCRIPTIONS: Record<string, string> = {
-  foredeck: "What fills the window, and the objects of this chat; off, on, cost, help",
-  context: "The same as /foredeck, the largest first",
-  tasks: "The project's tasks: a view; new, claim, close, open; on, off for the model's tools",
-  memory: "What foredeck remembers: asks about what is new; add, edit, delete",
-  search: "Find what was said, done and read in this project's sessions",
-};
-/** Registered where no other extension has the name. */
-export const SHORTS: readonly string[] = ["context", "tasks", "search", "memory"];
+/** Of each command what a list of commands says, and its verbs with what they take and do. */
+const COMMANDS: Record<string, { description: string; verbs: Record<string, string> }> =
+  definitions;
+/** Verbs of /foredeck that are commands, too, where no other extension has the name. */
+export const SHORTS = Object.keys(COMMANDS).slice(1);
 
 /** Registers a slash command: whatever it throws is shown to the user, and harms nothing. */
 export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
   pi.registerCommand(command, {
-    description: DESCRIPTIONS[command] ?? "",
+    description: COMMANDS[command]?.description ?? "",
     getArgumentCompletions: async (prefix) => {
       const found = await completions(command, prefix, shim);
       // While a list is open, Enter picks from it instead of sending: what is complete is sent.
@@ -65,7 +57,8 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
         shim.host.attach(ctx);
         const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
         const answer = await run(command, args.trim(), shim, ask, ctx);
-        const { text, view, asked } = typeof answer === "string" ? said(answer) : answer;
+        const local: Answered = { text: String(answer), view: null, asked: ["", ""] };
+        const { text, view, asked } = typeof answer === "string" ? local : answer;
         const shown = view ?? readable(`/${command} ${args}`, shim.host.worded(text));
         if (!shown || !(await showView(shown, asked, ask, ctx))) shim.host.show(text);
       } catch (error) {
@@ -83,7 +76,7 @@ async function completions(
 ): Promise<[string, string][]> {
   const [, verb, rest = ""] = prefix.match(/^(\S+) (.*)$/s) ?? [];
   if (verb === undefined) {
-    const verbs = Object.entries(VERBS[command] ?? {});
+    const verbs = Object.entries(verbsOf(command));
     return verbs
       .filter(([name]) => name.startsWith(prefix))
       .map(([name, text]) => [name === prefix || !TAKES.test(text) ? name : `${name} `, text]);
@@ -109,7 +102,7 @@ async function run(
   ctx: ExtensionCommandContext,
 ): Promise<Answered | string> {
   const [, verb = "", rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
-  const verbs = VERBS[command] ?? {};
+  const verbs = verbsOf(command);
   if (verb === "help" && verb in verbs) return helpOf(command);
   if (verb !== "" && Object.keys(verbs).length > 0 && !(verb in verbs))
     throw new Error(`There is no /${command} ${verb}. /${command} help lists what there is.`);
@@ -141,7 +134,7 @@ async function run(
 
 /** The verbs of a command with what they take and do, for a person to read. */
 function helpOf(command: string): string {
-  const verbs = Object.entries(VERBS[command] ?? {});
+  const verbs = Object.entries(verbsOf(command));
   const width = Math.max(...verbs.map(([verb]) => verb.length));
   const bare = `/${command}`.padEnd(`/${command} `.length + width);
   return [
@@ -150,8 +143,8 @@ function helpOf(command: string): string {
   ].join("\n");
 }
 
-function said(text: string): Answered {
-  return { text, view: null, asked: ["", ""] };
+function verbsOf(command: string): Record<string, string> {
+  return COMMANDS[command]?.verbs ?? {};
 }
 
 async function setUp(shim: Shim): Promise<string> {
@@ -169,28 +162,23 @@ async function forward(
   name: string,
   args: string,
   shim: Shim,
-  ctx: ExtensionCommandContext,
+  { signal }: ExtensionCommandContext,
 ): Promise<Answered> {
-  const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: ctx.signal };
+  const { engine, host, putAway } = shim;
   try {
-    const result = await request(name, args, shim, limits);
-    if (!isRecord(result)) return said("");
-    shim.host.take(result);
-    if (result.stretch) shim.putAway.keep(result.stretch as Stretch);
-    const text = typeof result.text === "string" ? result.text : "";
-    const view = asView(result.view, (line) => shim.host.worded(line));
-    return { text, view, asked: [name, args] };
+    // Commands are answered one after the other: what may ask a model is none, or calls would wait.
+    const isDoctor = name === "doctor";
+    const params = isDoctor ? { ask: args === "ask" } : { session: shim.sessionId(), name, args };
+    const deadlineMs = isDoctor ? MODEL_MS : engine.patienceMs(DEADLINE_MS);
+    const method = isDoctor ? "doctor" : "command";
+    const answer = await engine.ask(method, params, { deadlineMs, signal });
+    const result = isRecord(answer) ? answer : {};
+    host.take(result);
+    if (result.stretch) putAway.keep(result.stretch as Stretch);
+    const view = asView(result.view, (line) => host.worded(line));
+    return { text: String(result.text ?? ""), view, asked: [name, args] };
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;
     throw new Error(`foredeck's engine is not running: ${error.message}`);
   }
-}
-
-/** Commands are answered one after the other: what may ask a model is none, or calls would wait. */
-function request(name: string, args: string, shim: Shim, limits: RequestOptions): Promise<unknown> {
-  if (name === "doctor") {
-    const patient = { ...limits, deadlineMs: MODEL_MS };
-    return shim.engine.ask("doctor", { ask: args === "ask" }, patient);
-  }
-  return shim.engine.ask("command", { session: shim.sessionId(), name, args }, limits);
 }

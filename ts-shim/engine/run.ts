@@ -1,7 +1,7 @@
 /** Runs a short command to completion, without a shell and without keeping Pi alive. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { LineSplitter } from "./lines.ts";
+import { lineSplitter } from "./lines.ts";
 
 export interface RunResult {
   /** Exit code; null where the command could not be started, was ended or took too long. */
@@ -36,11 +36,8 @@ export function run(file: string, args: string[], options: RunOptions): Promise<
     const timer = setTimeout(end, options.timeoutMs);
     if (options.signal?.aborted) end();
     options.signal?.addEventListener("abort", end, { once: true });
-    const lines = new LineSplitter(
-      { line: (text) => options.onLine?.(text), oversize: () => {} },
-      OUTPUT_LIMIT,
-    );
-    child.stdout?.on("data", (chunk: Buffer) => lines.push(chunk));
+    const onLine = (text: string) => options.onLine?.(text);
+    child.stdout?.on("data", lineSplitter(onLine, OUTPUT_LIMIT));
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on("data", (chunk: Buffer) => {
         output = (output + chunk.toString("utf8")).slice(-OUTPUT_LIMIT);

@@ -6,7 +6,7 @@
  */
 
 import { isRecord } from "../context/messages.ts";
-import { LineSplitter } from "./lines.ts";
+import { lineSplitter } from "./lines.ts";
 import { ErrorCode } from "./protocol.ts";
 
 /** Longest line read or written, in bytes (docs/protocol.md, "Transport"). */
@@ -92,10 +92,11 @@ export function within<T>(
 /** One end of the connection. Feed it bytes with `receive`; it writes through its handlers. */
 export class Peer {
   private readonly handlers: PeerHandlers;
-  private readonly lines: LineSplitter;
+  /** Takes bytes from the other side. */
+  readonly receive: (chunk: Buffer) => void;
   private readonly maxLineBytes: number;
   private readonly waiting = new Map<number, Waiting>();
-  private readonly serving = new Map<string | number, AbortController>();
+  private readonly serving = new Map<unknown, AbortController>();
   private nextId = 1;
   private complaints = 0;
   private closed: Error | null = null;
@@ -103,18 +104,11 @@ export class Peer {
   constructor(handlers: PeerHandlers, maxLineBytes = MAX_LINE_BYTES) {
     this.handlers = handlers;
     this.maxLineBytes = maxLineBytes;
-    this.lines = new LineSplitter(
-      {
-        line: (text) => this.onLine(text),
-        oversize: (bytes) => handlers.log(`skipped a line of ${bytes} bytes`),
-      },
+    this.receive = lineSplitter(
+      (text) => this.onLine(text),
       maxLineBytes,
+      (bytes) => handlers.log(`skipped a line of ${bytes} bytes`),
     );
-  }
-
-  /** Takes bytes from the other side. */
-  receive(chunk: Buffer): void {
-    this.lines.push(chunk);
   }
 
   /**
@@ -157,23 +151,13 @@ export class Peer {
   private send(message: Record<string, unknown>): Error | null {
     if (this.closed) return this.closed;
     try {
-      this.handlers.write(`${this.line(message)}\n`);
+      this.handlers.write(`${lineOf(message, this.maxLineBytes)}\n`);
       return null;
     } catch (error) {
       const text = textOf(error);
       this.handlers.log(`could not send: ${text}`);
       return error instanceof TooLongError ? error : new GoneError(text);
     }
-  }
-
-  /** @throws TooLongError: the other side would read all of it only to skip it. */
-  private line(message: Record<string, unknown>): string {
-    const text = inOneString({ jsonrpc: "2.0", ...message });
-    // A character takes three bytes at most, so that few lines have to be measured.
-    const bound = text === null ? Number.POSITIVE_INFINITY : text.length * 3;
-    const fits = bound <= this.maxLineBytes || Buffer.byteLength(text ?? "") <= this.maxLineBytes;
-    if (text !== null && fits) return text;
-    throw new TooLongError(`${message.method ?? "an answer"}: over ${this.maxLineBytes} bytes`);
   }
 
   private onLine(text: string): void {
@@ -208,13 +192,8 @@ export class Peer {
       return;
     }
     if (isRecord(message.error)) {
-      const { code, message: text } = message.error;
-      waiting.reject(
-        new RpcError(
-          typeof code === "number" ? code : ErrorCode.internal,
-          typeof text === "string" ? text : "unknown error",
-        ),
-      );
+      const { code = ErrorCode.internal, message: text = "unknown error" } = message.error;
+      waiting.reject(new RpcError(Number(code), String(text)));
     } else {
       waiting.resolve(message.result);
     }
@@ -223,10 +202,7 @@ export class Peer {
   private onCall(method: string, message: Record<string, unknown>): void {
     const { id, params } = message;
     if (method === "$/cancel") {
-      const target = isRecord(params) ? params.id : undefined;
-      if (typeof target === "string" || typeof target === "number") {
-        this.serving.get(target)?.abort();
-      }
+      if (isRecord(params)) this.serving.get(params.id)?.abort();
     } else if (typeof id === "string" || typeof id === "number") {
       void this.serve(id, method, params);
     } else {
@@ -245,25 +221,26 @@ export class Peer {
       const result = await this.handlers.onRequest(method, params, controller.signal);
       this.send({ id, result: result ?? {} });
     } catch (error) {
-      this.send({ id, error: describeError(error, controller.signal.aborted) });
+      const code = error instanceof RpcError ? error.code : ErrorCode.internal;
+      const failure = { code, message: textOf(error) };
+      const cancelled = { code: ErrorCode.cancelled, message: "cancelled" };
+      this.send({ id, error: controller.signal.aborted ? cancelled : failure });
     } finally {
       this.serving.delete(id);
     }
   }
 }
 
-function describeError(error: unknown, cancelled: boolean): { code: number; message: string } {
-  if (cancelled) return { code: ErrorCode.cancelled, message: "cancelled" };
-  const code = error instanceof RpcError ? error.code : ErrorCode.internal;
-  return { code, message: textOf(error) };
-}
-
-/** As JSON; null where that is longer than any string can be. */
-function inOneString(value: unknown): string | null {
+/** @throws TooLongError: the other side would read all of it only to skip it. */
+function lineOf(message: Record<string, unknown>, limit: number): string {
+  const tooLong = new TooLongError(`${message.method ?? "an answer"}: over ${limit} bytes`);
+  let text: string;
   try {
-    return JSON.stringify(value);
+    text = JSON.stringify({ jsonrpc: "2.0", ...message });
   } catch (error) {
-    if (error instanceof RangeError) return null;
-    throw error;
+    // Longer than any string can be.
+    throw error instanceof RangeError ? tooLong : error;
   }
+  if (Buffer.byteLength(text) > limit) throw tooLong;
+  return text;
 }
