@@ -18,7 +18,7 @@ const DEFAULT_DEADLINE_MS = 3000;
 /** How often an engine that keeps crashing is started again. */
 export const MAX_RESTARTS = 5;
 /** The pause before the first restart; it doubles with each further one. */
-const FIRST_PAUSE_MS = 200;
+export const FIRST_PAUSE_MS = 200;
 /** An engine that has answered this many requests is sound: if it dies, the count starts over. */
 const SOUND_ANSWERS = 5;
 /** An engine that misses this many deadlines in a row is hung. */

@@ -29,7 +29,7 @@ export interface ProcessHost extends Omit<PeerHandlers, "write"> {
 /** Bytes that may wait for an engine that does not read, before it counts as gone. */
 const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
 /** Milliseconds that the engine gets to end by itself, and then after a signal. */
-const GRACE_MS = 2000;
+export const GRACE_MS = 2000;
 const SIGNAL_MS = 500;
 
 /** A running engine. `peer` is closed as soon as the process is gone. */

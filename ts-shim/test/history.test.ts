@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { LEAST_MESSAGES } from "../context/history.ts";
+import { HISTORY_MS, LEAST_MESSAGES } from "../context/history.ts";
 import { conversation, user } from "./support/conversation.ts";
-import { Harness, PATIENT_MS, until } from "./support/harness.ts";
+import { Harness, PATIENT_MS, passTime, stopClock, until } from "./support/harness.ts";
 import { Random } from "./support/random.ts";
 
 let harness: Harness;
@@ -60,9 +60,13 @@ test("a short history comes with the first call, and so does one that was refuse
 test("a first call that gets no answer goes out as Pi has it, and the next brings everything", async () => {
   await start("hang-once", LEAST_MESSAGES);
   await until(() => harness.requests("session/history").length === 1, "the history is sent");
+  stopClock();
   process.env.FOREDECK_DEADLINE_MS = "300";
   try {
-    await ask("go on");
+    const waiting = ask("go on");
+    await until(() => assembled().length === 1, "asked");
+    passTime(HISTORY_MS);
+    await waiting;
   } finally {
     process.env.FOREDECK_DEADLINE_MS = PATIENT_MS;
   }

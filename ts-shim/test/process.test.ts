@@ -4,9 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { MAX_RESTARTS } from "../engine/engine.ts";
+import { FIRST_PAUSE_MS, MAX_RESTARTS } from "../engine/engine.ts";
+import { GRACE_MS } from "../engine/process.ts";
 import { result, user } from "./support/conversation.ts";
-import { Harness, until } from "./support/harness.ts";
+import { Harness, passTime, stopClock, until } from "./support/harness.ts";
 import { isAlive } from "./support/processes.ts";
 
 let harness: Harness;
@@ -33,8 +34,14 @@ test("an engine that refuses to end is killed", async () => {
   start("stubborn");
   await harness.shim.engine.whenReady();
   const pid = harness.shim.engine.pid as number;
-  await harness.shim.end("quit");
-  await until(() => !isAlive(pid), "killed, and gone");
+  stopClock();
+  const ended = harness.shim.end("quit");
+  await until(() => harness.requests("shutdown").length === 1, "asked to end");
+  await until(() => {
+    passTime(GRACE_MS);
+    return !isAlive(pid);
+  }, "killed, and gone");
+  await ended;
 });
 
 test("ending while the engine is still starting leaves nothing behind", async () => {
@@ -47,12 +54,14 @@ test("ending while the engine is still starting leaves nothing behind", async ()
 });
 
 test("a crashing engine is started again a few times and then left alone", async () => {
-  start("crash-at-start");
-  await assert.rejects(
-    harness.shim.engine.whenReady(true),
-    new RegExp(`${MAX_RESTARTS} more times`),
-  );
-  assert.equal(harness.shim.engine.state, "away");
+  stopClock();
+  const { engine } = start("crash-at-start").shim;
+  const given = assert.rejects(engine.whenReady(true), new RegExp(`${MAX_RESTARTS} more times`));
+  await until(() => {
+    if (engine.state === "pausing") passTime(FIRST_PAUSE_MS * 2 ** MAX_RESTARTS);
+    return engine.state === "away";
+  }, "left alone");
+  await given;
   assert.equal(harness.notices.length, 1);
 });
 

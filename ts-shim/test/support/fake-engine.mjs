@@ -5,7 +5,7 @@
  *   good      puts "@<index>" before every tool result
  *   hang      never answers context/assemble
  *   hang-once does not answer the first context/assemble of each process
- *   late      answers the first context/assemble after 2500 ms
+ *   late      answers the first context/assemble when it is asked for the second
  *   crash     exits when a process is asked to assemble for the second time
  *   crash-twice exits at the second and third request to assemble of all processes
  *   crash-at-start, hang-at-start, refuse-start, wrong-protocol
@@ -60,8 +60,13 @@ function answerAssemble(id, params) {
   if (mode === "rubbish") process.stdout.write('Warning: {"jsonrpc": nonsense\n\n\u0000\n[1,2]\n');
   const result = assemble(params);
   if (mode === "bad") result.ops.push(["rewrite", [{ keep: 0 }]]);
-  if (mode === "late" && state.assembled === 1) setTimeout(() => send({ id, result }), 2500);
-  else send({ id, result });
+  if (mode === "late" && state.assembled === 1) {
+    state.late = { id, result };
+    return;
+  }
+  if (state.late) send(state.late);
+  state.late = null;
+  send({ id, result });
 }
 
 function answer({ id, method, params }) {

@@ -3,6 +3,7 @@
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { mock } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { HostMessage } from "../../context/messages.ts";
 import { Shim } from "../../shim.ts";
@@ -87,6 +88,7 @@ export class Harness {
   }
 
   async close(): Promise<void> {
+    mock.timers.reset();
     try {
       await this.shim.end("quit");
     } finally {
@@ -135,11 +137,27 @@ export class Harness {
   }
 }
 
+/** The machine's own clock, whatever a test has put in its place. */
+const { setTimeout: later } = globalThis;
+
+/**
+ * Stops the clock by which the shim waits, until the harness is closed: what takes seconds passes
+ * when a test says so.
+ */
+export function stopClock(): void {
+  mock.timers.enable({ apis: ["setTimeout"] });
+}
+
+/** Lets so many milliseconds pass at once. */
+export function passTime(milliseconds: number): void {
+  mock.timers.tick(milliseconds);
+}
+
 /** Waits until something holds; fails after a while. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
   for (let i = 0; i < 6000; i++) {
     if (condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => later(resolve, 10));
   }
   throw new Error(`never: ${what}`);
 }
