@@ -52,7 +52,7 @@ export function registerPreparing(
     if (shim.isOff() || READERS.has(name)) return undefined;
     if (TOOL_NAMES.has(name) && !SHOWING.has(name)) return undefined;
     const isShowing = TOOL_NAMES.has(name);
-    const answer = await (isShowing ? shown(event, shim) : written(event, shim));
+    const answer = await prepared(event, shim, isShowing);
     if (isShowing && typeof answer.reads === "string") {
       answer.block = await refused(answer.reads, event, pi, runners?.get(event));
     }
@@ -76,33 +76,28 @@ export function registerPreparing(
   });
 }
 
-type Answer = Record<string, unknown>;
-
-/** What the engine says of a call that may write; nothing where it does not in time. */
-async function written(event: ToolCallEvent, shim: Shim): Promise<Answer> {
+/**
+ * What the engine says of a call. Where it does not, a file is not shown, and a tool that may write
+ * runs after a short wait.
+ */
+async function prepared(
+  event: ToolCallEvent,
+  shim: Shim,
+  isShowing: boolean,
+): Promise<Record<string, unknown>> {
   try {
-    const deadlineMs = shim.engine.prepareMs;
     const { toolCallId: id, toolName: tool, input } = event;
-    if (deadlineMs === 0 || isTooLong(input)) return {};
-    const params = { session: shim.sessionId(), id, tool, input };
-    const answer = await shim.engine.request("tool/prepare", params, { deadlineMs });
+    const call = { session: shim.sessionId(), id, tool, input };
+    const deadlineMs = shim.engine.prepareMs;
+    if (!isShowing && (deadlineMs === 0 || isTooLong(input))) return {};
+    const answer = await (isShowing
+      ? askEngine(shim, "tool/prepare", call)
+      : shim.engine.request("tool/prepare", call, { deadlineMs }));
     return isRecord(answer) ? answer : {};
   } catch (error) {
     shim.logError("tool/prepare", error);
-    return {};
-  }
-}
-
-/** What the engine says of a call that shows a file; a block where it does not. */
-async function shown(event: ToolCallEvent, shim: Shim): Promise<Answer> {
-  try {
-    const { toolCallId: id, toolName: tool, input } = event;
-    const answer = await askEngine(shim, "tool/prepare", { id, tool, input });
-    return isRecord(answer) ? { reads: answer.reads } : {};
-  } catch (error) {
     // The call itself could be luckier: then it would show what nobody was asked about.
-    shim.logError("tool/prepare", error);
-    return { block: AWAY };
+    return isShowing ? { block: AWAY } : {};
   }
 }
 

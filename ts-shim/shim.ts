@@ -5,7 +5,7 @@ import { Asking, type Question } from "./asking/asking.ts";
 import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
 import { PutAway } from "./context/put-away.ts";
-import { describeModel } from "./context/request.ts";
+import { describe } from "./context/request.ts";
 import { Engine, type EngineHost, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
 import { packageVersion } from "./engine/package.ts";
@@ -99,7 +99,7 @@ export class Shim implements EngineHost {
 
   /** The model in use, and what Pi leaves free in its window, as the protocol describes both. */
   model(ctx: ExtensionContext): Record<string, unknown> | null {
-    const model = describeModel(ctx);
+    const model = ctx.model ? describe(ctx.model) : null;
     this.safely("settings", () => {
       const { enabled, reserveTokens } = this.compaction?.getCompactionSettings(ctx.model) ?? {};
       if (model && enabled) model.reserve = reserveTokens;

@@ -2,25 +2,19 @@
 
 import { type HostMessage, isRecord } from "./messages.ts";
 
-/** The part of Pi's session manager that is used here. Older hosts lack some of it. */
+/** The part of Pi's session manager that is used here. */
 export interface EntrySource {
   getLeafEntry?(): unknown;
   getEntry?(id: string): unknown;
-  buildSessionProjection?(): { entries: { sourceEntry: unknown; messages: unknown[] }[] };
 }
 
-/** Beyond this many messages Pi's own projection of the whole session is cheaper than walking. */
-const WALK_LIMIT = 200;
-/** Entries without a message (model changes, labels) that a walk skips, at most. */
-const WALK_SLACK = 200;
-/** Entries to search for the one that a message came from: Pi may leave some out of the list. */
-const LOOK_AHEAD = 50;
+/** Entries beyond the messages that are looked for: Pi may leave some out of the list. */
+const SLACK = 50;
 
 /**
  * Entry ids for `list[start..]`, index-aligned, null where unknown.
  *
- * Walks back from the session's leaf, which costs as much as there are new messages; Pi's
- * projection costs as much as the session is long, so only long tails use it.
+ * Walks back from the session's leaf, which costs as much as there are new messages.
  *
  * @param list the host's messages without system entries
  */
@@ -29,71 +23,36 @@ export function entryIds(
   list: readonly HostMessage[],
   start: number,
 ): (string | null)[] {
-  const ids: (string | null)[] = new Array(list.length - start).fill(null);
+  const wanted = list.slice(start).reverse();
+  const ids: (string | null)[] = wanted.map(() => null);
+  if (wanted.length === 0) return ids;
   try {
-    const walked = ids.length > WALK_LIMIT ? null : walkBack(source, ids.length);
-    matchBackwards(walked ?? projectedEntries(source), list, start, ids);
-  } catch {
-    ids.fill(null);
-  }
-  return ids;
-}
-
-interface Candidate {
-  id: string;
-  key: string;
-}
-
-/** Pairs messages with entries, both from the newest back. */
-function matchBackwards(
-  candidates: readonly Candidate[],
-  list: readonly HostMessage[],
-  start: number,
-  ids: (string | null)[],
-): void {
-  let next = 0;
-  for (let index = list.length - 1; index >= start; index--) {
-    const key = messageKey(list[index] as HostMessage);
-    const end = Math.min(candidates.length, next + LOOK_AHEAD);
-    for (let at = next; at < end; at++) {
-      const candidate = candidates[at] as Candidate;
-      if (candidate.key !== key) continue;
-      ids[index - start] = candidate.id;
-      next = at + 1;
-      break;
+    const found = new Map<string, string[]>();
+    let count = 0;
+    for (const entry of fromLeaf(source)) {
+      const key = entryKey(entry);
+      if (key === null) continue;
+      found.set(key, [...(found.get(key) ?? []), String(entry.id)]);
+      count += 1;
+      if (count === wanted.length + SLACK) break;
     }
+    // The newest first, as they were found: two messages can have the same key.
+    wanted.forEach((message, index) => {
+      ids[index] = found.get(messageKey(message))?.shift() ?? null;
+    });
+  } catch {
+    // A Pi that keeps its entries in another way.
   }
+  return ids.reverse();
 }
 
-/** Candidates from the leaf back, newest first; null where the order needs Pi's projection. */
-function walkBack(source: EntrySource, wanted: number): Candidate[] | null {
-  const found: Candidate[] = [];
-  if (!source.getLeafEntry || !source.getEntry) return found;
-  let entry = source.getLeafEntry();
-  for (let seen = 0; isRecord(entry) && seen < wanted + WALK_SLACK; seen++) {
-    const candidate = candidateOf(entry);
-    if (candidate) found.push(candidate);
-    if (found.length >= wanted + LOOK_AHEAD) break;
-    // Pi puts a compaction's summary first in the list, before the older entries that it kept.
-    if (entry.type === "compaction") return null;
-    entry = typeof entry.parentId === "string" ? source.getEntry(entry.parentId) : undefined;
+/** The entries of the branch, from its leaf back. */
+function* fromLeaf(source: EntrySource): Generator<Record<string, unknown>> {
+  let entry = source.getLeafEntry?.();
+  while (isRecord(entry)) {
+    yield entry;
+    entry = typeof entry.parentId === "string" ? source.getEntry?.(entry.parentId) : undefined;
   }
-  return found;
-}
-
-function projectedEntries(source: EntrySource): Candidate[] {
-  const found: Candidate[] = [];
-  for (const { sourceEntry, messages } of source.buildSessionProjection?.().entries ?? []) {
-    const candidate =
-      messages.length > 0 && isRecord(sourceEntry) ? candidateOf(sourceEntry) : null;
-    if (candidate) found.push(candidate);
-  }
-  return found.reverse();
-}
-
-function candidateOf(entry: Record<string, unknown>): Candidate | null {
-  const key = entryKey(entry);
-  return key !== null && typeof entry.id === "string" ? { id: entry.id, key } : null;
 }
 
 /** The key of the message that Pi makes of an entry, or null if it makes none that we count. */
@@ -118,25 +77,20 @@ function messageKey(message: HostMessage): string {
   return `${message.role} ${String(message.timestamp)}${call}`;
 }
 
-/** Entries searched, at most: those since the model's newest answer. */
-const WARMING_WALK = 500;
-
 /**
  * The time of the newest warming request since the newest answer, in milliseconds since 1970, or
  * undefined. Pi keeps each as a usage entry; it uses the model that the request before it used.
  */
 export function warmedAt(source: EntrySource): number | undefined {
   try {
-    let entry = source.getLeafEntry?.();
-    for (let seen = 0; isRecord(entry) && seen < WARMING_WALK; seen++) {
+    for (const entry of fromLeaf(source)) {
       if (isRecord(entry.message) && entry.message.role === "assistant") return undefined;
       if (entry.type === "usage" && entry.kind === "cache_warm") {
         return Date.parse(String(entry.timestamp)) || undefined;
       }
-      entry = typeof entry.parentId === "string" ? source.getEntry?.(entry.parentId) : undefined;
     }
   } catch {
-    // A Pi that keeps its entries in another way: the cache then counts as not warmed.
+    // As above: the cache then counts as not warmed.
   }
   return undefined;
 }

@@ -4,7 +4,6 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { type RequestOptions, within } from "../engine/wire.ts";
 import type { Shim } from "../shim.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import type { RequestBuilder } from "./request.ts";
@@ -22,55 +21,30 @@ export interface Held {
   generation: number;
 }
 
-/** Sends the history of one session, once to each engine. */
-export class History {
-  private readonly shim: Shim;
-  private readonly requests: RequestBuilder;
-  private underWay: Promise<Held | null> | null = null;
-
-  constructor(shim: Shim, requests: RequestBuilder) {
-    this.shim = shim;
-    this.requests = requests;
-  }
-
-  /**
-   * Sends the session's messages. Returns at once; where it fails, the first call brings them.
-   * @param all as Pi has them, system entries included
-   */
-  send(session: string, all: HostMessage[], ctx: ExtensionContext): void {
-    const { engine, host } = this.shim;
-    const list = all.filter((message) => !isSystem(message));
-    const { params } = this.requests.build({ ctx, all, list }, 0);
-    const { messages, entries, system, tools } = params;
-    const { generation } = engine;
-    host.status(`foredeck: taking in ${list.length} messages`);
-    const request = { session, messages, entries, system, tools };
-    this.underWay = engine
-      .request("session/history", request, { deadlineMs: TAKING_MS, holdsProcess: false })
-      .then((result) => {
-        const { messages: count } = result as { messages: number };
-        return count > 0 ? { list: list.slice(0, count), generation } : null;
-      })
-      .catch((error) => {
-        this.shim.logError("session/history", error);
-        return null;
-      })
-      .finally(() => host.status("foredeck"));
-  }
-
-  /** Another session: nothing of the last one applies. */
-  clear(): void {
-    this.underWay = null;
-  }
-
-  /**
-   * What the engine holds, as soon as it does; null where nothing was sent, or nothing came of it.
-   * Given once.
-   * @throws DeadlineError, AbortedError
-   */
-  async take(options: RequestOptions): Promise<Held | null> {
-    const { underWay } = this;
-    this.underWay = null;
-    return underWay === null ? null : within(underWay, options);
+/**
+ * Sends a session's messages. Where it fails, the first call brings them.
+ * @param all as Pi has them, system entries included
+ * @returns what the engine then holds; null where nothing came of it. Never rejects
+ */
+export async function sendHistory(
+  shim: Shim,
+  requests: RequestBuilder,
+  { session, all, ctx }: { session: string; all: HostMessage[]; ctx: ExtensionContext },
+): Promise<Held | null> {
+  const { engine, host } = shim;
+  const { generation } = engine;
+  const list = all.filter((message) => !isSystem(message));
+  host.status(`foredeck: taking in ${list.length} messages`);
+  try {
+    const { messages, entries, system, tools } = requests.build({ ctx, all, list }, 0).params;
+    const params = { session, messages, entries, system, tools };
+    const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
+    const held = (await engine.request("session/history", params, limits)) as { messages: number };
+    return held.messages > 0 ? { list: list.slice(0, held.messages), generation } : null;
+  } catch (error) {
+    shim.logError("session/history", error);
+    return null;
+  } finally {
+    host.status("foredeck");
   }
 }

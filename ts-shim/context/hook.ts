@@ -26,7 +26,7 @@ import {
 } from "../engine/wire.ts";
 import { firesContextWithSystem, isOhMyPi } from "../pi.ts";
 import type { Shim } from "../shim.ts";
-import { HISTORY_MS, History, LEAST_MESSAGES } from "./history.ts";
+import { type Held, HISTORY_MS, LEAST_MESSAGES, sendHistory } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OutcomeLog, Unacknowledged } from "./outcomes.ts";
@@ -82,7 +82,8 @@ export class ContextHook {
   private readonly shim: Shim;
   private readonly inForce = new AnswerInForce();
   private readonly requests: RequestBuilder;
-  private readonly history: History;
+  /** What is being sent ahead of the first call. */
+  private history: Promise<Held | null> | null = null;
   private readonly outcomes = new OutcomeLog();
   readonly requestsSent = new SentRequests();
   readonly lastPrompt = new LastPrompt();
@@ -94,21 +95,20 @@ export class ContextHook {
   constructor(pi: ExtensionAPI, shim: Shim) {
     this.shim = shim;
     this.requests = new RequestBuilder(pi, shim);
-    this.history = new History(shim, this.requests);
   }
 
   /** Another session: nothing of the last one applies. */
   reset(): void {
-    for (const part of [this.inForce, this.history, this.outcomes, this.typed]) part.clear();
-    this.requestsSent.clear();
-    this.lastPrompt.clear();
+    this.history = null;
+    for (const part of [this.inForce, this.outcomes, this.typed]) part.clear();
+    for (const part of [this.requestsSent, this.lastPrompt]) part.clear();
   }
 
   /** Sends what a session holds, ahead of its first call. */
   sendHistory(session: string, ctx: ExtensionContext): void {
-    const list = this.shim.putAway.current(ctx);
-    const isLong = list.length >= LEAST_MESSAGES;
-    if (isLong && this.inForce.call === null) this.history.send(session, list, ctx);
+    const all = this.shim.putAway.current(ctx);
+    if (all.length < LEAST_MESSAGES || this.inForce.call !== null) return;
+    this.history = sendHistory(this.shim, this.requests, { session, all, ctx });
   }
 
   /** What of the session's messages the engine has not been sent yet. */
@@ -173,7 +173,9 @@ export class ContextHook {
    */
   private async waitForHistory(call: Call): Promise<void> {
     const until = Math.max(call.until, Date.now() + HISTORY_MS);
-    const held = await this.history.take(remaining({ ...call, until }));
+    const { history } = this;
+    this.history = null;
+    const held = history && (await within(history, remaining({ ...call, until })));
     if (held === null) return;
     this.inForce.hold(held.list, held.generation);
     call.prefix = this.inForce.commonPrefix(call.list);

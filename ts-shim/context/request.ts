@@ -77,11 +77,6 @@ const MODEL_FIELDS = [
   "reasoning",
 ] as const;
 
-/** The model in use, as the protocol describes it; null where none is selected. */
-export function describeModel(ctx: ExtensionContext): Record<string, unknown> | null {
-  return ctx.model ? describe(ctx.model) : null;
-}
-
 /** One of Pi's models, as the protocol describes it. */
 export function describe(model: object): Record<string, unknown> {
   const given = model as Record<string, unknown>;
