@@ -37,8 +37,9 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     const asked: Pending = { signal: event.signal, firstKept, cancelled: false };
     pending = asked;
     try {
-      const ours = event.reason === "manual" ? shim.uncompacting.result : null;
-      const result = ours ?? (shim.isOff() ? undefined : await askEngine(event, ctx, shim));
+      const { takingBack } = shim;
+      if (takingBack && event.reason === "manual") return { compaction: takingBack };
+      const result = shim.isOff() ? undefined : await askEngine(event, ctx, shim);
       asked.cancelled = result?.cancel === true;
       return result;
     } catch (error) {
@@ -48,7 +49,7 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
   });
   pi.on("session_compact", (event) => {
     // One that takes another one back has nothing to report, and Pi may show the earlier one here.
-    if (shim.uncompacting.result === null) report(event, pending, shim);
+    if (shim.takingBack === null) report(event, pending, shim);
     pending = null;
   });
   pi.on("session_compact_failed", ({ aborted }) => {

@@ -5,8 +5,24 @@ import type {
   ExtensionContext,
   SessionStartEvent,
 } from "@earendil-works/pi-coding-agent";
-import type { SessionParams } from "./engine/protocol.ts";
 import type { Shim } from "./shim.ts";
+
+/** Parameters of `session/open`. */
+export interface SessionParams {
+  session: string;
+  file: string | null;
+  cwd: string;
+  reason: string;
+  parent: string | null;
+  /** The host's file of that session, where only this is known. */
+  parent_file?: string | null;
+  /** The session whose agent started this Pi, by a command or as a subagent. */
+  started_by?: string | null;
+  /** Whether a new session keeps to itself what is said in it. */
+  private?: boolean;
+  /** Calls that the session had when this Pi first opened it; left out that first time. */
+  calls?: number;
+}
 
 /** Passes this Pi's session id to the processes it starts, so that a subagent can be linked. */
 const OWN_SESSION = "FOREDECK_SESSION";

@@ -6,18 +6,17 @@ import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
 import { PutAway } from "./context/put-away.ts";
 import { describe } from "./context/request.ts";
-import { Engine, type EngineHost, type LocateOptions } from "./engine/engine.ts";
+import { Engine, type EngineHost, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
 import { packageVersion } from "./engine/package.ts";
 import type { EngineCommand } from "./engine/process.ts";
-import type { EngineInfo, SessionParams } from "./engine/protocol.ts";
-import { ErrorCode } from "./engine/protocol.ts";
 import { ProvisionError, provision } from "./engine/provision.ts";
 import { logLine, stateDir } from "./engine/state-dir.ts";
-import { RpcError, textOf } from "./engine/wire.ts";
+import { ErrorCode, RpcError, textOf } from "./engine/wire.ts";
 import { Host } from "./host.ts";
 import type { CompactionSettings, PiModule } from "./pi.ts";
-import { Uncompacting } from "./uncompact.ts";
+import type { SessionParams } from "./sessions.ts";
+import type { MadeCompaction } from "./uncompact.ts";
 
 /** Milliseconds to open and to close a session. No model call waits for either. */
 const OPEN_MS = 30_000;
@@ -42,7 +41,8 @@ export class Shim implements EngineHost {
   readonly engine: Engine;
   readonly context: ContextHook;
   readonly putAway: PutAway;
-  readonly uncompacting = new Uncompacting();
+  /** While Pi makes a compaction that takes another one back: that one. */
+  takingBack: MadeCompaction | null = null;
   private readonly asking: Asking;
   /** What Pi itself lends. */
   readonly pi: PiModule;

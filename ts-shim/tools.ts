@@ -14,8 +14,7 @@ import type {
 } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
-import { ErrorCode } from "./engine/protocol.ts";
-import { AbortedError, RpcError } from "./engine/wire.ts";
+import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { DEFAULT_FACILITIES } from "./switches.ts";
 import definitions from "./tools.json" with { type: "json" };

@@ -23,30 +23,8 @@ const BACK = "The newest compaction is taken back: what it covered is in the cha
 const BY_US =
   "Pi could not do that itself: foredeck adds the messages to each call until the next compaction.";
 
-/** The compaction that Pi is to make, if it asks. */
-type Wanted = NonNullable<SessionBeforeCompactResult["compaction"]>;
-
-/** A compaction that takes another one back, for as long as Pi is making it. */
-export class Uncompacting {
-  private wanted: Wanted | null = null;
-
-  /** What Pi is to compact to; null where the compaction at hand is none of ours. */
-  get result(): SessionBeforeCompactResult | null {
-    return this.wanted === null ? null : { compaction: this.wanted };
-  }
-
-  /** Has Pi make the compaction. Rejects where Pi refuses. */
-  async make(wanted: Wanted, ctx: ExtensionCommandContext): Promise<void> {
-    this.wanted = wanted;
-    try {
-      await new Promise<void>((resolve, reject) => {
-        ctx.compact({ onComplete: () => resolve(), onError: reject });
-      });
-    } finally {
-      this.wanted = null;
-    }
-  }
-}
+/** A compaction that Pi is to make. */
+export type MadeCompaction = NonNullable<SessionBeforeCompactResult["compaction"]>;
 
 /** Takes the newest compaction back; what the user reads. Throws what stands in the way. */
 export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
@@ -76,13 +54,18 @@ async function takeBack(
     if (!cancelled) return BACK;
   }
   try {
-    await shim.uncompacting.make(earlier(branch, newest), ctx);
+    shim.takingBack = earlier(branch, newest);
+    await new Promise<void>((resolve, onError) => {
+      ctx.compact({ onComplete: () => resolve(), onError });
+    });
     return BACK;
   } catch (error) {
     shim.logError("uncompact", error);
     if (!shim.putAway.canBringBack) throw error;
     shim.putAway.takeBack(newest);
     return `${BACK} ${BY_US}`;
+  } finally {
+    shim.takingBack = null;
   }
 }
 
@@ -94,7 +77,7 @@ function isPlace(entry: Entry | undefined): boolean {
 }
 
 /** A compaction that keeps what was kept before another one was made. */
-function earlier(branch: Entry[], newest: Entry): Wanted {
+function earlier(branch: Entry[], newest: Entry): MadeCompaction {
   const previous = branch
     .slice(0, branch.indexOf(newest))
     .findLast((entry) => entry.type === "compaction");

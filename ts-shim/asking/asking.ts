@@ -10,8 +10,7 @@ import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { warmedAt } from "../context/entries.ts";
 import { isRecord } from "../context/messages.ts";
 import { describe } from "../context/request.ts";
-import { ErrorCode } from "../engine/protocol.ts";
-import { RpcError } from "../engine/wire.ts";
+import { ErrorCode, RpcError } from "../engine/wire.ts";
 import type { Shim } from "../shim.ts";
 import { askedAgain, type SentPrompt } from "./last-prompt.ts";
 

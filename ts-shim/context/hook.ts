@@ -13,10 +13,10 @@ import type {
 } from "@earendil-works/pi-coding-agent";
 import { LastPrompt } from "../asking/last-prompt.ts";
 import type { EngineState } from "../engine/engine.ts";
-import { ErrorCode } from "../engine/protocol.ts";
 import {
   AbortedError,
   DeadlineError,
+  ErrorCode,
   GoneError,
   MAX_LINE_BYTES,
   RpcError,

@@ -4,9 +4,10 @@
  */
 
 import { type EngineCommand, EngineProcess, type ProcessHost } from "./process.ts";
-import { type EngineInfo, ErrorCode, PROTOCOL_VERSION } from "./protocol.ts";
-import { GoneError, type RequestOptions, RpcError, within } from "./wire.ts";
+import { ErrorCode, GoneError, type RequestOptions, RpcError, within } from "./wire.ts";
 
+/** Both ship in one package, so each speaks this version and no other. */
+const PROTOCOL_VERSION = 2;
 /** A hanging `initialize` is given up after this long. Cold disks and first imports are slow. */
 const INITIALIZE_MS = 30_000;
 /** Notifications kept while the engine is starting. */
@@ -29,6 +30,14 @@ const MAX_MISSED = 3;
  * `away`: it cannot be had.
  */
 export type EngineState = "idle" | "setup" | "starting" | "ready" | "pausing" | "away";
+
+/** The answer to `initialize`, as far as it matters here. */
+export interface EngineInfo {
+  protocol: number;
+  deadline_ms: number;
+  prepare_ms: number;
+  warnings: string[];
+}
 
 export interface LocateOptions {
   /** To be called before setting up starts. */

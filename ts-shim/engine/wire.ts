@@ -7,10 +7,23 @@
 
 import { isRecord } from "../context/messages.ts";
 import { lineSplitter } from "./lines.ts";
-import { ErrorCode } from "./protocol.ts";
 
 /** Longest line read or written, in bytes (docs/protocol.md, "Transport"). */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** JSON-RPC and foredeck error codes. */
+export const ErrorCode = {
+  parse: -32700,
+  methodNotFound: -32601,
+  internal: -32603,
+  protocol: -32001,
+  outOfSync: -32010,
+  unknownSession: -32011,
+  tool: -32020,
+  noModel: -32030,
+  notAsked: -32031,
+  cancelled: -32800,
+} as const;
 
 /** How many lines that are not JSON get an error answer; further ones are ignored in silence. */
 const MAX_COMPLAINTS = 20;
