@@ -11,7 +11,7 @@ import type {
   SessionBeforeCompactResult,
   SessionCompactEvent,
 } from "@earendil-works/pi-coding-agent";
-import { isRecord } from "./context/messages.ts";
+import { charsOf, type HostMessage, isRecord } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
 
 /** A compaction may write some megabytes; Pi's own takes a model call. */
@@ -103,16 +103,12 @@ function parameters(
     instructions: customInstructions ?? null,
     tokens: Math.max(0, Math.round(preparation.tokensBefore)),
     reserve: preparation.settings.reserveTokens,
-    new_chars: charsOf(shim.context.unseen(ctx).map(({ content }) => content)),
+    new_chars: charsOf(shim.context.unseen(ctx).map(withoutImages)),
     model: shim.model(ctx),
     time_ms: Date.now(),
   };
 }
 
-/** Roughly how much text the model would read in a value. */
-function charsOf(value: unknown): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 0;
-  if (isRecord(value) && value.type === "image") return 0;
-  return Object.values(value).reduce((sum: number, item) => sum + charsOf(item), 0);
+function withoutImages({ content }: HostMessage): unknown {
+  return Array.isArray(content) ? content.filter(({ type }) => type !== "image") : content;
 }

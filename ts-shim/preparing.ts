@@ -9,7 +9,7 @@
  */
 
 import type { ExtensionAPI, ToolCallEvent } from "@earendil-works/pi-coding-agent";
-import { isRecord } from "./context/messages.ts";
+import { charsOf, isRecord } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
 import { AWAY, askEngine, TOOL_NAMES } from "./tools.ts";
 
@@ -89,7 +89,7 @@ async function prepared(
     const { toolCallId: id, toolName: tool, input } = event;
     const call = { session: shim.sessionId(), id, tool, input };
     const deadlineMs = shim.engine.prepareMs;
-    if (!isShowing && (deadlineMs === 0 || isTooLong(input))) return {};
+    if (!isShowing && (deadlineMs === 0 || charsOf(input) > MAX_CHARS)) return {};
     const answer = await (isShowing
       ? askEngine(shim, "tool/prepare", call)
       : shim.engine.request("tool/prepare", call, { deadlineMs }));
@@ -140,10 +140,4 @@ function replaced(pi: ExtensionAPI): string[] {
     return active.has(name) && !isPis ? [name] : [];
   });
   return names.filter((name) => PI_TOOLS.includes(name));
-}
-
-function isTooLong(input: object): boolean {
-  let chars = 0;
-  for (const value of Object.values(input)) if (typeof value === "string") chars += value.length;
-  return chars > MAX_CHARS;
 }

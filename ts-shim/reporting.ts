@@ -4,6 +4,7 @@
  */
 
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
+import { charsOf } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
 
 /** Larger results are not reported: the engine meets them in the message list anyway. */
@@ -27,7 +28,7 @@ export function registerReporting(pi: ExtensionAPI, shim: Shim): void {
   });
   pi.on("tool_result", (event) => {
     shim.safely("tool_result", () => {
-      if (sizeOf(event) <= MAX_CHARS) shim.engine.notify("tool/observed", observed(event, shim));
+      if (charsOf(event) <= MAX_CHARS) shim.engine.notify("tool/observed", observed(event, shim));
     });
   });
   pi.on("input", (event, ctx) => {
@@ -59,18 +60,6 @@ function observed(event: ToolResultEvent, shim: Shim): Record<string, unknown> {
     details: event.details ?? null,
     is_error: event.isError,
   };
-}
-
-/** Characters of text and image data, roughly. Stops counting when there are too many. */
-function sizeOf(value: unknown): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 8;
-  let size = 0;
-  for (const item of Object.values(value)) {
-    size += sizeOf(item);
-    if (size > MAX_CHARS) break;
-  }
-  return size;
 }
 
 /**

@@ -61,7 +61,7 @@ async function takeBack(
     return BACK;
   } catch (error) {
     shim.logError("uncompact", error);
-    if (!shim.putAway.canBringBack) throw error;
+    if (!shim.pi.buildSessionProjection) throw error;
     shim.putAway.takeBack(newest);
     return `${BACK} ${BY_US}`;
   } finally {

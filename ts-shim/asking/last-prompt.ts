@@ -6,7 +6,7 @@
  * and retention are the same bytes whatever has been switched since.
  */
 
-import { isRecord } from "../context/messages.ts";
+import { blocksIn, isRecord } from "../context/messages.ts";
 
 type Json = Record<string, unknown>;
 
@@ -119,9 +119,9 @@ export function askedAgain({ payload, model }: SentPrompt, built: unknown): Json
   if (!isRecord(question)) throw new Error("Pi has built no question");
   const messages = [...(payload.messages as Json[])];
   const last = messages.at(-1);
-  const blocks = blocksOf(question.content).map(withoutMarker);
+  const blocks = blocksIn(question.content).map(({ cache_control: _, ...block }) => block);
   if (model.api === "anthropic-messages" && last?.role === "user") {
-    messages[messages.length - 1] = { ...last, content: [...blocksOf(last.content), ...blocks] };
+    messages[messages.length - 1] = { ...last, content: [...blocksIn(last.content), ...blocks] };
   } else {
     messages.push({ ...question, content: blocks });
   }
@@ -131,13 +131,4 @@ export function askedAgain({ payload, model }: SentPrompt, built: unknown): Json
 function limits(built: Json): Json {
   const names = ["max_tokens", "max_completion_tokens"].filter((name) => built[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, built[name]]));
-}
-
-function blocksOf(content: unknown): Json[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  return Array.isArray(content) ? content : [];
-}
-
-function withoutMarker({ cache_control: _, ...block }: Json): Json {
-  return block;
 }

@@ -28,12 +28,22 @@ export function isSystem(message: HostMessage): boolean {
   return message.role === "system";
 }
 
-/** The message's own blocks; a string content is one text block. */
+/** The message's own blocks. */
 export function blocksOf(message: HostMessage): Block[] {
-  if (!hasContent(message)) return [];
-  const { content } = message;
+  return hasContent(message) ? blocksIn(message.content) : [];
+}
+
+/** The blocks of a content, Pi's or a provider's; a string is one text block. */
+export function blocksIn(content: unknown): Block[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return Array.isArray(content) ? content : [];
+}
+
+/** Characters of all texts in a value. */
+export function charsOf(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((sum: number, item) => sum + charsOf(item), 0);
 }
 
 /** Ids of the tool calls in an assistant message, in order. */

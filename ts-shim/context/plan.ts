@@ -274,7 +274,7 @@ function areTexts(...values: unknown[]): boolean {
  * Calls whose results do not follow them, and results that follow no call of theirs. Those in the
  * host's own list are not the answer's fault.
  */
-function unpaired(messages: readonly HostMessage[]): Set<string> {
+export function unpaired(messages: readonly HostMessage[]): Set<string> {
   const found = new Set<string>();
   const open = new Set<string>();
   const close = () => {

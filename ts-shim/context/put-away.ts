@@ -7,7 +7,8 @@
  */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { blocksOf, callIds, type HostMessage, isRecord, isSystem } from "./messages.ts";
+import { type HostMessage, isRecord, isSystem } from "./messages.ts";
+import { unpaired } from "./plan.ts";
 
 /** Types of our custom entries. */
 const STRETCH = "foredeck-compacted";
@@ -112,14 +113,9 @@ export class PutAway {
     this.pi.appendEntry(STRETCH, stretch);
   }
 
-  /** Takes a compaction back, without Pi. */
+  /** Takes a compaction back, without Pi; one of Pi's own only where Pi lends its projection. */
   takeBack(compaction: Entry): void {
     this.pi.appendEntry(TAKEN_BACK, { compaction: compaction.id });
-  }
-
-  /** Whether `takeBack` can bring back what a compaction of Pi's has put away. */
-  get canBringBack(): boolean {
-    return this.project !== undefined;
   }
 
   /** The messages that the session holds now, as a call would bring them. */
@@ -186,18 +182,9 @@ function withStretch(list: HostMessage[], stretch: Stretch): HostMessage[] {
   const first = list.findIndex((message) => nameOf(message) === stretch.first);
   const last = list.findLastIndex((message) => nameOf(message) === stretch.last);
   const covered = list.slice(first, last + 1);
-  if (first < 0 || last < first || !isWhole(covered)) return list;
+  if (first < 0 || last < first || unpaired(covered).size > 0) return list;
   const content = [{ type: "text", text: stretch.summary }];
   const message = { role: "custom", customType: "foredeck", content, display: false };
   const summary = { ...message, timestamp: stretch.time_ms };
   return [...list.slice(0, first), ...covered.filter(isSystem), summary, ...list.slice(last + 1)];
-}
-
-/** Whether every call among these messages is answered among them, and every result asked for. */
-function isWhole(messages: readonly HostMessage[]): boolean {
-  const calls = messages.flatMap((m) => (m.role === "assistant" ? callIds(blocksOf(m)) : []));
-  const results = messages.filter((m) => m.role === "toolResult").map((m) => m.toolCallId);
-  return (
-    calls.every((id) => results.includes(id)) && results.every((id) => calls.includes(id as string))
-  );
 }

@@ -7,7 +7,7 @@
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
-import { isRecord, sameValue } from "./messages.ts";
+import { blocksIn, isRecord, sameValue } from "./messages.ts";
 
 /** What Anthropic allows in one request. */
 const MAX_MARKERS = 4;
@@ -148,10 +148,9 @@ function changes(last: Json, now: Json): string | null {
 function partsOf(payload: Json): { number: number; part: unknown }[] {
   const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray) ?? [];
   return list.flatMap((message: unknown, index: number) => {
-    const { content, ...fields } = isRecord(message) ? message : { content: message };
+    const { content, ...fields } = isRecord(message) ? message : { message };
     // Pi writes a text that carries a marker as a block, and as a plain string otherwise.
-    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
-    const parts = [fields, blocks].flatMap(unmarked);
+    const parts = [fields, ...blocksIn(content)].map(unmarked);
     return parts.map((part) => ({ number: index + 1, part }));
   });
 }
