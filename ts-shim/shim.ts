@@ -1,7 +1,7 @@
 /** One instance of the extension: what its parts share, and the life of a session. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { Asking, type Question } from "./asking/asking.ts";
+import { Asking, type Question } from "./asking.ts";
 import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
 import { PutAway } from "./context/put-away.ts";

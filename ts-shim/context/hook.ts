@@ -11,7 +11,6 @@ import type {
   ExtensionAPI,
   ExtensionContext,
 } from "@earendil-works/pi-coding-agent";
-import { LastPrompt } from "../asking/last-prompt.ts";
 import type { EngineState } from "../engine/engine.ts";
 import {
   AbortedError,
@@ -28,15 +27,17 @@ import { firesContextWithSystem, isOhMyPi } from "../pi.ts";
 import type { Shim } from "../shim.ts";
 import { type Held, HISTORY_MS, LEAST_MESSAGES, sendHistory } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
+import { LastRequest } from "./last-request.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
-import { OutcomeLog, Unacknowledged } from "./outcomes.ts";
+import { type Outcome, Unacknowledged } from "./outcomes.ts";
 import { BadAnswerError, checkAnswer } from "./plan.ts";
 import { type HostLists, RequestBuilder } from "./request.ts";
-import { SentRequests } from "./requests.ts";
 
 /** More new messages than this may take the engine a second or more: the status line says so. */
 const MANY_MESSAGES = 500;
 
+/** Outcomes that wait for an engine. */
+const MOST_OUTCOMES = 1000;
 /** Texts of the user's that wait for an engine. */
 const MOST_TYPED = 50;
 
@@ -84,9 +85,8 @@ export class ContextHook {
   private readonly requests: RequestBuilder;
   /** What is being sent ahead of the first call. */
   private history: Promise<Held | null> | null = null;
-  private readonly outcomes = new OutcomeLog();
-  readonly requestsSent = new SentRequests();
-  readonly lastPrompt = new LastPrompt();
+  private readonly outcomes = new Unacknowledged<Outcome>(MOST_OUTCOMES);
+  readonly lastRequest = new LastRequest();
   /** What the user has typed. */
   readonly typed = new Unacknowledged<string>(MOST_TYPED);
   /** The tool call on whose result one more cache marker goes, in the call under way. */
@@ -101,7 +101,7 @@ export class ContextHook {
   reset(): void {
     this.history = null;
     for (const part of [this.inForce, this.outcomes, this.typed]) part.clear();
-    for (const part of [this.requestsSent, this.lastPrompt]) part.clear();
+    this.lastRequest.clear();
   }
 
   /** Sends what a session holds, ahead of its first call. */
@@ -119,8 +119,9 @@ export class ContextHook {
 
   /** Another extension has changed the request that went out last, or the one before it. */
   rewrittenByOthers(changed: string): void {
-    this.outcomes.rewritten(changed);
-    this.lastPrompt.othersRewrite();
+    const newest = this.outcomes.pending().at(-1);
+    if (newest?.kind === "applied") newest.reason = changed;
+    this.lastRequest.othersRewrite();
   }
 
   /**
@@ -130,10 +131,9 @@ export class ContextHook {
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
     const list = all.filter((message) => !isSystem(message));
     this.marker = null;
-    this.requestsSent.expect(false);
-    this.lastPrompt.expect(null);
+    this.lastRequest.expect(null);
     if (this.shim.isOff()) {
-      this.outcomes.without("off", list.length, "off");
+      this.without("off", list.length, "off");
       return undefined;
     }
     const prefix = this.inForce.commonPrefix(list);
@@ -208,17 +208,16 @@ export class ContextHook {
     this.outcomes.acknowledge(outcomes.length);
     this.typed.acknowledge(typed.length);
     const extendsLast = sameHead && this.inForce.isExtendedBy(answer, keep);
-    this.requestsSent.expect(extendsLast, ctx.signal);
     this.inForce.accept(list, keep, answer, generation);
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);
     for (const notice of answer.notices) host.notice(notice);
     // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
     if (ctx.signal?.aborted) {
-      this.outcomes.without("aborted", list.length, "user", { call: answer.call });
+      this.without("aborted", list.length, "user", { call: answer.call });
     } else {
-      this.outcomes.applied(answer.call);
-      this.lastPrompt.expect(answer.call);
+      this.outcomes.add({ call: answer.call, kind: "applied" });
+      this.lastRequest.expect(answer.call, extendsLast, ctx.signal);
     }
     return this.inForce.apply(all);
   }
@@ -232,8 +231,19 @@ export class ContextHook {
     const reusable = this.inForce.reusable(list, prefix);
     const call = isAborted ? null : this.inForce.call;
     const kind = isAborted ? "aborted" : "fallback";
-    this.outcomes.without(kind, list.length, reason, { ...reusable, call });
+    this.without(kind, list.length, reason, { ...reusable, call });
     return this.inForce.apply(all, reusable);
+  }
+
+  /** A call went out, or was stopped, without a fresh answer. */
+  private without(
+    kind: Outcome["kind"],
+    messages: number,
+    reason: string,
+    { edited = 0, ending = false, call = null }: Partial<Outcome> = {},
+  ): void {
+    const outcome = { call, kind, edited, messages, time_ms: Date.now(), reason };
+    this.outcomes.add(ending ? { ...outcome, ending } : outcome);
   }
 
   /** Says, once, that a call goes out without the engine, and why. */

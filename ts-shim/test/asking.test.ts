@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Asking, isSingleSlot } from "../asking/asking.ts";
-import { askedAgain, LastPrompt, type SentPrompt, warmTime } from "../asking/last-prompt.ts";
+import { Asking, askedAgain, isSingleSlot } from "../asking.ts";
+import { LastRequest, type SentPrompt, warmTime } from "../context/last-request.ts";
 
 const control = { type: "ephemeral" };
 const priced = { cost: { input: 3, output: 15 }, baseUrl: "https://api.example.com" };
@@ -26,8 +26,8 @@ const payload = {
   ],
 };
 
-function sent(of: object = payload, by: typeof model = model): LastPrompt {
-  const prompt = new LastPrompt();
+function sent(of: object = payload, by: typeof model = model): LastRequest {
+  const prompt = new LastRequest();
   prompt.expect(8);
   prompt.take(of, by);
   prompt.answered(200);
@@ -61,9 +61,9 @@ test("the last prompt is found while the provider keeps it", () => {
 });
 
 test("where the cache would not be read it is said why", () => {
-  const why = (prompt: LastPrompt, by: object = model) => String(prompt.find(by as typeof model));
-  assert.match(why(new LastPrompt()), /no call of this session/);
-  const waiting = new LastPrompt();
+  const why = (prompt: LastRequest, by: object = model) => String(prompt.find(by as typeof model));
+  assert.match(why(new LastRequest()), /no call of this session/);
+  const waiting = new LastRequest();
   waiting.expect(8);
   waiting.take(payload, model);
   assert.match(why(waiting), /not begun to answer/);
@@ -114,8 +114,8 @@ test("on the other wire it is a message of its own", () => {
 });
 
 function asking(ctx: object | null, off = false): Asking {
-  const lastPrompt = new LastPrompt();
-  const shim = { context: { lastPrompt }, host: { context: () => ctx }, isOff: () => off };
+  const lastRequest = new LastRequest();
+  const shim = { context: { lastRequest }, host: { context: () => ctx }, isOff: () => off };
   return new Asking(shim as never);
 }
 

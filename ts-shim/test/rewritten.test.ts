@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SentRequests } from "../context/requests.ts";
+import { LastRequest } from "../context/last-request.ts";
 
 const control = { type: "ephemeral" };
 const text = (words: string, more = {}) => ({ type: "text", text: words, ...more });
@@ -14,11 +14,11 @@ const second = {
 };
 
 function look(...requests: unknown[]): string | null {
-  const sent = new SentRequests();
+  const sent = new LastRequest();
   let found: string | null = null;
   for (const request of requests) {
-    sent.expect(true);
-    found = sent.inspect(request)?.() ?? null;
+    sent.expect(1, true);
+    found = sent.take(request, undefined)?.() ?? null;
   }
   return found;
 }
@@ -55,19 +55,19 @@ test("requests to other APIs are compared as well", () => {
 });
 
 test("requests that cannot be compared are ignored", () => {
-  const sent = new SentRequests();
-  assert.equal(sent.inspect(second), null, "not announced");
-  sent.expect(true);
-  assert.equal(sent.inspect("text"), null);
-  sent.expect(true);
-  sent.inspect(second);
-  sent.expect(false);
-  assert.equal(sent.inspect(first), null, "changed by the engine");
-  sent.expect(true);
-  assert.equal(sent.inspect({ ...second, model: "another" }), null);
-  sent.expect(true, AbortSignal.abort());
-  assert.equal(sent.inspect(first), null);
+  const sent = new LastRequest();
+  assert.equal(sent.take(second, undefined), null, "not announced");
+  sent.expect(1, true);
+  assert.equal(sent.take("text", undefined), null);
+  sent.expect(1, true);
+  sent.take(second, undefined);
+  sent.expect(1);
+  assert.equal(sent.take(first, undefined), null, "changed by the engine");
+  sent.expect(1, true);
+  assert.equal(sent.take({ ...second, model: "another" }, undefined), null);
+  sent.expect(1, true, AbortSignal.abort());
+  assert.equal(sent.take(first, undefined), null);
   sent.clear();
-  sent.expect(true);
-  assert.equal(sent.inspect(first), null);
+  sent.expect(1, true);
+  assert.equal(sent.take(first, undefined), null);
 });

@@ -7,12 +7,12 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { warmedAt } from "../context/entries.ts";
-import { isRecord } from "../context/messages.ts";
-import { describe } from "../context/request.ts";
-import { ErrorCode, RpcError } from "../engine/wire.ts";
-import type { Shim } from "../shim.ts";
-import { askedAgain, type SentPrompt } from "./last-prompt.ts";
+import { warmedAt } from "./context/entries.ts";
+import type { SentPrompt } from "./context/last-request.ts";
+import { blocksIn, isRecord } from "./context/messages.ts";
+import { describe } from "./context/request.ts";
+import { ErrorCode, RpcError } from "./engine/wire.ts";
+import type { Shim } from "./shim.ts";
 
 type Model = NonNullable<ExtensionContext["model"]>;
 type Registry = ExtensionContext["modelRegistry"];
@@ -57,7 +57,7 @@ export class Asking {
   describe({ model: named }: Pick<Question, "model">): Record<string, unknown> {
     try {
       const { ctx, model } = this.usable(named);
-      const found = this.shim.context.lastPrompt.find(model, warmedAt(ctx.sessionManager));
+      const found = this.shim.context.lastRequest.find(model, warmedAt(ctx.sessionManager));
       const warm = typeof found === "string" ? { cold: found } : { warm: found.call };
       return { model: describe(model), single_slot: isSingleSlot(model), ...warm };
     } catch (error) {
@@ -104,7 +104,7 @@ export class Asking {
   }
 
   private prompt(ctx: ExtensionContext, model: Model, call: number): SentPrompt {
-    const found = this.shim.context.lastPrompt.find(model, warmedAt(ctx.sessionManager));
+    const found = this.shim.context.lastRequest.find(model, warmedAt(ctx.sessionManager));
     if (typeof found === "string") throw refused(`the cache would not be read: ${found}`);
     if (found.call !== call) throw refused(`call ${call} is not the last that went out`);
     return found;
@@ -207,4 +207,34 @@ function noModel(text: string): RpcError {
 
 function refused(text: string): RpcError {
   return new RpcError(ErrorCode.notAsked, text);
+}
+
+/**
+ * The request to send in place of one that Pi has built for the question alone.
+ *
+ * The question joins the last message where that is a user's, as the provider itself would join
+ * them. It carries no cache marker: those of the prompt stay where they are, and what is asked once
+ * need not be kept.
+ */
+export function askedAgain(
+  { payload, model }: SentPrompt,
+  built: unknown,
+): Record<string, unknown> {
+  const alone = isRecord(built) ? built : {};
+  const question = (alone.messages as unknown[] | undefined)?.at(-1);
+  if (!isRecord(question)) throw new Error("Pi has built no question");
+  const messages = [...(payload.messages as Record<string, unknown>[])];
+  const last = messages.at(-1);
+  const blocks = blocksIn(question.content).map(({ cache_control: _, ...block }) => block);
+  if (model.api === "anthropic-messages" && last?.role === "user") {
+    messages[messages.length - 1] = { ...last, content: [...blocksIn(last.content), ...blocks] };
+  } else {
+    messages.push({ ...question, content: blocks });
+  }
+  return { ...payload, ...limits(alone), messages };
+}
+
+function limits(built: Record<string, unknown>): Record<string, unknown> {
+  const names = ["max_tokens", "max_completion_tokens"].filter((name) => built[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, built[name]]));
 }

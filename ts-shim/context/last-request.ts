@@ -1,0 +1,179 @@
+/**
+ * The agent's own last request, as it went to the provider.
+ *
+ * Asked again with one more message at its end, it is read from the provider's cache. Kept is the
+ * request itself and not what it was made of, so that system prompt, tools, thinking and retention
+ * are the same bytes whatever has been switched since.
+ *
+ * It also shows what other extensions change after the conversation has gone through foredeck. Pi
+ * turns a message into the same bytes every time. So where foredeck changed nothing since the last
+ * request, the next must begin with it. If it does not, somebody else has changed one of the two,
+ * and the provider's cache misses everything after the change. This sees extensions loaded before
+ * foredeck, and later ones that change a request in place; a later extension that replaces the
+ * request does so out of our sight.
+ */
+
+import { blocksIn, isRecord, sameValue } from "./messages.ts";
+
+type Json = Record<string, unknown>;
+
+/** What is asked of Pi's model record here. */
+export interface ModelRecord {
+  provider: string;
+  id: string;
+  api: string;
+}
+
+/** A prompt that went out with the engine's answer. */
+export interface SentPrompt {
+  /** The call record whose edits are in it. */
+  call: number;
+  payload: Json;
+  model: ModelRecord;
+  sentMs: number;
+  /** The provider has begun to answer, so its cache can be read. */
+  answered: boolean;
+}
+
+/** The two wires on which a request has been seen to come back from the cache. */
+const WIRES = new Set(["anthropic-messages", "openai-completions"]);
+
+/** The field that holds the messages, in one or another of the APIs that Pi speaks. */
+const MESSAGE_FIELDS = ["messages", "input", "contents"];
+/** What is sent in front of the messages, as the user would call it. */
+const HEAD_FIELDS: Record<string, string> = {
+  system: "system prompt",
+  systemInstruction: "system prompt",
+  instructions: "system prompt",
+  tools: "tools",
+};
+
+export class LastRequest {
+  /** Of the last request, whatever it was made by. */
+  private payload: Json | null = null;
+  private sent: SentPrompt | null = null;
+  private expected: {
+    call: number | null;
+    extendsLast: boolean;
+    signal?: AbortSignal | undefined;
+  } | null = null;
+  private rewritten = false;
+
+  /**
+   * Announces a request; the one before is the last no more.
+   * @param call the call record whose edits are in it, null where it has none
+   * @param extendsLast it is the last one with messages added, and nothing else was changed
+   */
+  expect(call: number | null, extendsLast = false, signal?: AbortSignal): void {
+    this.sent = null;
+    this.expected = { call, extendsLast, signal };
+  }
+
+  /**
+   * Takes a request. One that was not announced (a warming request, a summary) is ignored.
+   * @returns null where there is nothing to compare; else a function that compares this request
+   *   with the last one, and returns what somebody else has changed in either, null for nothing
+   */
+  take(payload: unknown, model: ModelRecord | undefined): (() => string | null) | null {
+    const { expected, payload: last } = this;
+    this.expected = null;
+    if (!expected || expected.signal?.aborted || !isRecord(payload)) return null;
+    const { call, extendsLast } = expected;
+    this.payload = payload;
+    if (call !== null && model) {
+      this.sent = { call, payload, model, sentMs: Date.now(), answered: false };
+    }
+    if (!extendsLast || !last || last.model !== payload.model) return null;
+    return () => changes(last, payload);
+  }
+
+  /** A provider has begun to answer, with this HTTP status. */
+  answered(status: number): void {
+    if (this.sent && status < 300) this.sent.answered = true;
+  }
+
+  /** Another extension changes requests: what is kept here need not be what went out. */
+  othersRewrite(): void {
+    this.rewritten = true;
+  }
+
+  /** Another session: its first request continues nothing. */
+  clear(): void {
+    this.payload = null;
+    this.sent = null;
+    this.expected = null;
+    this.rewritten = false;
+  }
+
+  /**
+   * The prompt to ask again, or why the provider's cache would not be read.
+   * @param model the model in use now
+   * @param repeatedMs when Pi's cache warmer last sent it again
+   */
+  find(model: ModelRecord, repeatedMs = 0): SentPrompt | string {
+    const { sent } = this;
+    if (this.rewritten) return "another extension changes requests on their way to the model";
+    if (!sent) return "no call of this session has gone out with foredeck's answer yet";
+    if (!sent.answered) return "the model has not begun to answer the last call";
+    if (sent.model.provider !== model.provider || sent.model.id !== model.id) {
+      return "the model has been changed since the last call";
+    }
+    return unreadable(sent, model, repeatedMs) ?? sent;
+  }
+}
+
+function changes(last: Json, now: Json): string | null {
+  const found = Object.keys(HEAD_FIELDS)
+    .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))
+    .map((name) => HEAD_FIELDS[name]);
+  const [before, after] = [partsOf(last), partsOf(now)];
+  const at = before.findIndex(({ part }, index) => !sameValue(part, after[index]?.part));
+  const [was, is] = [before[at], after[at]];
+  if (was) found.push(`messages from number ${Math.min(was.number, is?.number ?? was.number)} on`);
+  return found.length > 0 ? found.join(", ") : null;
+}
+
+/**
+ * What a provider reads of each message, in its order: the fields beside the content, then block
+ * after block, so that results of later calls may join the last message.
+ */
+function partsOf(payload: Json): { number: number; part: unknown }[] {
+  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray) ?? [];
+  return list.flatMap((message: unknown, index: number) => {
+    const { content, ...fields } = isRecord(message) ? message : { message };
+    // Pi writes a text that carries a marker as a block, and as a plain string otherwise.
+    const parts = [fields, ...blocksIn(content)].map(unmarked);
+    return parts.map((part) => ({ number: index + 1, part }));
+  });
+}
+
+/** A copy without cache markers, which move from request to request. */
+function unmarked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(unmarked);
+  if (!isRecord(value)) return value;
+  const { cache_control: _, ...rest } = value;
+  return rest;
+}
+
+/** Milliseconds that the provider keeps a prompt of this model; null where Pi does not know. */
+export function warmTime(model: object): number | null {
+  const { promptCache } = model as Record<string, unknown>;
+  const retention = process.env.PI_CACHE_RETENTION === "long" ? "long" : "short";
+  const seconds = isRecord(promptCache) ? promptCache[retention] : undefined;
+  return typeof seconds === "number" ? seconds * 1000 : null;
+}
+
+function unreadable({ payload, sentMs }: SentPrompt, model: ModelRecord, repeatedMs: number) {
+  if (!WIRES.has(model.api) || !Array.isArray(payload.messages)) {
+    return `prompts are not asked again over ${model.api}`;
+  }
+  if (payload.model !== model.id) return "another model answers in the place of this one";
+  // Pi's own cache warmer leaves these alone as well: the budget would follow the shorter answer.
+  if (isRecord(payload.thinking) && payload.thinking.type === "enabled") {
+    return "the last call thinks within a budget, with which the provider's cache is bound up";
+  }
+  const lifetimeMs = warmTime(model);
+  if (lifetimeMs === null) return "Pi does not know how long this provider keeps its cache";
+  const ageMs = Date.now() - Math.max(sentMs, repeatedMs);
+  return ageMs < lifetimeMs ? null : "the provider has dropped the last call from its cache by now";
+}
