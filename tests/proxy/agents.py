@@ -34,11 +34,11 @@ def in_folder(folder: Path) -> Callable[[ToolRequest], str]:
 
 
 def agent(
-    proxy: RunningProxy, api: str, folder: Path, *, session: str | None = "s1", streams: bool = True
+    proxy: RunningProxy, api: str, folder: Path, *, session: str | None = "s1", **options: Any
 ) -> ProxiedAgent:
-    """An agent on an API, through a proxy."""
+    """An agent on an API, through a proxy. `options`: of `ProxiedAgent`."""
     tools = in_folder(folder)
-    return ProxiedAgent(api, proxy.url, TOOLS, tools, session=session, streams=streams)
+    return ProxiedAgent(api, proxy.url, TOOLS, tools, session=session, **options)
 
 
 @contextmanager

@@ -14,10 +14,10 @@ import httpx
 import uvicorn
 
 from foredeck.embedded.format import ToolRequest
+from foredeck.embedded.responses import gathered, taken_apart
 from foredeck.proxy.app import Proxy
 from foredeck.proxy.conversations import Conversations, ProxyOptions
 from foredeck.proxy.events import Events
-from foredeck.proxy.responses import gathered, taken_apart
 from foredeck.proxy.wires import WIRES, ModelApi
 from foredeck.ui.access import listening_on
 
@@ -77,7 +77,8 @@ class RunningProxy:
 class ProxiedAgent:
     """An agent on one API: `messages` is its own list, as the API has it.
 
-    `run_tool` answers the calls of the model; `tools` are declared as the API wants them.
+    `run_tool` answers the calls of the model; `tools` are declared as the API wants them, with
+    `in_item` as an item of the Responses API, in a namespace of this name.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class ProxiedAgent:
         *,
         session: str | None = None,
         streams: bool = True,
+        in_item: str = "",
     ) -> None:
         self.wire = BY_API[api]
         self.format = self.wire.format()
@@ -100,6 +102,7 @@ class ProxiedAgent:
         self._run_tool = run_tool
         self._headers = {"x-session-id": session} if session else {}
         self._streams = streams
+        self._in_item = in_item
 
     def body(self) -> Json:
         """The next request."""
@@ -110,7 +113,11 @@ class ProxiedAgent:
             system = {"role": "system", "content": "Be careful."}
             options = {"stream_options": {"include_usage": True}} if self._streams else {}
             return {**body, **options, "messages": [system, *self.messages]}
-        return {**body, "instructions": "Be careful.", "input": taken_apart(self.messages)}
+        items = taken_apart(self.messages)
+        if self._in_item:  # as Codex has it for models that it drives by code mode
+            declared = {"type": "namespace", "name": self._in_item, "tools": body.pop("tools")}
+            items = [{"type": "additional_tools", "role": "developer", "tools": [declared]}, *items]
+        return {**body, "instructions": "Be careful.", "input": items}
 
     def say(self, text: str) -> None:
         """A message of the user's."""

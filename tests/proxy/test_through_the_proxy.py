@@ -80,6 +80,69 @@ def test_both_kinds_of_tools_in_one_answer(tmp_path: Path, api: str) -> None:
 
 
 @by_api
+def test_a_call_of_foredecks_alone_after_both_kinds_in_one_answer(tmp_path: Path, api: str) -> None:
+    script = [
+        [call("activate", id="a.py"), call("read", path="a.py")],
+        [Text("Once more."), call("activate", id="a.py")],
+        call("read", path="b.py"),
+        "Done.",
+    ]
+    folder = tmp_path / "work"
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        (folder / "b.py").write_text("b = 1\n")
+        agent(proxy, api, folder).run("Check it.")
+    assert not model.violations
+    called = [name for name, _ in model.requests[3].request.calls.values()]
+    assert called == ["activate", "read", "activate", "read"]
+    before, after = prompts(model)[2:]
+    assert after[: len(before)] == before
+
+
+@by_stream
+def test_tools_that_are_declared_in_an_item_get_foredecks_beside_them(
+    tmp_path: Path, streams: bool
+) -> None:
+    script = [
+        [call("functions.read", path="a.py"), call("foredeck.activate", id="@1")],
+        [Text("Again."), call("foredeck.activate", id="a.py")],
+        "Done.",
+        "Goodbye.",
+    ]
+    folder = tmp_path / "work"
+    sent = []
+    for restarts in (False, True):
+        home = tmp_path / f"home {restarts}"
+        with ScriptedModel(script) as model:
+            with proxied(model, home, folder) as proxy:
+                (folder / "a.py").write_text(LONG)
+                one = agent(proxy, "openai-responses", folder, streams=streams, in_item="functions")
+                one.run("Check it.")
+                if not restarts:
+                    one.run("Thanks.")
+            if restarts:
+                with proxied(model, home, folder) as proxy:
+                    later = agent(
+                        proxy, "openai-responses", folder, streams=streams, in_item="functions"
+                    )
+                    later.messages = one.messages
+                    later.run("Thanks.")
+        assert not model.violations
+        assert "activate" not in json.dumps(one.messages)
+        assert model.requests[0].request.tools[:3] == (
+            "functions.read",
+            "functions.write",
+            "foredeck.activate",
+        )
+        before, after = prompts(model)[2:]
+        assert after[: len(before)] == before
+        names = [name for name, _ in model.requests[3].request.calls.values()]
+        assert names == ["functions.read", "foredeck.activate", "foredeck.activate"]
+        sent.append(prompts(model))
+    assert sent[0] == sent[1]
+
+
+@by_api
 def test_a_proxy_that_starts_again_sends_the_same_bytes(tmp_path: Path, api: str) -> None:
     script = [
         call("read", path="a.py"),

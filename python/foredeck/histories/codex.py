@@ -31,6 +31,8 @@ from foredeck.model.messages import text_in
 HARNESS = "codex"
 MAX_OPEN_CALLS = 10_000
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
+CALL_MEMBERS = ("arguments", "input", "action")
+"""Where an item has the arguments of its call."""
 _HEAD = 1000
 """Characters of an output that hold its exit code."""
 _NOT_TYPED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions for ")
@@ -151,13 +153,11 @@ class _CodexReader:
         }
 
     def _call(self, line: Line, payload: dict[str, Any], session: str) -> Block:
+        call = read_call(payload)
         id = tool_call_id(payload.get("call_id") or payload.get("id"), session, line.place)
-        name = str(payload.get("name") or str(payload["type"]).removesuffix("_call"))
         if len(self._tools) < MAX_OPEN_CALLS:
-            self._tools[id] = name
-        given = [payload[name] for name in ("arguments", "input", "action") if name in payload]
-        arguments = arguments_of(given[0]) if given else {}
-        return {"type": "toolCall", "id": id, "name": name, "arguments": arguments}
+            self._tools[id] = call["name"]
+        return {**call, "id": id}
 
     def _result(self, line: Line, payload: dict[str, Any], time_ms: int, session: str) -> Message:
         id = tool_call_id(payload.get("call_id"), session, line.place)
@@ -179,6 +179,17 @@ def _started_by(payload: dict[str, Any]) -> str | None:
     spawn = subagent.get("thread_spawn") if isinstance(subagent, dict) else None
     nested = spawn.get("parent_thread_id") if isinstance(spawn, dict) else None
     return session_id(payload.get("parent_thread_id")) or session_id(nested)
+
+
+def read_call(item: dict[str, Any]) -> Block:
+    """The tool call that an item is, of whichever kind."""
+    given: Any = next((item[name] for name in CALL_MEMBERS if name in item), {})
+    return {
+        "type": "toolCall",
+        "id": str(item.get("call_id") or item.get("id") or ""),
+        "name": str(item.get("name") or str(item.get("type")).removesuffix("_call")),
+        "arguments": arguments_of(given),
+    }
 
 
 def read_output(output: Any) -> tuple[list[Block], bool]:

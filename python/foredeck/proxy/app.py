@@ -24,7 +24,7 @@ from foredeck.proxy.conversation import ClientChat
 from foredeck.proxy.conversations import Conversations, ConversationState
 from foredeck.proxy.events import Events
 from foredeck.proxy.relays import Relay
-from foredeck.proxy.wires import WIRES, ModelApi, declares_tools, session_of
+from foredeck.proxy.wires import WIRES, ModelApi, session_of
 
 log = logging.getLogger(__name__)
 
@@ -215,7 +215,7 @@ class Proxy:
         except (ValueError, RecursionError):
             return None
         messages = wire.messages(body) if isinstance(body, dict) else []
-        if not messages or not declares_tools(body):
+        if not messages or not wire.tools(body):
             return None
         session = session_of(wire, body, dict(headers), messages)
         state = self._conversations.state(session, wire)
@@ -225,10 +225,10 @@ class Proxy:
         """The body that goes upstream."""
         model = call.wire.model(call.body, dict(call.headers), self._conversations.options.window)
         system = call.wire.system(call.body)
-        declared = call.body.get("tools") or []
+        declared = call.wire.tools(call.body)
 
         def do(conversation: ClientChat) -> bytes:
-            own = conversation.own_tools(declared) if declared else []
+            own = conversation.own_tools(declared)
             call.relay.own = {conversation.name_of(tool) for tool in own}
             messages, call.number = conversation.ready(
                 call.messages, [*declared, *own], system, model, call.added

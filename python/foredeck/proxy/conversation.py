@@ -15,7 +15,7 @@ from foredeck.histories.recordings import in_pis_tools, in_their_tools
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SlotPlan
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck.proxy.weaving import MixedAnswer, Woven, first_call, own_calls, weave
+from foredeck.proxy.weaving import MixedAnswer, Weaver, Woven, first_call, own_calls
 
 MOST_MIXED = 64
 """Answers that called both kinds of tools, and that no request has brought back yet."""
@@ -45,7 +45,7 @@ class WovenMessages(LoopMessages):
     ) -> tuple[list[Message], list[Message], list[int]]:
         together = self._format.api == "anthropic-messages"
         known = [bare(message) for message in self._known]
-        woven = weave(made, known, _same, self.mixed, self.own, together=together)
+        woven = Weaver([*made], known, _same, self.mixed, self.own, together).run()
         place = min([0, *(each.place for each in woven)])
         for message in self.added:
             is_answer = message["role"] == "assistant"

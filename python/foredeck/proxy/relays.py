@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
+from functools import reduce
 from typing import Any
 
 from foredeck.proxy.events import Data, StreamEvent, encoded
@@ -25,52 +26,100 @@ class Relay(ABC):
         self.rounds = 0
         """How many answers have begun."""
         self.answer: Data = {}
-        self.usage: Data = {}
-        """What the provider has counted of the newest answer."""
         self.ended = False
         """Whether the newest answer is whole."""
         self.held = b""
         """What the client has not been sent yet of it, as it came."""
         self.changed = False
         """Whether anything was left out or put together."""
-        self._used: Data = {}
-        """Of all answers but the newest."""
+        self._bodies: list[Data] = []
+        """All whole answers, as the API has them where nothing is streamed."""
+        self._places: dict[int, int | None] = {}
+        """By the number of a part of the answer: that which the client knows it by; None for one
+        that the client is not shown."""
+        self._sent = 0
+        """How many parts the client was shown."""
+        self._met: dict[int, Data] = {}
+        """The parts of the newest answer by their numbers, as far as they have come."""
+        self._pieces: dict[tuple[int, str], list[str]] = {}
+        """The texts that come bit by bit: by part and member."""
 
     def begin(self) -> None:
         """An answer begins."""
-        self._used = _summed(self._used, self.usage)
         self.rounds += 1
         self.changed = self.changed or self.rounds > 1
-        self.answer, self.usage, self.ended, self.held = {}, {}, False, b""
-
-    def _hold(self, event: StreamEvent) -> bytes:
-        self.held += event.raw
-        return b""
-
-    @property
-    def total(self) -> Data:
-        """What all answers have used."""
-        return _summed(self._used, self.usage)
+        self.answer, self.ended, self.held = {}, False, b""
+        self._places, self._met, self._pieces = {}, {}, {}
 
     @abstractmethod
     def pass_on(self, event: StreamEvent) -> bytes:
         """What the client is sent of an event."""
 
-    @abstractmethod
+    def take_whole(self, body: Data) -> None:
+        """The newest answer, all of it. Raises for one in another shape than the API's."""
+        self.answer = self._message(body)
+        self.changed = self.changed or any(map(self._is_own, self._parts(body)))
+        self._bodies.append(body)
+        self.ended = True
+
+    @property
+    def usage(self) -> Data:
+        """What the provider has counted of the newest answer."""
+        return dict(self._bodies[-1].get("usage") or {}) if self.ended else {}
+
+    @property
+    def total(self) -> Data:
+        """What all answers have used."""
+        return reduce(_summed, (dict(body.get("usage") or {}) for body in self._bodies), {})
+
     def finish(self) -> bytes:
         """The end of the client's answer."""
-
-    @abstractmethod
-    def take_whole(self, body: Data) -> None:
-        """An answer that is not streamed."""
+        return self._end() if self.changed else self.held
 
     @abstractmethod
     def whole(self) -> Data:
-        """What the client is sent then, of all answers."""
+        """All answers as one that is not streamed."""
 
     @abstractmethod
     def failure(self, text: str) -> bytes:
         """The end of the client's answer where the provider has failed in the middle of it."""
+
+    @abstractmethod
+    def _message(self, body: Data) -> Data:
+        """What the model has said in an answer."""
+
+    @abstractmethod
+    def _parts(self, body: Data) -> Sequence[Data]:
+        """The parts of an answer that may be calls of tools."""
+
+    @abstractmethod
+    def _is_own(self, part: Data) -> bool:
+        """Whether a part is a call of one of foredeck's tools."""
+
+    @abstractmethod
+    def _end(self) -> bytes:
+        """The end of an answer that was changed."""
+
+    def _shown(self) -> list[Data]:
+        """The parts of all answers that the client is shown."""
+        parts = (part for body in self._bodies for part in self._parts(body))
+        return [part for part in parts if not self._is_own(part)]
+
+    def _hold(self, event: StreamEvent) -> bytes:
+        self.held += event.raw
+        return b""
+
+    def _meet(self, number: int, part: Data) -> None:
+        """A part of the newest answer has come, or more of it."""
+        self._met[number] = part
+        if number not in self._places:
+            is_own = self._is_own(part)
+            self._places[number] = None if is_own else self._sent
+            self._sent += not is_own
+            self.changed = self.changed or is_own
+
+    def _met_in_order(self) -> list[Data]:
+        return [self._met[number] for number in sorted(self._met)]
 
 
 def _summed(one: Mapping[str, Any], other: Mapping[str, Any]) -> Data:
@@ -96,53 +145,32 @@ class AnthropicRelay(Relay):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: dict[int, int | None] = {}
-        """By number of a block: what the client knows it as; None for one that it is not shown."""
-        self._blocks: dict[int, Data] = {}
-        self._deltas: dict[int, dict[str, list[str]]] = {}
-        self._sent = 0
+        self._start: Data = {}
         self._ending: Data = {}
-        self._bodies: list[Data] = []
-
-    def begin(self) -> None:
-        """See `Relay`."""
-        super().begin()
-        self._places, self._blocks, self._deltas = {}, {}, {}
 
     def pass_on(self, event: StreamEvent) -> bytes:
         """See `Relay`."""
-        data = event.data
-        if data is None:
-            return event.raw
+        data = event.data or {}
         match data.get("type"):
             case "message_start":
-                self.usage = dict(data["message"].get("usage") or {})
+                self._start = data["message"]
                 return event.raw if self.rounds == 1 else b""
             case "content_block_start":
-                index, block = data["index"], dict(data["content_block"])
-                self._blocks[index] = block
-                is_own = block.get("type") == "tool_use" and block.get("name") in self.own
-                self._places[index] = None if is_own else self._sent
-                self._sent += not is_own
-                self.changed = self.changed or is_own
+                self._meet(data["index"], dict(data["content_block"]))
                 return self._moved(event, data)
             case "content_block_delta":
                 delta = data["delta"]
                 if (names := _DELTAS.get(delta.get("type"))) is not None:
-                    pieces = self._deltas.setdefault(data["index"], {})
-                    pieces.setdefault(names[1], []).append(delta[names[0]])
+                    key = (data["index"], names[1])
+                    self._pieces.setdefault(key, []).append(delta[names[0]])
                 return self._moved(event, data)
             case "content_block_stop":
                 return self._moved(event, data)
             case "message_delta":
                 self._ending = data
-                self.usage |= {k: v for k, v in (data.get("usage") or {}).items() if v is not None}
                 return self._hold(event)
             case "message_stop":
-                self.ended = True
-                blocks, deltas = self._blocks, self._deltas
-                content = [_closed(blocks[n], deltas.get(n, {})) for n in sorted(blocks)]
-                self.answer = {"role": "assistant", "content": content}
+                self._close()
                 return self._hold(event)
         return event.raw
 
@@ -154,31 +182,32 @@ class AnthropicRelay(Relay):
             return event.raw
         return encoded(event.name, {**data, "index": place})
 
-    def finish(self) -> bytes:
-        """See `Relay`."""
-        if not self.changed:
-            return self.held
+    def _close(self) -> None:
+        for (number, name), pieces in self._pieces.items():
+            block, text = self._met[number], "".join(pieces)
+            is_json = name == "input"
+            block[name] = _object(text) if is_json else str(block.get(name) or "") + text
+        counts = (self._start.get("usage"), self._ending.get("usage"))
+        usage = {k: v for each in counts for k, v in (each or {}).items() if v is not None}
+        self.take_whole({**self._start, "content": self._met_in_order(), "usage": usage})
+
+    def _end(self) -> bytes:
         ending = {**self._ending, "usage": self.total}
         return encoded("message_delta", ending) + encoded("message_stop", {"type": "message_stop"})
 
-    def take_whole(self, body: Data) -> None:
-        """See `Relay`."""
-        self.usage = dict(body.get("usage") or {})
-        self.answer = {"role": "assistant", "content": body["content"]}
-        self.ended = True
-        self.changed = self.changed or any(b.get("name") in self.own for b in body["content"])
-        self._bodies.append(body)
+    def _message(self, body: Data) -> Data:
+        return {"role": "assistant", "content": body["content"]}
+
+    def _parts(self, body: Data) -> Sequence[Data]:
+        blocks: list[Data] = body["content"]
+        return blocks
+
+    def _is_own(self, part: Data) -> bool:
+        return part.get("type") == "tool_use" and part.get("name") in self.own
 
     def whole(self) -> Data:
         """See `Relay`."""
-        last = self._bodies[-1]
-        shown = [
-            block
-            for body in self._bodies
-            for block in body["content"]
-            if not (block.get("type") == "tool_use" and block.get("name") in self.own)
-        ]
-        return {**last, "content": shown, "usage": self.total}
+        return {**self._bodies[-1], "content": self._shown(), "usage": self.total}
 
     def failure(self, text: str) -> bytes:
         """See `Relay`."""
@@ -195,20 +224,16 @@ _DELTAS = {
 """By type of a delta: its member, and the member of the block that it belongs to."""
 
 
-def _closed(block: Data, deltas: Mapping[str, list[str]]) -> Data:
-    """A block whose stream has ended."""
-    for name, pieces in deltas.items():
-        text = "".join(pieces)
-        block[name] = _object(text) if name == "input" else str(block.get(name) or "") + text
-    return block
-
-
-def _object(text: Any) -> Data:
+def _object(text: str) -> Data:
     try:
         value = json.loads(text or "{}")
-    except (TypeError, ValueError):
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+_TEXT = (0, "content")
+"""The one text of an answer."""
 
 
 class ChatRelay(Relay):
@@ -216,19 +241,14 @@ class ChatRelay(Relay):
 
     def __init__(self) -> None:
         super().__init__()
-        self._texts: list[str] = []
-        self._calls: dict[int, Data] = {}
-        self._places: dict[int, int | None] = {}
-        self._sent = 0
         self._head: Data = {}
-        self._end: Data | None = None
+        self._ending: Data | None = None
         self._counts: Data | None = None
-        self._bodies: list[Data] = []
 
     def begin(self) -> None:
         """See `Relay`."""
         super().begin()
-        self._calls, self._places, self._texts = {}, {}, []
+        self._counts = None
 
     def pass_on(self, event: StreamEvent) -> bytes:
         """See `Relay`."""
@@ -240,9 +260,8 @@ class ChatRelay(Relay):
             return event.raw
         choices = data.get("choices")
         if isinstance(data.get("usage"), dict):
-            self.usage = data["usage"]
+            self._counts = data
             if not choices:
-                self._counts = data
                 return self._hold(event)
         if not choices:
             return event.raw
@@ -251,9 +270,9 @@ class ChatRelay(Relay):
         choice = choices[0]
         delta = dict(choice.get("delta") or {})
         self._collect(delta)
-        shown = self._shown(delta)
+        shown = self._shown_delta(delta)
         if choice.get("finish_reason"):
-            self._end = {**data, "choices": [{**choice, "delta": {}}]}
+            self._ending = {**data, "choices": [{**choice, "delta": {}}]}
             if not shown:
                 return self._hold(event)
             self.changed = True
@@ -267,23 +286,18 @@ class ChatRelay(Relay):
 
     def _collect(self, delta: Data) -> None:
         if delta.get("content"):
-            self._texts.append(delta["content"])
+            self._pieces.setdefault(_TEXT, []).append(delta["content"])
         for call in delta.get("tool_calls") or ():
             index = call.get("index", 0)
             function = call.get("function") or {}
-            known = self._calls.setdefault(
-                index,
-                {"id": "", "type": "function", "function": {"name": "", "arguments": ""}},
-            )
+            empty = {"name": "", "arguments": ""}
+            known = self._met.get(index) or {"id": "", "type": "function", "function": empty}
             known["id"] = call.get("id") or known["id"]
             known["function"]["name"] = function.get("name") or known["function"]["name"]
             known["function"]["arguments"] += function.get("arguments") or ""
-            if index not in self._places:
-                is_own = known["function"]["name"] in self.own
-                self._places[index] = None if is_own else self._sent
-                self._sent += not is_own
+            self._meet(index, known)
 
-    def _shown(self, delta: Data) -> Data:
+    def _shown_delta(self, delta: Data) -> Data:
         shown = dict(delta)
         if delta.get("tool_calls"):
             placed = [(self._places[c.get("index", 0)], c) for c in delta["tool_calls"]]
@@ -297,47 +311,42 @@ class ChatRelay(Relay):
         return shown
 
     def _close(self) -> None:
-        self.ended = True
-        self.answer = {"role": "assistant", "content": "".join(self._texts)}
-        if self._calls:
-            self.answer["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
+        text = "".join(self._pieces.get(_TEXT, ()))
+        message: Data = {"role": "assistant", "content": text}
+        if self._met:
+            message["tool_calls"] = self._met_in_order()
+        usage = (self._counts or {}).get("usage")
+        self.take_whole({"choices": [{"message": message}], "usage": usage})
 
-    def finish(self) -> bytes:
-        """See `Relay`."""
-        if not self.changed:
-            return self.held
+    def _end(self) -> bytes:
         found = b""
-        if self._end is not None:
-            end = {**self._end, **self._head}
-            if "usage" in end and self.rounds > 1:
-                end["usage"] = self.total
-            found += encoded("", end)
-        if self._counts is not None:
+        if self._ending is not None:
+            ending = {**self._ending, **self._head}
+            if "usage" in ending and self.rounds > 1:
+                ending["usage"] = self.total
+            found += encoded("", ending)
+        if self._counts is not None and not self._counts.get("choices"):
             counts = {**self._counts, **self._head, "usage": self.total}
             found += encoded("", self._counts if self.rounds == 1 else counts)
         return found + b"data: [DONE]\n\n"
 
-    def take_whole(self, body: Data) -> None:
-        """See `Relay`."""
-        self.usage = dict(body.get("usage") or {})
-        self.answer = body["choices"][0]["message"]
-        self.ended = True
-        self.changed = self.changed or bool(self.answer.get("tool_calls"))
-        self._bodies.append(body)
+    def _message(self, body: Data) -> Data:
+        message: Data = body["choices"][0]["message"]
+        return message
+
+    def _parts(self, body: Data) -> Sequence[Data]:
+        return self._message(body).get("tool_calls") or ()
+
+    def _is_own(self, part: Data) -> bool:
+        return (part.get("function") or {}).get("name") in self.own
 
     def whole(self) -> Data:
         """See `Relay`."""
-        messages = [body["choices"][0]["message"] for body in self._bodies]
-        calls = [
-            call
-            for message in messages
-            for call in message.get("tool_calls") or ()
-            if (call.get("function") or {}).get("name") not in self.own
-        ]
+        messages = [self._message(body) for body in self._bodies]
         texts = [message["content"] for message in messages if message.get("content")]
         merged = {**messages[-1], "content": "".join(texts) if texts else None}
         merged.pop("tool_calls", None)
-        if calls:
+        if calls := self._shown():
             merged["tool_calls"] = calls
         last = self._bodies[-1]
         choice = {**last["choices"][0], "message": merged}
@@ -353,29 +362,11 @@ class ResponsesRelay(Relay):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: dict[int, int | None] = {}
-        self._items: dict[int, Data] = {}
-        self._sent = 0
         self._number = 0
         """Of the client's next event."""
         self._first = ""
         """The id of the first response, which is that of all to the client."""
-        self._output: list[Data] = []
-        """Of the answers before."""
-        self._end: tuple[str, Data] = ("", {})
-
-    def begin(self) -> None:
-        """See `Relay`."""
-        super().begin()
-        self._output += self._shown_items()
-        self._places, self._items = {}, {}
-
-    def _shown_items(self) -> list[Data]:
-        items = (self._items[index] for index in sorted(self._items))
-        return [item for item in items if not self._is_own(item)]
-
-    def _is_own(self, item: Data) -> bool:
-        return item.get("type") == "function_call" and item.get("name") in self.own
+        self._ending: tuple[str, Data] = ("", {})
 
     def pass_on(self, event: StreamEvent) -> bytes:
         """See `Relay`."""
@@ -384,23 +375,21 @@ class ResponsesRelay(Relay):
             return event.raw
         kind = str(data.get("type") or event.name)
         if kind in ("response.completed", "response.incomplete"):
-            self._take(data["response"])
-            self._end = (kind, data)
+            response = data["response"]
+            if not response.get("output"):
+                response = {**response, "output": self._met_in_order()}
+            self.take_whole(response)
+            self._ending = (kind, data)
             return self._hold(event)
         if kind in ("response.created", "response.in_progress", "response.queued"):
             self._first = self._first or str((data.get("response") or {}).get("id") or "")
             return self._numbered(event, data) if self.rounds == 1 else b""
-        index = data.get("output_index")
-        if isinstance(index, int):
+        number = data.get("output_index")
+        if isinstance(number, int):
             item = data.get("item")
             if isinstance(item, dict):
-                self._items[index] = item
-                if index not in self._places:
-                    is_own = self._is_own(item)
-                    self._places[index] = None if is_own else self._sent
-                    self._sent += not is_own
-                    self.changed = self.changed or is_own
-            place = self._places.get(index, index)
+                self._meet(number, item)
+            place = self._places.get(number, number)
             if place is None:
                 return b""
             data = {**data, "output_index": place}
@@ -413,34 +402,25 @@ class ResponsesRelay(Relay):
             data = {**data, "sequence_number": number}
         return event.raw if data == event.data else encoded(event.name, data)
 
-    def _take(self, response: Data) -> None:
-        self.usage = dict(response.get("usage") or {})
-        if response.get("output"):
-            self._items = dict(enumerate(response["output"]))
-        items = [self._items[index] for index in sorted(self._items)]
-        self.answer = {"role": "assistant", "items": items}
-        self.ended = True
-        self.changed = self.changed or any(map(self._is_own, items))
-        self._response = response
-
-    def finish(self) -> bytes:
-        """See `Relay`."""
-        if not self.changed:
-            return self.held
-        name, data = self._end
+    def _end(self) -> bytes:
+        name, data = self._ending
         number = {"sequence_number": self._number} if "sequence_number" in data else {}
         return encoded(name, {**data, **number, "response": self.whole()})
 
-    def take_whole(self, body: Data) -> None:
-        """See `Relay`."""
-        self._first = self._first or str(body.get("id") or "")
-        self._take(body)
+    def _message(self, body: Data) -> Data:
+        return {"role": "assistant", "items": list(self._parts(body))}
+
+    def _parts(self, body: Data) -> Sequence[Data]:
+        return body.get("output") or ()
+
+    def _is_own(self, part: Data) -> bool:
+        return part.get("type") == "function_call" and part.get("name") in self.own
 
     def whole(self) -> Data:
         """See `Relay`."""
-        output = [*self._output, *self._shown_items()]
-        named = {"id": self._first} if self._first else {}
-        return {**self._response, **named, "output": output, "usage": self.total or None}
+        first = self._first or self._bodies[0].get("id")
+        named, output = {"id": first} if first else {}, self._shown()
+        return {**self._bodies[-1], **named, "output": output, "usage": self.total or None}
 
     def failure(self, text: str) -> bytes:
         """See `Relay`."""

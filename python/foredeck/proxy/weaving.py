@@ -7,8 +7,8 @@ and was told, or its provider's cache finds nothing and the model asks again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -49,125 +49,106 @@ def _visible(message: Mapping[str, Any], own: Set[str]) -> list[Block]:
     return [block for block in _blocks(message) if not _is_own(block, own)]
 
 
-def weave(
-    listed: Sequence[tuple[Message, int]],
-    known: Sequence[Message],
-    same: Callable[[Message, Message], bool],
-    mixed: Mapping[str, MixedAnswer],
-    own: Set[str],
-    *,
-    together: bool,
-) -> list[Woven]:
-    """The client's list with the calls that it does not have.
+@dataclass(slots=True)
+class Weaver:
+    """Makes the client's list whole again, once."""
 
-    `known`: the whole list as it was sent last. `same`: whether a message of the client's is one of
-    those. `mixed`: answers that have not been sent yet, by the id of the first call of the
-    client's in them. `own`: names of foredeck's tools. `together`: results of one answer go into
-    one message.
-    """
-    return _Weaver(listed, known, same, mixed, own, together).run()
-
-
-class _Weaver:
-    def __init__(
-        self,
-        listed: Sequence[tuple[Message, int]],
-        known: Sequence[Message],
-        same: Callable[[Message, Message], bool],
-        mixed: Mapping[str, MixedAnswer],
-        own: Set[str],
-        together: bool,
-    ) -> None:
-        self._listed = list(listed)
-        self._known = known
-        self._same = same
-        self._mixed = mixed
-        self._own = own
-        self._together = together
-        self._found: list[Woven] = []
-        self._ours = count(-1, -1)
-        self._next = 0
-        """Of `known`; beyond its end once the lists have parted."""
+    listed: list[tuple[Message, int]]
+    """What is left of the client's list, with the places."""
+    known: Sequence[Message]
+    """The whole list as it was sent last."""
+    same: Callable[[Message, Message], bool]
+    """Whether a message of the client's is one of those."""
+    mixed: Mapping[str, MixedAnswer]
+    """Answers that have not been sent yet, by the id of the first call of the client's in them."""
+    own: Set[str]
+    """Names of foredeck's tools."""
+    together: bool
+    """Results of one answer go into one message."""
+    _found: list[Woven] = field(default_factory=list)
+    _ours: Iterator[int] = field(default_factory=lambda: count(-1, -1))
+    _next: int = 0
+    """Of `known`; beyond its end once the lists have parted."""
 
     def run(self) -> list[Woven]:
+        """The client's list with the calls that it does not have."""
         while True:
             if self._hidden():
                 continue
-            if not self._listed:
+            if not self.listed:
                 return self._found
-            message, place = self._listed.pop(0)
-            if (mixed := self._mixed.get(first_call(message, self._own))) is not None:
-                self._answered(message, place, mixed.answer, mixed.results)
-                self._next = len(self._known)
-                continue
-            known = self._known[self._next] if self._next < len(self._known) else None
-            if known is not None and own_calls(known, self._own):
-                self._sent_mixed(message, place, known)
+            message, place = self.listed.pop(0)
+            known, id = self._peek(), first_call(message, self.own)
+            if (
+                known is not None
+                and own_calls(known, self.own)
+                and id == first_call(known, self.own)
+            ):
+                self._answered(message, place, MixedAnswer(known, self._own_results(known)))
+            elif (mixed := self.mixed.get(id)) is not None:
+                self._answered(message, place, mixed)
+                self._next = len(self.known)
             else:
                 self._found.append(Woven(message, place))
-                is_same = known is not None and self._same(message, known)
-                self._next = self._next + 1 if is_same else len(self._known)
+                is_same = known is not None and self.same(message, known)
+                self._next = self._next + 1 if is_same else len(self.known)
+
+    def _peek(self) -> Message | None:
+        return self.known[self._next] if self._next < len(self.known) else None
 
     def _hidden(self) -> bool:
         """Take over an answer that called foredeck's tools alone, if one comes next."""
-        known = self._known[self._next] if self._next < len(self._known) else None
-        own = self._own
+        known, own = self._peek(), self.own
         if known is None or not own_calls(known, own) or first_call(known, own):
             return False
         shown = _visible(known, own)
         if shown:
-            if not self._listed or self._listed[0][0].get("role") != "assistant":
+            if not self.listed or self.listed[0][0].get("role") != "assistant":
                 return False
-            message, place = self._listed[0]
+            message, place = self.listed[0]
             rest = _rest(_blocks(message), shown)
             if rest is None:
                 return False
-            self._listed[0] = ({**message, "content": rest}, place)
+            self.listed[0] = ({**message, "content": rest}, place)
             if not rest:
-                self._listed.pop(0)
+                self.listed.pop(0)
         self._found.append(Woven(known, next(self._ours)))
         self._next += 1
-        ids = {block["id"] for block in own_calls(known, self._own)}
+        ids = {block["id"] for block in own_calls(known, self.own)}
         place = next(self._ours)
-        while self._next < len(self._known) and self._known[self._next].get("toolCallId") in ids:
-            self._found.append(Woven(self._known[self._next], place))
-            place = place if self._together else next(self._ours)
+        while self._next < len(self.known) and self.known[self._next].get("toolCallId") in ids:
+            self._found.append(Woven(self.known[self._next], place))
+            place = place if self.together else next(self._ours)
             self._next += 1
         return True
 
-    def _sent_mixed(self, message: Message, place: int, known: Message) -> None:
-        """An answer that called both kinds of tools, as it was sent before."""
-        ids = {block["id"] for block in own_calls(known, self._own)}
-        if first_call(message, self._own) != first_call(known, self._own):
-            self._found.append(Woven(message, place))
-            self._next = len(self._known)
-            return
-        self._next += 1
-        results = []
-        while self._next < len(self._known) and self._known[self._next].get("role") == "toolResult":
-            if self._known[self._next].get("toolCallId") in ids:
-                results.append(self._known[self._next])
+    def _own_results(self, known: Message) -> list[Message]:
+        """What foredeck's tools said to the next known answer. Its results are passed over."""
+        ids = {block["id"] for block in own_calls(known, self.own)}
+        first = self._next = self._next + 1
+        while (result := self._peek()) is not None and result.get("role") == "toolResult":
             self._next += 1
-        self._answered(message, place, known, results)
+        passed = self.known[first : self._next]
+        return [result for result in passed if result.get("toolCallId") in ids]
 
-    def _answered(
-        self, message: Message, place: int, whole: Message, results: Sequence[Message]
-    ) -> None:
+    def _answered(self, message: Message, place: int, whole: MixedAnswer) -> None:
         """The client's answer with foredeck's calls in their places, and all results in order."""
         own = _blocks(message)
         content: list[Block] = []
-        for block in _blocks(whole):
-            if _is_own(block, self._own):
+        for block in _blocks(whole.answer):
+            if _is_own(block, self.own):
                 content.append(block)
             elif own:
                 content.append(own.pop(0))
         content += own
         self._found.append(Woven({**message, "content": content}, place))
         client: list[Woven] = []
-        while self._listed and self._listed[0][0].get("role") == "toolResult":
-            client.append(Woven(*self._listed.pop(0)))
-        neighbour = client[0].place if client and self._together else None
-        ours = [Woven(r, next(self._ours) if neighbour is None else neighbour) for r in results]
+        while self.listed and self.listed[0][0].get("role") == "toolResult":
+            client.append(Woven(*self.listed.pop(0)))
+        neighbour = client[0].place if client and self.together else None
+        ours = [
+            Woven(r, next(self._ours) if neighbour is None else neighbour) for r in whole.results
+        ]
         order = [block.get("id") for block in content if block.get("type") == "toolCall"]
         both = {woven.message.get("toolCallId"): woven for woven in (*client, *ours)}
         self._found += [both.pop(id) for id in order if id in both]

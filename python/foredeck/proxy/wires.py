@@ -4,154 +4,110 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.format import MessageFormat
 from foredeck.embedded.manager import ModelInfo
+from foredeck.embedded.responses import Responses, gathered, taken_apart
 from foredeck.histories.records import session_id
 from foredeck.model.messages import text_in
 from foredeck.proxy.relays import AnthropicRelay, ChatRelay, Relay, ResponsesRelay
-from foredeck.proxy.responses import Responses, gathered, taken_apart
 
 Body = dict[str, Any]
+Tool = Mapping[str, Any]
 _SESSION_HEADERS = ("x-claude-code-session-id", "thread-id", "session-id", "x-session-id")
 """Of Claude Code, Codex, and opencode."""
 _AGENT_HEADER = "x-claude-code-agent-id"
 _HOUR_S = 3600
 
 
-class ModelApi(Protocol):
-    """One API. `provider`: whose upstream has it, and the name of its default provider."""
+@dataclass(frozen=True, slots=True)
+class ModelApi:
+    """An API whose requests have their messages in `messages`."""
 
     provider: str
+    """Whose upstream has it, and the name of its default provider."""
     path: str
     """How the path of a request ends."""
-
-    def format(self) -> MessageFormat:
-        """How its messages are read."""
-
-    def relay(self) -> Relay:
-        """What passes the answers to one request on."""
+    format: Callable[[], MessageFormat]
+    relay: Callable[[], Relay]
+    window: int
+    """The usual context window of its models, in tokens."""
+    system_in: str = ""
+    """The member that has the system prompt; empty where that is among the messages."""
 
     def messages(self, body: Body) -> list[dict[str, Any]]:
         """The messages of a request that foredeck can work on; empty where it is another one."""
+        return _objects(body.get("messages")) if body.get("n") in (None, 1) else []
 
     def system(self, body: Body) -> str:
         """The system prompt, where it stands apart."""
+        return text_in(body.get(self.system_in) or "")
+
+    def tools(self, body: Body) -> list[Tool]:
+        """The tools that the model is given: a client asks for titles and summaries without any."""
+        declared = body.get("tools")
+        return declared if isinstance(declared, list) else []
 
     def model(self, body: Body, headers: Mapping[str, str], window: int | None) -> ModelInfo:
-        """The model that is asked."""
-
-    def with_messages(
-        self, body: Body, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]
-    ) -> Body:
-        """The same request with these messages, and more tools."""
-
-
-class AnthropicWire:
-    """Anthropic's Messages API."""
-
-    provider = "anthropic"
-    path = "/messages"
-    format = AnthropicMessages
-    relay = AnthropicRelay
-
-    def messages(self, body: Body) -> list[dict[str, Any]]:
-        """See `ModelApi`."""
-        return _chat(body)
-
-    def system(self, body: Body) -> str:
-        """See `ModelApi`."""
-        return text_in(body.get("system") or "")
-
-    def model(self, body: Body, headers: Mapping[str, str], window: int | None) -> ModelInfo:
-        """See `ModelApi`."""
-        long = "context-1m" in headers.get("anthropic-beta", "")
-        kept = json.dumps(body.get("system")).count('"1h"')
+        """The model that is asked. `window`: its context window, where the user has said it."""
+        is_long = "context-1m" in headers.get("anthropic-beta", "")
+        is_kept = '"1h"' in json.dumps(body.get("system"))
         return ModelInfo(
-            f"anthropic/{body.get('model')}",
-            window or (1_000_000 if long else 200_000),
-            cache_seconds=_HOUR_S if kept else None,
+            f"{self.provider}/{body.get('model')}",
+            window or (1_000_000 if is_long else self.window),
+            cache_seconds=_HOUR_S if is_kept else None,
         )
 
     def with_messages(
-        self, body: Body, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]
+        self, body: Body, messages: list[dict[str, Any]], tools: Sequence[Tool]
     ) -> Body:
-        """See `ModelApi`."""
+        """The same request with these messages, and more tools."""
         return {**body, "messages": messages, "tools": [*body["tools"], *tools]}
 
 
-class ChatWire:
-    """OpenAI's chat completions."""
-
-    provider = "openai"
-    path = "/chat/completions"
-    format = ChatCompletions
-    relay = ChatRelay
+class _ResponsesApi(ModelApi):
+    """OpenAI's Responses API, where a request has the whole conversation in `input`."""
 
     def messages(self, body: Body) -> list[dict[str, Any]]:
         """See `ModelApi`."""
-        return _chat(body) if body.get("n") in (None, 1) else []
+        is_elsewhere = body.get("previous_response_id") or body.get("conversation")
+        return [] if is_elsewhere else gathered(_objects(body.get("input")))
 
-    def system(self, body: Body) -> str:
-        """See `ModelApi`: it stands among the messages."""
-        del body
-        return ""
-
-    def model(self, body: Body, headers: Mapping[str, str], window: int | None) -> ModelInfo:
-        """See `ModelApi`."""
-        del headers
-        return ModelInfo(f"openai/{body.get('model')}", window or 200_000)
-
-    with_messages = AnthropicWire.with_messages
-
-
-class ResponsesWire:
-    """OpenAI's Responses API, where a request has the whole conversation."""
-
-    provider = "openai"
-    path = "/responses"
-    format = Responses
-    relay = ResponsesRelay
-
-    def messages(self, body: Body) -> list[dict[str, Any]]:
-        """See `ModelApi`."""
-        items = body.get("input")
-        elsewhere = body.get("previous_response_id") or body.get("conversation")
-        if elsewhere or not isinstance(items, list) or not items:
-            return []
-        return gathered(items) if all(isinstance(item, dict) for item in items) else []
-
-    def system(self, body: Body) -> str:
-        """See `ModelApi`."""
-        return str(body.get("instructions") or "")
-
-    def model(self, body: Body, headers: Mapping[str, str], window: int | None) -> ModelInfo:
-        """See `ModelApi`."""
-        del headers
-        return ModelInfo(f"openai/{body.get('model')}", window or 272_000)
+    def tools(self, body: Body) -> list[Tool]:
+        """See `ModelApi`. Codex declares those of its code-mode models in an item."""
+        declared = body.get("tools")
+        listed = declared if isinstance(declared, list) else []
+        more = [item.get("tools") for item in _objects(body.get("input")) if _has_tools(item)]
+        return [*listed, *(tool for tools in more for tool in _flat(_objects(tools)))]
 
     def with_messages(
-        self, body: Body, messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]
+        self, body: Body, messages: list[dict[str, Any]], tools: Sequence[Tool]
     ) -> Body:
-        """See `ModelApi`. One that declares its tools among its items gets no more of them."""
-        changed = {**body, "input": taken_apart(messages)}
-        return {**changed, "tools": [*body["tools"], *tools]} if body.get("tools") else changed
+        """See `ModelApi`."""
+        items = taken_apart(messages)
+        if body.get("tools"):
+            return {**body, "input": items, "tools": [*body["tools"], *tools]}
+        place = next((n for n, item in enumerate(items) if _has_tools(item)), None)
+        if place is not None and tools:
+            ours = {"type": "namespace", "name": "foredeck", "description": "", "tools": tools}
+            items[place] = {**items[place], "tools": [*items[place]["tools"], ours]}
+        return {**body, "input": items}
 
 
-WIRES: Sequence[ModelApi] = (AnthropicWire(), ChatWire(), ResponsesWire())
-
-
-def declares_tools(body: Body) -> bool:
-    """Whether the model is given tools: a client asks for titles and summaries without any."""
-    if isinstance(body.get("tools"), list) and body["tools"]:
-        return True
-    items = body.get("input")
-    listed = items if isinstance(items, list) else []
-    return any(isinstance(i, dict) and i.get("type") == "additional_tools" for i in listed)
+WIRES: Sequence[ModelApi] = (
+    ModelApi(
+        "anthropic", "/messages", AnthropicMessages, AnthropicRelay, 200_000, system_in="system"
+    ),
+    ModelApi("openai", "/chat/completions", ChatCompletions, ChatRelay, 200_000),
+    _ResponsesApi(
+        "openai", "/responses", Responses, ResponsesRelay, 272_000, system_in="instructions"
+    ),
+)
 
 
 def session_of(
@@ -180,8 +136,20 @@ def _in_metadata(body: Body) -> str | None:
     return session_id(user.rpartition("_session_")[2]) if "_session_" in user else None
 
 
-def _chat(body: Body) -> list[dict[str, Any]]:
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
-        return []
-    return messages
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """A list of objects; empty for anything else."""
+    is_known = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+    return value if is_known else []
+
+
+def _has_tools(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "additional_tools" and bool(_objects(item.get("tools")))
+
+
+def _flat(tools: Iterable[Tool]) -> Iterator[Tool]:
+    """Tools without the namespaces that they are in."""
+    for tool in tools:
+        if tool.get("type") == "namespace":
+            yield from _flat(_objects(tool.get("tools")))
+        else:
+            yield tool

@@ -20,8 +20,10 @@ Json = dict[str, Any]
 
 def as_chat(body: Json) -> Json:
     """The same request with `messages` in place of `input`, for scripts and rules to look at:
-    items of one answer are one message, encrypted reasoning is in its `reasoning_details`."""
+    items of one answer are one message, encrypted reasoning is in its `reasoning_details`, and a
+    tool in a namespace is called `namespace.tool`."""
     messages: list[Json] = []
+    tools = list(body.get("tools") or ())
     for item in body.get("input") or ():
         kind = item.get("type")
         if kind == "function_call_output":
@@ -29,9 +31,16 @@ def as_chat(body: Json) -> Json:
             messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
         elif kind in ("reasoning", "function_call") or item.get("role") == "assistant":
             _add_to_answer(messages, item)
+        elif kind == "additional_tools":
+            tools += [tool for space in item["tools"] for tool in _in_namespace(space)]
         elif "role" in item:
             messages.append({"role": item["role"], "content": content_text(item.get("content"))})
-    return {**{name: body[name] for name in body if name != "input"}, "messages": messages}
+    kept = {name: body[name] for name in body if name != "input"}
+    return {**kept, "tools": tools, "messages": messages}
+
+
+def _in_namespace(space: Json) -> list[Json]:
+    return [{**tool, "name": f"{space['name']}.{tool['name']}"} for tool in space["tools"]]
 
 
 def check_items(body: Json) -> Iterator[Finding]:
@@ -90,7 +99,8 @@ def _add_to_answer(messages: list[Json], item: Json) -> None:
         detail = {"data": item.get("encrypted_content")}
         answer.setdefault("reasoning_details", []).append(detail)
     elif item.get("type") == "function_call":
-        function = {"name": item.get("name"), "arguments": item.get("arguments")}
+        name = f"{item['namespace']}.{item['name']}" if "namespace" in item else item.get("name")
+        function = {"name": name, "arguments": item.get("arguments")}
         called = {"id": item.get("call_id"), "type": "function", "function": function}
         answer.setdefault("tool_calls", []).append(called)
     else:
@@ -101,8 +111,10 @@ def _add_to_answer(messages: list[Json], item: Json) -> None:
 def _item(block: Json) -> Json:
     """A block as an item of a response."""
     if block["type"] == "tool_use":
-        name, arguments = block["id"], _streamed(block)
-        item = {"id": f"fc_{name}", "call_id": name, "name": block["name"], "arguments": arguments}
+        id, arguments = block["id"], _streamed(block)
+        namespace, _, name = block["name"].rpartition(".")
+        item = {"id": f"fc_{id}", "call_id": id, "name": name, "arguments": arguments}
+        item |= {"namespace": namespace} if namespace else {}
         return {"type": "function_call", "status": "completed", **item}
     if block["type"] == "text":
         content = [{"type": "output_text", "text": block["text"], "annotations": []}]

@@ -18,8 +18,7 @@ from foredeck.embedded.format import (
     ToolRequest,
     blocks_of,
 )
-from foredeck.histories.codex import read_output
-from foredeck.histories.records import arguments_of
+from foredeck.histories.codex import CALL_MEMBERS, read_call, read_output
 
 Item = dict[str, Any]
 
@@ -152,13 +151,9 @@ def _answer_blocks(item: Item) -> Iterator[dict[str, Any]]:
         thought = "\n\n".join(str(part.get("text") or "") for part in parts)
         yield {"type": "thinking", "thinking": thought, "thinkingSignature": _sealed(item)}
     else:
-        given: Any = next((item[n] for n in ("arguments", "input", "action") if n in item), {})
-        yield {
-            "type": "toolCall",
-            "id": str(item.get("call_id") or item.get("id") or ""),
-            "name": str(item.get("name") or kind.removesuffix("_call")),
-            "arguments": arguments_of(given),
-        }
+        block = read_call(item)
+        # The API knows a tool by its namespace and name, in a call that is sent again, too.
+        yield {**block, "namespace": item["namespace"]} if item.get("namespace") else block
 
 
 def _sealed(item: Item) -> str:
@@ -201,11 +196,12 @@ def _stems(block: dict[str, Any], item: Item) -> bool:
 def _call_item(block: dict[str, Any], item: Item | None) -> Item:
     if item is None:
         made = {"type": "function_call", "call_id": block["id"], "name": block["name"]}
+        made |= {"namespace": block["namespace"]} if "namespace" in block else {}
         return {**made, "arguments": json.dumps(block["arguments"], ensure_ascii=False)}
     (own,) = _answer_blocks(item)
     if own["arguments"] == block["arguments"]:
         return item
-    for name in ("arguments", "input", "action"):
+    for name in CALL_MEMBERS:
         if name in item:
             is_text = isinstance(item[name], str)
             new: Any = block["arguments"]
