@@ -14,7 +14,9 @@ from foredeck.model.ids import uuid7
 from foredeck.model.tasks import TaskDependency, TaskDocument
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.tasks.claiming import Actor
 from foredeck.tasks.tools import session_tasks
+from foredeck.tasks.work import TaskWork
 from foredeck_bench.figures import quantile
 
 _AT_ONCE = 1_000
@@ -32,7 +34,7 @@ def board_figures(count: int) -> dict[str, Any]:
         tasks = _tasks(count)
         for start in range(0, count, _AT_ONCE):
             store.commit(Batch(puts=[*tasks[start : start + _AT_ONCE]]))
-        session = session_tasks(store, "project", "bench")
+        session = session_tasks(TaskWork(store, "project", Actor("bench")), "bench")
         ready = {"action": "ready"}
         loaded = _milliseconds(lambda: session.query.run(ready))
         again = [_milliseconds(lambda: session.query.run(ready)) for _ in range(_TIMES)]

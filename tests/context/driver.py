@@ -7,7 +7,7 @@ change branch, fork and compact. Every prompt that it sends is checked by `invar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from context.sent import Sent, split
 from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
+from foredeck.context.state.stand_ins import StandIns
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities, configured_facilities
+from foredeck.engine.facility import Facilities, Opening, configured_facilities
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
@@ -218,10 +219,18 @@ class Host(SimulatedHost):
             self._engine.open_session(self.opening(self.cwd, parent=self.parent))
         return self._engine
 
-    def _facilities(self, config: Config, session: Session) -> Facilities:
+    def _facilities(self, opening: Opening) -> Facilities:
+        made = configured_facilities(opening)
         if self.sections is None:
-            return configured_facilities(config, session)
-        return Facilities(self.sections, configured_facilities(config, session).tools)
+            return made
+        return replace(made, features=replace(made.features, sections=self.sections))
+
+    def stand_in(self, stand_ins: StandIns) -> None:
+        """Let these take the place of chat in the session at hand."""
+        opened = self.opened
+        features = replace(opened.features, stand_ins=stand_ins)
+        opened.facilities = replace(opened.facilities, features=features)
+        opened.assembler.features = features
 
     @property
     def state(self) -> Session:

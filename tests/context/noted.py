@@ -24,7 +24,7 @@ class Noted:
     def use(self, host: Host) -> None:
         """Switch it on for the engine that runs now, of this host or of a fork."""
         self._host = host
-        host.state.stand_ins = self
+        host.stand_in(self)
 
     def known(self) -> Sequence[StandIn]:
         """See `StandIns`."""

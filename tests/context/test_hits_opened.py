@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.engine.session_project import session_project
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.lookup.reader import Reader
 from foredeck.memory.keeping import NewMemory
@@ -63,7 +62,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Talking]:
     first.run("bash", command="true 'a wolverine'; seq 3")
     assert first.engine.opened is not None
     session = first.engine.opened.session
-    project = session_project(Config(home=home), session).id
+    project = first.engine.opened.workplace.project.id
     actor = Actor(session.info.id, "agent")
     TaskWork(session.objects.store, project, actor).create(  # type: ignore[arg-type]
         NewTask("Feed the axolotl", "It likes worms.")

@@ -223,7 +223,7 @@ def test_the_session_knows_what_belongs_to_it(host: Host) -> None:
     session = host.store.get("session:s", SessionDocument)
     assert session is not None
     assert (session.chat_ref, session.system_prompt_ref) == ("chat:s", "system_prompt:s")
-    assert (session.info.cwd, session.harness, session.parent_session) == ("/repo", "pi", None)
+    assert (session.cwd, session.harness, session.parent_session) == ("/repo", "pi", None)
 
 
 # Files

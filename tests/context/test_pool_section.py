@@ -75,15 +75,14 @@ def test_what_the_opening_has_used_up_is_not_missing_at_the_end(new_work: NewWor
     work = new_work("earlier")
     ask(work.host)
     left: list[float] = []
-    (section,) = (s for s in work.host.opened.facilities.sections if isinstance(s, PoolSection))
+    (section,) = (s for s in work.host.opened.features.sections if isinstance(s, PoolSection))
     follow = section.follow
 
-    def following() -> None:
-        left.append(work.host.state.layers_wait.left_s)
-        follow()
+    def following(wait: Patience) -> None:
+        left.append(wait.left_s)
+        follow(wait)
 
     section.follow = following  # type: ignore[method-assign]
-    work.host.state.layers_wait = Patience(0.0)
     work.host.close()
     assert left == [FOLLOWING_S]
 

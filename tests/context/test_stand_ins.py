@@ -194,7 +194,7 @@ def test_it_stands_though_nobody_knows_it_any_more(worked: tuple[Host, Noted]) -
     host.restart()
     finish(host)
     second = ask(host)
-    assert host.state.stand_ins is None
+    assert host.opened.features.stand_ins is None
     assert as_bytes(second.prompt[: len(first.prompt)]) == as_bytes(first.prompt)
 
 
@@ -344,9 +344,8 @@ def test_stored_observations_stand_in(new_host: NewHost) -> None:
     for each in parts:
         session.objects.workspace.put(each.seal())
     session.objects.workspace.commit()
-    session.stand_ins = SessionNotes(
-        session.objects.store, ["s"], TimingRules(1000, chunk=ChunkRules(least=1))
-    )
+    rules = TimingRules(1000, chunk=ChunkRules(least=1))
+    host.stand_in(SessionNotes(session.objects.store, ["s"], rules))
     sent = after_pause(host)
     assert len(sent.decision.stand_ins) == 1
     assert " * the beginning of a long answer\n * its end" in "\n".join(texts(sent))

@@ -15,6 +15,12 @@ from foredeck.errors import ToolError
 from foredeck.tasks.provisional import note_claim
 
 
+def active_task(host: Host) -> str | None:
+    """Id of the task that the session works on."""
+    active = host.opened.features.active_task
+    return None if active is None else active.id()
+
+
 @pytest.fixture
 def host(new_host: NewHost, tmp_path: Path) -> Host:
     return opened(new_host, tmp_path, "first")
@@ -76,18 +82,18 @@ def test_another_session_finds_the_task_and_takes_it_when_the_first_ends(
     host.close()
     assert "has ended" in said(other, "task-query", action="ready")
     assert said(other, "task-mutate", action="claim", id=name).startswith("Claimed")
-    assert other.state.active_task is not None
-    assert host.state.active_task is None
+    assert active_task(other) is not None
+    assert active_task(host) is None
 
 
 def test_a_session_goes_on_with_its_task_after_a_restart(host: Host) -> None:
     ask(host, "Plan.")
     said(host, "task-mutate", action="claim", id=planned(host))
-    active = host.state.active_task
+    active = active_task(host)
     host.restart()
     ask(host, "Go on.")
-    assert host.state.active_task == active is not None
-    names = {section.name: section.text(500) for section in host.opened.facilities.sections}
+    assert active_task(host) == active is not None
+    names = {section.name: section.text(500) for section in host.opened.features.sections}
     assert "Fix the login" in names["active task"]
 
 
@@ -125,16 +131,16 @@ def test_a_task_is_made_from_a_message(host: Host) -> None:
 def test_the_model_is_told_once_what_became_of_a_provisional_claim(host: Host) -> None:
     ask(host, "Plan.")
     name = planned(host)
-    assert host.state.tasks is not None
+    assert host.opened.features.tasks is not None
     (id,) = (head.id for head in host.store.query("task"))
     note_claim(host.state.objects.store, host.session, id, "pending", 1)
-    host.state.tasks.active.set(id)
+    host.opened.features.tasks.active.set(id)
     told: list[str] = []
     host.state.inbox.notify = told.append
     ask(host, "Go on.")
     said = f"The database is back: your provisional claim of {name} holds."
     assert told == [said]
-    assert host.state.active_task == id
+    assert active_task(host) == id
     use(host, "b1", "bash", "ok\n", command="make")
     prompt = "\n".join(map(message_text, ask(host, "And now?").prompt))
     assert prompt.count(f"[foredeck] {said}") == 1
@@ -145,6 +151,6 @@ def test_switched_off_there_are_none(new_host: NewHost, tmp_path: Path) -> None:
     host = new_host(cwd=str(tmp_path), disk=True, tools={"tasks": "off"})
     host.sections = None
     ask(host, "Plan.")
-    assert host.state.tasks is None
+    assert host.opened.features.tasks is None
     with pytest.raises(ToolError, match="no tool 'task-query'"):
         said(host, "task-query", action="ready")

@@ -16,7 +16,11 @@ from context.messages import assistant
 from context.scenes import ask, finish
 from context.sent import Sent, message_text
 from context.working import Work
-from foredeck.engine.facilities import SECTIONS
+from foredeck.config import Config
+from foredeck.context.state.workplace import Workplace
+from foredeck.derived.patience import Patience
+from foredeck.engine.facilities import sections_of
+from foredeck.engine.facility import Opening
 
 Start = Callable[..., Work]
 
@@ -113,6 +117,9 @@ def test_of_a_project_in_use(start: Start, snapshot: SnapshotAssertion, tokens: 
     assert text in PAGE_OF_DOCS.read_text()
 
 
-def test_the_page_counts_the_sections_that_there_are() -> None:
-    number = ("seven", "eight", "nine", "ten")[len(SECTIONS) - 7]
+def test_the_page_counts_the_sections_that_there_are(new_host: NewHost) -> None:
+    host, config = new_host(), Config()
+    opening = Opening(config, host.state, Workplace(config, "/repo"), Patience(0.0))
+    sections = sections_of(opening, None, None, None)
+    number = ("seven", "eight", "nine", "ten")[len(sections) - 7]
     assert f"a section for each of these {number} that" in PAGE_OF_DOCS.read_text()

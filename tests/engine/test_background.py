@@ -20,7 +20,7 @@ from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.background.limits import MINUTE_MS, Caps, Spending, is_rate_limit, why_not
 from foredeck.engine.background.prices import AskingPrices, question_tokens
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities
+from foredeck.engine.facility import Facilities, Opening
 from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import (
     AskTimedOut,
@@ -50,8 +50,7 @@ class Opened:
         )
         self.engine.open_session(params)
 
-    def _facilities(self, config: Config, session: Session) -> Facilities:
-        del config, session
+    def _facilities(self, _opening: Opening) -> Facilities:
         return Facilities(workers=(self,))
 
     def due(self, happened: Happening) -> Sequence[Job]:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from foredeck.config import Config
-from foredeck.context.state.session import Session
-from foredeck.engine import facilities, session_project
+from foredeck.context.state import workplace
+from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities
+from foredeck.engine.facility import Facilities, Opening
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import Project, project_of
 
@@ -31,8 +32,7 @@ class Echo:
         return f"{call}: {input['text']}"
 
 
-def echo_only(config: Config, session: Session) -> Facilities:
-    del config, session
+def echo_only(_opening: Opening) -> Facilities:
     return Facilities(tools={"echo": Echo()})
 
 
@@ -66,18 +66,18 @@ def test_a_name_that_nobody_has_is_refused(engine: Engine) -> None:
 
 
 def test_a_facility_that_cannot_be_made_is_left_out(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_config: Config, _session: Session) -> Echo | None:
+    def broken(*_parts: object) -> None:
         raise OSError("no room")
 
-    def absent(_config: Config, _session: Session) -> Echo | None:
-        return None
-
-    monkeypatch.setattr(facilities, "TOOLS", (broken, absent, lambda _c, _s: Echo()))
-    assert engine.opened is not None
-    made = facilities.make_facilities(Config(), engine.opened.session)
-    assert list(made.tools) == ["echo"]
+    monkeypatch.setattr(facilities, "memory_search", broken)
+    with closing(Engine(Config(home=tmp_path / "home"))) as engine:
+        engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
+        assert engine.opened is not None
+        made = engine.opened.facilities
+        assert "memory-search" not in made.tools
+        assert "task-query" in made.tools
     assert "broken failed" in caplog.text
 
 
@@ -90,7 +90,7 @@ def test_the_project_of_a_session_is_looked_for_once(
         looked.append(folder)
         return project_of(folder, filesystems)
 
-    monkeypatch.setattr(session_project, "project_of", look)
+    monkeypatch.setattr(workplace, "project_of", look)
     with closing(Engine(Config(home=tmp_path / "home"))) as engine:
         engine.open_session(
             SessionOpenParams(
@@ -99,6 +99,5 @@ def test_the_project_of_a_session_is_looked_for_once(
         )
         opened = engine.opened
         assert opened is not None
-        assert opened.session.project is not None
-        assert opened.session.project.root == str(tmp_path)
+        assert opened.workplace.project.root == str(tmp_path)
     assert looked == [str(tmp_path)]

@@ -201,7 +201,8 @@ async def test_off_costs_nothing_and_writes_nothing(tmp_path: Path, models: Mode
     made = Observed(tmp_path / "home", models, when="off")
     with closing(made.engine):
         await made.rounds_of(5)
-        assert made.session.stand_ins is None
+        assert made.engine.opened is not None
+        assert made.engine.opened.features.stand_ins is None
         assert (models.asked, models.about, made.observations()) == ([], [], [])
         with pytest.raises(ToolError, match="`observations` is off"):
             await made.command()
@@ -567,7 +568,7 @@ async def test_notes_of_a_project_are_shown_to_its_other_sessions_only_where_the
         own = Observed(tmp_path, models, observing={"scope": scope})
         lease = own.observing.keeper.lease
         assert lease.key == ("s" if scope == "thread" else project)
-        found = own.engine.opened.facilities.sections if own.engine.opened else ()
+        found = own.engine.opened.features.sections if own.engine.opened else ()
         texts = [one.text(4000) for one in found if isinstance(one, OtherSessionsSection)]
         own.engine.close()
         return "".join(texts)

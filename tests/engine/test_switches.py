@@ -14,7 +14,6 @@ import pytest
 from foredeck.config import Config
 from foredeck.config.tools import ToolsSection
 from foredeck.engine.engine import Engine
-from foredeck.engine.session_project import session_project
 from foredeck.engine.switches import Switches
 from foredeck.engine.working import project_page
 from foredeck.hosts.simulated_host import SimulatedHost
@@ -113,7 +112,7 @@ def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path)
         assert opened.switches is not None
         opened.switches.refresh()
         assert "tasks" not in left(config.home)
-        project = session_project(config, opened.session)
+        project = opened.workplace.project
         by = Provenance(origin="ann", generator="human")
         page = project_page(config, opened.session.objects.store, project, by)
         page.put("Current Work", "The queue")

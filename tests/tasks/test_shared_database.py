@@ -36,7 +36,7 @@ def machines(memory_node: NodeFolder, tmp_path: Path) -> Iterator[Machines]:
 
 
 def tasks_on(store: LocalStore, session: str) -> SessionTasks:
-    return session_tasks(store, "project", session)
+    return session_tasks(TaskWork(store, "project", Actor(session)), session)
 
 
 def planned(machines: Machines) -> str:

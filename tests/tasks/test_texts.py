@@ -12,8 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.errors import ToolError
 from foredeck.model.tasks import TaskLink
-from foredeck.tasks.claiming import LEASE_MS
+from foredeck.tasks.claiming import LEASE_MS, Actor
 from foredeck.tasks.tools import session_tasks
+from foredeck.tasks.work import TaskWork
 from tasks.desk import DAY_MS, HOUR_MS, SECOND, Desk, said
 
 TOOLS = Path(__file__).resolve().parents[2] / "ts-shim" / "tools.json"
@@ -163,13 +164,11 @@ def test_what_others_bring(desk: Desk, snapshot: SnapshotAssertion) -> None:
     talk = Talk(desk)
     one = desk.create("Fix the login")
     tasks = session_tasks(
-        desk.stores[1],
-        "project",
+        TaskWork(desk.stores[1], "project", Actor(SECOND), desk.clock),
         SECOND,
         resolve_link=resolve,
         update_context=lambda content, section, scope: f"{scope} {section}: {content}",
         search_messages=lambda query, limit: f"messages about {query}, {limit} at most",
-        clock=desk.clock,
     )
     talk.say(tasks.mutate, action="link", taskId=one, messageId="@41 turn 7")
     talk.say(tasks.mutate, action="link", id=one, handle="@12")

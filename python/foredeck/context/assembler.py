@@ -8,18 +8,16 @@ themselves are in `calls/` and `intake/`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from foredeck.context.calls.answering import answer_again, answer_call
-from foredeck.context.calls.call import AssemblySettings, CallInProgress, rendering_of
+from foredeck.context.calls.call import AssemblySettings, CallInProgress, Withdrawal, rendering_of
 from foredeck.context.calls.continuing import attach_continuation
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window, predict_cache
 from foredeck.context.calls.host_calls import record_host_calls, repeated_record
 from foredeck.context.calls.recording import record_call
 from foredeck.context.calls.reports import take_report
-from foredeck.context.calls.sealing import seal_rule, take_refusal
-from foredeck.context.head.section import HeadSection
+from foredeck.context.calls.sealing import Refusals, seal_rule
 from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
 from foredeck.context.intake.notices import attach_notices
@@ -34,6 +32,7 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
 from foredeck.context.rewriting.refresh import RefreshFinder
 from foredeck.context.rewriting.replacing import MessagePlaces
+from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
 from foredeck.context.state.session import Session
@@ -51,17 +50,19 @@ class Assembler:
         layout: Layout,
         policy: Policy,
         settings: AssemblySettings | None = None,
-        sections: Sequence[HeadSection] = (),
+        features: Features | None = None,
     ) -> None:
         self.session = session
         self.policy = policy
         self.settings = settings or AssemblySettings()
         self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
         self._layout = layout
-        self._sections = sections
+        self.features = features or Features()
         self._refreshes = RefreshFinder()
         self._places = MessagePlaces()
         self._calibrator = Calibrator(session.objects.workspace)
+        self._withdrawal = Withdrawal()
+        self._refusals = Refusals(session.objects, session.chat, session.inbox)
         self._gauge = Gauge()
         """For the model that was called last."""
 
@@ -81,8 +82,8 @@ class Assembler:
             return answer_again(call, repeated)
         choose_layout(call)
         self._take_in(call)
-        if self.session.memory is not None:
-            self.session.memory.take_over()
+        if self.features.memory is not None:
+            self.features.memory.take_over()
         basis = decide(call, self.uses, self._refreshes)
         put_layout_text(call.context, call.layout)
         fit_window(call, basis)
@@ -92,7 +93,7 @@ class Assembler:
             pause = self.settings.pause_minutes
             attach_time(call.context, call.first_new, request.zone, pause)
             attach_continuation(call)
-            attach_task_news(self.session.tasks, call.context)
+            attach_task_news(self.features.tasks, call.context)
             attach_notices(
                 self.session.objects, self.session.chat.branch, self.session.inbox, call.context
             )
@@ -117,7 +118,7 @@ class Assembler:
     def take_refusal(self, message: str) -> bool:
         """The provider has refused the newest call with these words; returns whether the host is to
         make it again, since another prompt would go out now."""
-        return take_refusal(self.session, message)
+        return self._refusals.take(message)
 
     def prepare(self) -> None:
         """Read ahead what the next call will want to know of the messages that are held."""
@@ -137,7 +138,7 @@ class Assembler:
             self.session.objects,
             self.session.chat,
             self.session.inbox,
-            self.session.stand_ins,
+            self.features.stand_ins,
             context,
             self._gauge,
             request,
@@ -171,7 +172,8 @@ class Assembler:
             reported,
             first_new=alignment.matched,
             first_changed_insert=alignment.matched,
-            sections=self._sections,
+            features=self.features,
+            withdrawal=self._withdrawal,
             places=self._places,
         )
 
@@ -187,7 +189,15 @@ class Assembler:
             call.first_changed_insert,
         )
         pastes = self.settings.pastes
-        intake = MessageIntake(self.session, call.context, call.layout, pastes=pastes)
+        intake = MessageIntake(
+            self.session.objects,
+            self.session.chat,
+            self.session.inbox,
+            call.context,
+            call.layout,
+            active=self.features.active_task,
+            pastes=pastes,
+        )
         intake.take_in(call.items, call.first_new)
         follow_renames(
             self.session.objects,
@@ -198,13 +208,13 @@ class Assembler:
         )
 
     def _attach_worked_lines(self, call: CallInProgress) -> None:
-        if self.session.lessons is None:
+        if self.features.lessons is None:
             return
         # Not at the top: its patterns take longer to prepare than the step itself takes.
         from foredeck.context.intake.worked import attach_worked_lines
 
         attach_worked_lines(
-            self.session.objects, self.session.lessons, call.context, call.first_new
+            self.session.objects, self.features.lessons, call.context, call.first_new
         )
 
     def _use_gauge_of(self, model: Model | None) -> None:

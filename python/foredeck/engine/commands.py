@@ -80,7 +80,7 @@ def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> 
     if name == "tasks" and not args:
         return tasks_view(tasks_of(opened))
     if name == "memory" and not args:
-        return memory_view(memory_commands(config, session, opened.switches))
+        return memory_view(memory_commands(config, opened))
     if name == "complete":
         # Loads with the first line that is completed.
         from foredeck.engine.completing import choices
@@ -125,7 +125,7 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
         case "tasks":
             return tasks_command(opened, arguments)
         case "memory":
-            return memory_commands(config, session, opened.switches).run(arguments)
+            return memory_commands(config, opened).run(arguments)
         case "trace":
             return _trace(session.objects.store, session.info, session.chat.branch, arguments)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")

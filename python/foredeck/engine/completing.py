@@ -52,7 +52,7 @@ def _known(opened: OpenedSession, config: Config, command: str, verb: str) -> It
         case "tasks", _ if verb in _TASKS:
             yield from _tasks(opened, verb)
         case "memory", _ if verb in _ENTRIES:
-            memory = memory_commands(config, opened.session)
+            memory = memory_commands(config, opened)
             waiting, kept = memory.entries()
             yield from ((each.name, each.entry.document.fact) for each in waiting)
             if verb not in _WAITING:
@@ -72,7 +72,7 @@ def _objects(opened: OpenedSession, verb: str) -> Iterator[Choice]:
 
 
 def _tasks(opened: OpenedSession, verb: str) -> Iterator[Choice]:
-    tasks = opened.session.tasks
+    tasks = opened.features.tasks
     if tasks is None:
         return
     board = tasks.work.board

@@ -21,9 +21,9 @@ PAIRS = 3
 
 def tell_of_rules(opened: OpenedSession) -> None:
     """Once in a project, until they fit again. For a session's first call, which it never fails."""
-    sections = {section.name: section for section in opened.facilities.sections}
+    sections = {section.name: section for section in opened.features.sections}
     section, head = sections.get(OF_USER), opened.session.chat.branch.plan.head
-    memory, switches = opened.session.memory, opened.switches
+    memory, switches = opened.features.memory, opened.switches
     if head is None or memory is None or switches is None:
         return
     if not isinstance(section, EntriesSection):  # memory stays out of prompts

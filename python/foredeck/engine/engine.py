@@ -10,6 +10,7 @@ import gc
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from foredeck import __version__
 from foredeck.accounting.figure import session_figure
@@ -82,6 +83,9 @@ from foredeck.sources import ToolEvent
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.store.at_work import AtWork
 from foredeck.store.protocol import Notify, Store, silent
+
+if TYPE_CHECKING:
+    from foredeck.context.tools.tools import ContextTools
 
 log = logging.getLogger(__name__)
 
@@ -298,33 +302,36 @@ class Engine:
             return self._tool_call(params)
 
     def _tool_call(self, params: ToolCallParams) -> ToolCallResult:
-        # Not at the top, as in `command`.
-        from foredeck.context.tools.tools import ContextTools
-
         with self._current.use(params.session) as opened:
             if (tool := opened.facilities.tools.get(params.tool)) is not None:
                 text = tool.run(params.input, params.id)
                 answer: ToolCallResult = {"text": text, "details": {}}
                 if isinstance(tool, PromoteFinding):
-                    answer["questions"] = questions_of(self._config, opened.session, tool)
+                    answer["questions"] = questions_of(self._config, opened, tool)
                 about_tasks = params.tool in FACILITY_TOOLS["tasks"]
                 return with_tasks(answer, opened) if about_tasks else answer
-            tools = ContextTools(opened.session, max_chars=self._config.limits.activate_chars)
+            tools = self._context_tools(opened)
             made = tools.run(params.tool, params.input, params.id)
         result: ToolCallResult = {"text": made.text, "details": {"foredeck": made.decision}}
         if made.images:
             result["images"] = made.images
         return result
 
+    def _context_tools(self, opened: OpenedSession) -> ContextTools:
+        # Loads with the first request for it.
+        from foredeck.context.tools.tools import ContextTools
+
+        session, most = opened.session, self._config.limits.activate_chars
+        return ContextTools(
+            session.objects, session.chat, session.inbox, opened.features.memory, max_chars=most
+        )
+
     def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
         """A tool that may write files is about to run: whether it may, and what it may write; or
         one that may show a file."""
         with self._current.use(params.session) as opened:
             if params.tool in FACILITY_TOOLS["context"]:
-                # Loads with the first request for it.
-                from foredeck.context.tools.tools import ContextTools
-
-                shown = ContextTools(opened.session).reads(params.tool, params.input)
+                shown = self._context_tools(opened).reads(params.tool, params.input)
                 return {} if shown is None else {"reads": shown}
             verdict = opened.guard.prepare(params.id, params.tool, params.input)
             if verdict.block is None and opened.keeper is not None:
@@ -424,7 +431,7 @@ class Engine:
                     opened.session.objects,
                     opened.session.chat,
                     opened.session.inbox,
-                    opened.session.stand_ins,
+                    opened.features.stand_ins,
                     params.summary,
                     params.by,
                 )
@@ -435,7 +442,14 @@ class Engine:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.objects.workspace.blobs
                 answer = to_item(params.message, params.entry, blobs)
-                take_answer(opened.session, answer)
+                session = opened.session
+                take_answer(
+                    session.objects,
+                    session.chat,
+                    session.inbox,
+                    answer,
+                    opened.features.active_task,
+                )
             self._later(self._current.keep)
             opened.note_answer(answer)
             self._later(lambda: self._background.happened("answer"))

@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
-from foredeck.context.state.session import Session
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import Objects
+from foredeck.context.state.workplace import Workplace
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.memory import caps_of, user_of
-from foredeck.engine.session_project import session_project
 from foredeck.hosts.asking import CompleteParams
 from foredeck.model.documents import session_object_id
+from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
@@ -40,12 +44,16 @@ class Extraction:
 
     def __init__(
         self,
-        session: Session,
+        store: Store,
+        info: SessionInfo,
+        chat: Chat,
+        inbox: Inbox,
         make_memory: Callable[[], Extracted],
         accept: Accept,
         project: str | None,
     ) -> None:
-        self._session = session
+        self._store, self._info = store, info
+        self._chat, self._inbox = chat, inbox
         self._make_memory = make_memory
         self._accept: Accept = accept
         self._project = project
@@ -62,7 +70,7 @@ class Extraction:
         """One question after each run that has ended with an answer."""
         if self._earlier is None:
             # The message that the first call answers has no turn yet, and all before it have one.
-            self._earlier = self._session.chat.turns
+            self._earlier = self._chat.turns
         if happened == "answer":
             yield Job("extract", self._extract, PRIORITY)
 
@@ -79,34 +87,32 @@ class Extraction:
         from foredeck.memory.reading_out import AskedTurns, read_out
         from foredeck.memory.turns import texts_of_turns
 
-        session, last = self._session, self._session.chat.turns
+        store, info, last = self._store, self._info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
-        texts = texts_of_turns(session.objects.store, session.info.id, first, last)
+        texts = texts_of_turns(store, info.id, first, last)
         if not is_worth_asking(texts.sayings):
             return
         shown = within_bounds(texts.sayings)
         answer = await asking.ask("extract", self._question(shown), output_tokens=EXPECTED_TOKENS)
-        live = (session.chat.turns if self._earlier is None else self._earlier) + 1
-        typed = await asyncio.to_thread(_not_copied, session.info.cwd, tuple(session.inbox.typed))
-        turns = AskedTurns(session.info.id, self._project, first, last, texts, shown, live, typed)
+        live = (self._chat.turns if self._earlier is None else self._earlier) + 1
+        typed = await asyncio.to_thread(_not_copied, info.cwd, tuple(self._inbox.typed))
+        turns = AskedTurns(info.id, self._project, first, last, texts, shown, live, typed)
         _judged, taken = read_out(self._memory, turns, answer.text, self._accept)
         self._last = last
         for line in news_of(taken, self._memory.name) if taken is not None else ():
-            session.inbox.notify(line)
+            self._inbox.notify(line)
 
     def _question(self, shown: Sequence[Saying]) -> CompleteParams:
         # Loads with the first turn that is read out.
         from foredeck.memory.extracting.question import MAX_ANSWER_TOKENS, SYSTEM, question
 
-        guard = self._memory.user.vouch(["guard", self._session.info.id])[:20]
+        guard = self._memory.user.vouch(["guard", self._info.id])[:20]
         message = {"role": "user", "content": question(shown, guard)}
         return CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
 
     def _read_out(self) -> int:
         if self._last is None:
-            done = self._session.objects.store.query(
-                "extraction", {"session": self._session.info.id}
-            )
+            done = self._store.query("extraction", {"session": self._info.id})
             self._last = max((head.fields["last"] for head in done), default=0)
         return self._last
 
@@ -123,13 +129,15 @@ def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
     return [sentence for sentence in sentences if sentence not in copied]
 
 
-def extraction(config: Config, session: Session) -> Extraction | None:
+def extraction(
+    config: Config, objects: Objects, chat: Chat, inbox: Inbox, workplace: Workplace
+) -> Extraction | None:
     """Reads out an opened session; None where that is switched off, in a replay, and in a session
     that an agent has started: what is said in it is in the one that started it, too."""
-    user = user_of(config)
-    if not config.memory.extract or not session.info.is_live or user is None:
+    info, user = objects.info, user_of(config)
+    if not config.memory.extract or not info.is_live or user is None:
         return None
-    head = session.objects.workspace.head(session_object_id(session.info.id))
+    head = objects.workspace.head(session_object_id(info.id))
     if head is not None and head.fields.get("started_by") is not None:
         return None
 
@@ -137,10 +145,10 @@ def extraction(config: Config, session: Session) -> Extraction | None:
         # Loads with the first turn that is read out.
         from foredeck.memory.taking import Extracted
 
-        return Extracted(session.objects.store, user, caps_of(config), by=session.info.id)
+        return Extracted(objects.store, user, caps_of(config), by=info.id)
 
-    project = session_project(config, session)
-    return Extraction(session, make_memory, config.memory.accept, project.id)
+    project = workplace.project.id
+    return Extraction(objects.store, info, chat, inbox, make_memory, config.memory.accept, project)
 
 
 def news_of(taken: TakenIn, name: Callable[[str], str]) -> list[str]:

@@ -1,87 +1,107 @@
-"""What a session has beside its chat: sections of the head, tools, and work in the background.
+"""What a session has beside its chat: sections of the head, tools for the model, work in the
+background.
 
-A facility has a section (`context/head/section.py`), a tool, a worker (`background/jobs.py`), or
-several of these. All are made here for the session that is opened. What is switched off is not
-made, and costs nothing.
+All of it is made here for the session that is opened. What is switched off is not made, and costs
+nothing. A maker returns what it makes; what others need of that is handed to them here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
-from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
-from foredeck.context.state.session import Session
+from foredeck.context.state.features import Features
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.background.jobs import BackgroundWorker
 from foredeck.engine.extraction import extraction
-from foredeck.engine.facility import Facilities, FacilityTool
+from foredeck.engine.facility import Facilities, FacilityTool, Opening
 from foredeck.engine.findings import promote_finding
-from foredeck.engine.memory import (
-    findings_section,
-    memory_of_session,
-    memory_of_user,
-    rules_section,
-)
+from foredeck.engine.memory import memory_of, rules_section
 from foredeck.engine.observing.facility import make_observing, others_section
 from foredeck.engine.pool import make_pool
-from foredeck.engine.tasks import active_task, task_mutate, task_query
-from foredeck.engine.working import working_section
-from foredeck.engine.worklog import make_work_log
+from foredeck.engine.tasks import tasks_of, work_on_tasks
+from foredeck.engine.working import update_context, working_section
+from foredeck.engine.worklog import make_work_log, recall_work
+from foredeck.memory.session import SessionMemory
+from foredeck.tasks.tools import SessionTasks
+from foredeck.worklog.earlier import EarlierWork
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-Make = Callable[[Config, Session], T | None]
-"""Makes something for an opened session; None where it is switched off or has no place there.
+def make_facilities(opening: Opening) -> Facilities:
+    """Those that are switched on for a session. Where `is_live` is false it is a replay: nothing
+    may look at the disk."""
+    config, workplace, session = opening.config, opening.workplace, opening.session
+    info, objects, chat, inbox = session.info, session.objects, session.chat, session.inbox
+    store = objects.store
+    recalled = tried(recall_work, config, store, info, workplace, opening.layers_wait)
+    memory = tried(memory_of, config, objects, chat, workplace)
+    work = tried(work_on_tasks, config, store, info, workplace)
+    search = tried(memory_search, config, objects, chat, workplace, memory, work)
+    updates = tried(update_context, config, store, info, workplace)
+    tasks = None if work is None else tried(tasks_of, work, objects, chat, updates, search)
+    sections = sections_of(opening, memory, tasks, None if recalled is None else recalled.work)
+    observing = tried(make_observing, config, objects, chat, inbox, workplace)
+    findings = tried(promote_finding, config, objects, memory)
+    of_tasks = (None, None) if tasks is None else (tasks.query, tasks.mutate)
+    tools: Sequence[FacilityTool] = present(search, *of_tasks, findings)
+    # In any order: their jobs have priorities.
+    workers: Sequence[BackgroundWorker] = present(
+        observing, tried(extraction, config, objects, chat, inbox, workplace)
+    )
+    features = Features(
+        present(*sections),
+        None if recalled is None else recalled.lessons,
+        None if observing is None else observing.notes,
+        tasks,
+        memory,
+    )
+    return Facilities(features, {tool.name: tool for tool in tools}, workers)
 
-The store is `session.store`. Where `session.is_live` is false the session is a replay: nothing may
-look at the disk.
-"""
 
-SECTIONS: Sequence[Make[HeadSection]] = (
-    lambda config, session: rules_section(config, session.info),
-    memory_of_user,
-    working_section,
-    active_task,
-    make_work_log,
-    make_pool,
-    others_section,
-    memory_of_session,
-    findings_section,
-)
-"""In the order of the head, the stablest first: a provider's cache ends at the first byte that
-differs."""
+def sections_of(
+    opening: Opening,
+    memory: SessionMemory | None,
+    tasks: SessionTasks | None,
+    earlier: EarlierWork | None,
+) -> Sequence[HeadSection | None]:
+    """What writes into the head; None for what the session does not have.
 
-TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate, promote_finding)
-"""In any order: they are called by name."""
-
-
-WORKERS: Sequence[Make[BackgroundWorker]] = (make_observing, extraction)
-"""In any order: their jobs have priorities."""
-
-
-def make_facilities(config: Config, session: Session) -> Facilities:
-    """Those that are switched on for a session."""
-    tools = _made(TOOLS, config, session)
-    return Facilities(
-        tuple(_made(SECTIONS, config, session)),
-        {tool.name: tool for tool in tools},
-        tuple(_made(WORKERS, config, session)),
+    In the order of the head, the stablest first: a provider's cache ends at the first byte that
+    differs.
+    """
+    config, workplace, session = opening.config, opening.workplace, opening.session
+    info, objects, store = session.info, session.objects, session.objects.store
+    in_head = memory if config.memory.head else None
+    return (
+        tried(rules_section, config, info),
+        None if in_head is None else in_head.of_user(),
+        tried(working_section, config, store, info, workplace),
+        None if tasks is None else tasks.section,
+        tried(make_work_log, config, earlier, info.cwd),
+        tried(make_pool, config, objects, session.chat, workplace, opening.layers_wait),
+        tried(others_section, config, store, info, workplace),
+        None if in_head is None else in_head.of_session(),
+        None if in_head is None else in_head.findings(),
     )
 
 
-def _made(makers: Sequence[Make[T]], config: Config, session: Session) -> Iterator[T]:
-    for make in makers:
-        try:
-            made = make(config, session)
-        except Exception:
-            # The session works without it, and the log says why.
-            log.exception("%s failed", getattr(make, "__name__", make))
-            continue
-        if made is not None:
-            yield made
+def tried(make: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """What one makes; None where it is switched off, has no place in the session, or fails."""
+    try:
+        return make(*args, **kwargs)
+    except Exception:
+        # The session works without it, and the log says why.
+        log.exception("%s failed", getattr(make, "__name__", make))
+        return None
+
+
+def present(*made: T | None) -> Sequence[T]:
+    """Those that there are."""
+    return [one for one in made if one is not None]

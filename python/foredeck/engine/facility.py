@@ -1,4 +1,4 @@
-"""The shape of what a session has beside its chat; `facilities.py` says which there are."""
+"""The shape of what a session has beside its chat; `facilities.py` makes it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from foredeck.config import Config
-from foredeck.context.head.section import HeadSection
+from foredeck.context.state.features import Features
 from foredeck.context.state.session import Session
+from foredeck.context.state.workplace import Workplace
+from foredeck.derived.patience import Patience
 from foredeck.engine.background.jobs import BackgroundWorker
 
 
@@ -32,18 +34,29 @@ class FacilityTool(Protocol):
 class Facilities:
     """Those of one session."""
 
-    sections: Sequence[HeadSection] = ()
+    features: Features = field(default_factory=Features)
     tools: Mapping[str, FacilityTool] = field(default_factory=dict)
     """By name."""
     workers: Sequence[BackgroundWorker] = ()
 
 
-MakeFacilities = Callable[[Config, Session], Facilities]
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A session that is being opened. Facilities are made from it; each takes what it needs."""
+
+    config: Config
+    session: Session
+    workplace: Workplace
+    layers_wait: Patience
+    """What is left of the time that the opening waits for layers."""
 
 
-def configured_facilities(config: Config, session: Session) -> Facilities:
+MakeFacilities = Callable[[Opening], Facilities]
+
+
+def configured_facilities(opening: Opening) -> Facilities:
     """Those that are switched on for a session."""
     # Their modules load with the first session: an engine that waits for one starts without them.
     from foredeck.engine.facilities import make_facilities
 
-    return make_facilities(config, session)
+    return make_facilities(opening)

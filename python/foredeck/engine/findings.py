@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config
-from foredeck.context.state.session import Session
-from foredeck.engine.memory import memory_of
+from foredeck.context.state.objects import Objects
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import MemoryQuestion
 from foredeck.memory.findings import PromoteFinding, SessionFindings, findings_in
 from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import chat_id
 from foredeck.store.protocol import Store
 
@@ -22,20 +22,23 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def promote_finding(config: Config, session: Session) -> PromoteFinding | None:
-    """The tool; None where findings are switched off."""
-    if config.tools.findings == "off":
+def promote_finding(
+    config: Config, objects: Objects, memory: SessionMemory | None
+) -> PromoteFinding | None:
+    """The tool; None where findings are switched off, and without memory."""
+    if config.tools.findings == "off" or memory is None:
         return None
-    findings = _findings(config, session)
-    return None if findings is None else PromoteFinding(findings)
+    return PromoteFinding(_findings(config, objects, memory))
 
 
-def questions_of(config: Config, session: Session, tool: PromoteFinding) -> list[MemoryQuestion]:
+def questions_of(
+    config: Config, opened: OpenedSession, tool: PromoteFinding
+) -> list[MemoryQuestion]:
     """What the tool has just proposed, for the host to ask the user about at once."""
     # Loads with the first finding.
     from foredeck.engine.memory_commands import memory_questions
 
-    return [] if tool.proposed is None else memory_questions(config, session, tool.proposed)
+    return [] if tool.proposed is None else memory_questions(config, opened, tool.proposed)
 
 
 def propose_found(
@@ -47,12 +50,13 @@ def propose_found(
         return
     if opened.switches is not None:
         opened.switches.note_data()
-    session = opened.session
-    findings = _findings(config, session)
+    memory = opened.features.memory
+    if memory is None:
+        return
+    findings = _findings(config, opened.session.objects, memory)
     count = 0
-    for text, tags in findings_in(details) if findings is not None else ():
+    for text, tags in findings_in(details):
         try:
-            assert findings is not None
             findings.propose(text, tags, "analysis", call)
             count += 1
         except MemoryRefused as refusal:
@@ -62,7 +66,7 @@ def propose_found(
             return
     if count:
         what = "One finding waits" if count == 1 else f"{count} findings wait"
-        session.inbox.notify(f"{what} for your word: /memory")
+        opened.session.inbox.notify(f"{what} for your word: /memory")
 
 
 def has_data(store: Store, session: str, tools: Iterable[str]) -> bool:
@@ -71,13 +75,6 @@ def has_data(store: Store, session: str, tools: Iterable[str]) -> bool:
     return any(store.query("toolcall", {**where, "tool": tool}, limit=1) for tool in tools)
 
 
-def _findings(config: Config, session: Session) -> SessionFindings | None:
-    memory = memory_of(config, session)
-    if memory is None:
-        return None
-    tools = config.memory.data_tools
-    return SessionFindings(
-        memory.memory,
-        session.info.id,
-        lambda: has_data(session.objects.store, session.info.id, tools),
-    )
+def _findings(config: Config, objects: Objects, memory: SessionMemory) -> SessionFindings:
+    store, session, tools = objects.store, objects.info.id, config.memory.data_tools
+    return SessionFindings(memory.memory, session, lambda: has_data(store, session, tools))

@@ -11,19 +11,17 @@ from foredeck.config import Config, foreign_owner, user_rules_file
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session
-from foredeck.engine.session_project import session_project
+from foredeck.context.state.workplace import Workplace
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory
 from foredeck.memory.rules import MemoryCaps
-from foredeck.memory.sections import EntriesSection, RulesSection
+from foredeck.memory.sections import RulesSection
 from foredeck.memory.session import Inheritance, SessionMemory
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import KEY_FILE, User, load_user
 from foredeck.memory.words import all_words
-from foredeck.sources.opening import open_filesystems
 from foredeck.store.protocol import Store
 
 log = logging.getLogger(__name__)
@@ -76,21 +74,24 @@ def caps_of(config: Config) -> MemoryCaps:
     )
 
 
-def memory_of(config: Config, session: Session) -> SessionMemory | None:
-    """Memory as this session sees it, made once; None in a replay, which belongs to no user, and
-    where the user's key cannot be read."""
-    if session.memory is None and session.info.is_live and (user := user_of(config)) is not None:
-        filesystems = open_filesystems(config, session.info.cwd)
-        memory = Memory(session.objects.store, user, caps_of(config), by=session.info.id)
-        project = session_project(config, session)
-        ground = GroundReader(session.objects.store, filesystems)
-        inheritance = _inheritance(session.objects, session.chat, memory)
-        session.memory = SessionMemory(
-            *(session.info.id, project.id, memory, ground, inheritance),
-            partial(words_of_files, session.info.cwd),
-            config.tools.search,
-        )
-    return session.memory
+def memory_of(
+    config: Config, objects: Objects, chat: Chat, workplace: Workplace
+) -> SessionMemory | None:
+    """Memory as this session sees it; None in a replay, which belongs to no user, and where the
+    user's key cannot be read."""
+    info, user = objects.info, user_of(config) if objects.info.is_live else None
+    if user is None:
+        return None
+    memory = Memory(objects.store, user, caps_of(config), by=info.id)
+    return SessionMemory(
+        info.id,
+        workplace.project.id,
+        memory,
+        GroundReader(objects.store, workplace.filesystems),
+        _inheritance(objects, chat, memory),
+        partial(words_of_files, info.cwd),
+        config.tools.search,
+    )
 
 
 def words_of_files(folder: str) -> frozenset[str]:
@@ -124,21 +125,3 @@ def _inheritance(objects: Objects, chat: Chat, memory: Memory) -> Inheritance | 
 def rules_section(config: Config, info: SessionInfo) -> RulesSection | None:
     """The user's standing rules in the head."""
     return RulesSection(user_rules_file()) if config.memory.rules and info.is_live else None
-
-
-def memory_of_user(config: Config, session: Session) -> EntriesSection | None:
-    """What is kept of the user in the head."""
-    memory = memory_of(config, session) if config.memory.head else None
-    return None if memory is None else memory.of_user()
-
-
-def memory_of_session(config: Config, session: Session) -> EntriesSection | None:
-    """What is kept of the session in the head."""
-    memory = memory_of(config, session) if config.memory.head else None
-    return None if memory is None else memory.of_session()
-
-
-def findings_section(config: Config, session: Session) -> EntriesSection | None:
-    """What was found in the session's data, in the head."""
-    memory = memory_of(config, session) if config.memory.head else None
-    return None if memory is None else memory.findings()

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import cast, get_args
 
 from foredeck.config import Config
-from foredeck.context.state.session import Session
-from foredeck.engine.memory import caps_of, memory_of, user_of
-from foredeck.engine.session_project import session_project
-from foredeck.engine.switches import Switches
+from foredeck.engine.memory import caps_of, user_of
+from foredeck.engine.opening import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
 from foredeck.memory.deciding import Deciding
@@ -36,12 +34,11 @@ class MemoryCommands:
     """`/memory` for one session. Every method answers with a text for the user, or raises
     `MemoryRefused`."""
 
-    def __init__(
-        self, config: Config, session: Session, memory: Deciding, switches: Switches | None = None
-    ) -> None:
-        self._switches = switches
-        self._config = config
-        self._session = session
+    def __init__(self, opened: OpenedSession, memory: Deciding) -> None:
+        self._switches = opened.switches
+        self._workplace = opened.workplace
+        self._objects = opened.session.objects
+        self._known = opened.features.memory
         self._memory = memory
 
     def run(self, arguments: str) -> str:
@@ -74,12 +71,12 @@ class MemoryCommands:
         return verbs[verb](rest.strip())
 
     def _is_an_agents(self) -> bool:
-        head = self._session.objects.workspace.head(session_object_id(self._session.info.id))
+        head = self._objects.workspace.head(session_object_id(self._objects.info.id))
         return head is not None and head.fields.get("started_by") is not None
 
     def entries(self) -> tuple[list[Proposal], list[MemoryEntry]]:
         """What waits for the user's word; what is kept of the user and in this session."""
-        memory, session = self._memory, self._session.info.id
+        memory, session = self._memory, self._objects.info.id
         kept = [
             *memory.of_user(self._project()),
             *memory.of_session(session, "session"),
@@ -98,7 +95,7 @@ class MemoryCommands:
 
     def _list(self, rest: str) -> str:
         """`rest`: only those with this tag."""
-        memory, session = self._memory, self._session.info.id
+        memory, session = self._memory, self._objects.info.id
         parts = [
             ("About you and your projects", memory.of_user(self._project())),
             ("This session", memory.of_session(session, "session")),
@@ -120,7 +117,7 @@ class MemoryCommands:
         """Of this session; `rest`: only those with this tag, or `on` and `off` for the tool."""
         if rest in ("on", "off"):
             return self._choose_findings(wanted=rest == "on")
-        found = self._memory.of_session(self._session.info.id, "findings")
+        found = self._memory.of_session(self._objects.info.id, "findings")
         lines = [self._line(entry) for entry in _tagged(found, rest)]
         tagged = f" tagged {rest}" if rest else ""
         return "\n".join(lines) or f"This session has no findings{tagged}."
@@ -139,8 +136,7 @@ class MemoryCommands:
         return f"  {self._describer().line(entry)}"
 
     def _describer(self) -> Describer:
-        known = memory_of(self._config, self._session)
-        ground = None if known is None else known.ground
+        ground = None if self._known is None else self._known.ground
         return Describer(self._memory, ground, self._memory.now_ms())
 
     def _show(self, rest: str) -> str:
@@ -154,7 +150,7 @@ class MemoryCommands:
         category, text = _category_first(rest)
         project = self._project() if category == "decision" else None
         kept = self._memory.add(
-            NewMemory(category=category, fact=text, session=self._session.info.id, project=project)
+            NewMemory(category=category, fact=text, session=self._objects.info.id, project=project)
         )
         return f"Kept as {self._memory.name(kept.entry.id)}."
 
@@ -199,7 +195,7 @@ class MemoryCommands:
 
     def _demote(self, rest: str) -> str:
         entry = self._memory.find(rest)
-        self._memory.demote(entry.id, self._session.info.id)
+        self._memory.demote(entry.id, self._objects.info.id)
         return f"{self._memory.name(entry.id)} is a matter of this session alone now."
 
     def _scope(self, rest: str) -> str:
@@ -211,7 +207,7 @@ class MemoryCommands:
         return f"{self._memory.name(entry.id)} holds {place} now."
 
     def _confirm(self, rest: str) -> str:
-        entry, known = self._memory.find(rest), memory_of(self._config, self._session)
+        entry, known = self._memory.find(rest), self._known
         if known is None or not entry.document.grounds:
             raise MemoryRefused("That entry names no file and no commit that it rests on.")
         self._memory.confirm(entry.id, known.ground.again(entry.document.grounds))
@@ -228,25 +224,24 @@ class MemoryCommands:
         return self._memory.find(name), text.strip()
 
     def _project(self) -> str:
-        return session_project(self._config, self._session).id
+        return self._workplace.project.id
 
 
-def memory_commands(
-    config: Config, session: Session, switches: Switches | None = None
-) -> MemoryCommands:
+def memory_commands(config: Config, opened: OpenedSession) -> MemoryCommands:
     """`/memory` of an opened session. Raises `ToolError` where there is no user to act for."""
     user = user_of(config)
     if user is None:
         raise ToolError("Your key in the state folder cannot be read: `foredeck doctor` says why.")
-    deciding = Deciding(session.objects.store, user, caps_of(config), by=session.info.id)
-    return MemoryCommands(config, session, deciding, switches)
+    objects = opened.session.objects
+    deciding = Deciding(objects.store, user, caps_of(config), by=objects.info.id)
+    return MemoryCommands(opened, deciding)
 
 
 def memory_questions(
-    config: Config, session: Session, only: str | None = None
+    config: Config, opened: OpenedSession, only: str | None = None
 ) -> list[MemoryQuestion]:
     """What waits for the user's word, or only the entry with this id."""
-    return memory_commands(config, session).questions(only)
+    return memory_commands(config, opened).questions(only)
 
 
 def _tagged(entries: Iterable[MemoryEntry], tag: str) -> list[MemoryEntry]:

@@ -15,11 +15,13 @@ from foredeck.context.messages.items import Item
 from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.chat import StoredChats
+from foredeck.context.state.features import Features
 from foredeck.context.state.objects import Recall
 from foredeck.context.state.opening import Surroundings, open_session
 from foredeck.context.state.session import Session
+from foredeck.context.state.workplace import Workplace
 from foredeck.derived.patience import Patience
-from foredeck.engine.facility import MakeFacilities, configured_facilities
+from foredeck.engine.facility import Facilities, MakeFacilities, Opening, configured_facilities
 from foredeck.engine.memory import begun_by
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.project_notes import take_in_notes
@@ -31,7 +33,6 @@ from foredeck.engine.resumption import (
     recall_members,
     recall_uses,
 )
-from foredeck.engine.session_project import session_project
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
@@ -44,7 +45,7 @@ from foredeck.model.messages import text_in
 from foredeck.model.working import working_id
 from foredeck.notes.live import live_graph
 from foredeck.sources import FileSource, FilesystemMap
-from foredeck.sources.opening import open_filesystems, open_source
+from foredeck.sources.opening import open_source
 from foredeck.store.protocol import Notify, Store
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
@@ -64,24 +65,31 @@ class OpenedSession:
 
     def __init__(
         self,
-        config: Config,
-        session: Session,
+        opening: Opening,
+        facilities: Facilities,
         watch: SessionWatch | NoWatch,
-        make: MakeFacilities = configured_facilities,
         switches: Switches | None = None,
         guard: ToolGuard | NoGuard | None = None,
         keeper: ChangeKeeper | None = None,
     ) -> None:
-        self._config = config
-        self.session = session
+        self._config = opening.config
+        self.session = opening.session
+        self.workplace = opening.workplace
+        self._layers_wait = opening.layers_wait
+        """What is left of the time that layers are waited for at the opening, or after a call."""
+        self.facilities = facilities
         self.watch = watch
-        self.facilities = make(config, session)
         self.switches = switches
         """What the project's next session declares; None in a replay, which has no next."""
         self.guard = guard or NoGuard()
         self.keeper = keeper
         """Keeps what tools change; None where nothing is kept."""
         self._assembler: Assembler | None = None
+
+    @property
+    def features(self) -> Features:
+        """What the session has beside its chat."""
+        return self.facilities.features
 
     @property
     def assembler(self) -> Assembler:
@@ -97,7 +105,7 @@ class OpenedSession:
             make_layout(config.layout),
             make_policy(config.policy, config),
             assembler_settings(config),
-            self.facilities.sections,
+            self.features,
         )
         if session.chat.log.newest:
             recall_uses(config.home, session.info.id, assembler.uses)
@@ -140,8 +148,8 @@ class OpenedSession:
         if self.keeper is not None:
             self.keeper.settle(CLOSING_S)
         self._keep(ends=True)
-        if self.session.tasks is not None:
-            self.session.tasks.active.end_leases()
+        if self.features.tasks is not None:
+            self.features.tasks.active.end_leases()
 
     def _keep(self, *, ends: bool) -> None:
         if self._assembler is None:
@@ -154,7 +162,7 @@ class OpenedSession:
             keep_calls(home, session.objects.store, session.info, session.chat, ends=ends)
             keep_members(home, session.objects, ends=ends)
             if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
-                session.layers_wait = Patience(FOLLOWING_S)
+                self._layers_wait = Patience(FOLLOWING_S)
                 self._follow_sections()
                 if session.info.is_live:
                     follow_work(self._config, session.objects.store)
@@ -162,14 +170,14 @@ class OpenedSession:
             log.warning("what the next opening could take over was not kept: %s", error)
 
     def _follow_sections(self) -> None:
-        for section in self.facilities.sections:
+        for section in self.features.sections:
             if isinstance(section, FollowingSection):
-                section.follow()
+                section.follow(self._layers_wait)
 
     def settle_claim(self) -> None:
         """Where the session has claimed a task while the database was away: have it decided, if
         that is back. The user reads of it at once, the model with the next call."""
-        tasks = self.session.tasks
+        tasks = self.features.tasks
         if tasks is None or tasks.work.news:
             return
         # Not at the top: only a session that has tasks imports what works on them.
@@ -184,11 +192,17 @@ class OpenedSession:
 
     def take_in_notes(self) -> None:
         """Look at the project's folders of notes."""
-        take_in_notes(self._config, self.session)
+        take_in_notes(
+            self._config,
+            self.session.objects,
+            self.session.inbox,
+            self.workplace,
+            self._layers_wait,
+        )
 
     def tidy_memory(self) -> None:
         """Let go of memory that was not used for long, and tell the user."""
-        memory = self.session.memory
+        memory = self.features.memory
         try:
             if memory is not None and (told := memory.tidy()):
                 self.session.inbox.user_messages.append(told)
@@ -198,8 +212,8 @@ class OpenedSession:
     def note_answer(self, answer: Item) -> None:
         """The model has answered: what of memory it named is of use."""
         try:
-            if self.session.memory is not None:
-                self.session.memory.note_answer(text_in(answer.blocks))
+            if self.features.memory is not None:
+                self.features.memory.note_answer(text_in(answer.blocks))
         except ForedeckError as error:
             log.warning("uses of memory were not noted: %s", error)
 
@@ -236,43 +250,37 @@ class SessionOpener:
     ) -> OpenedSession:
         """Load a session, or begin it. `reconcile` is asked for what the watch has seen change;
         `calls_at_opening`: how many calls it had when the host opened it, where that was before."""
-        filesystems = open_filesystems(self._config, params.cwd)
-        session = self._load(store, params, filesystems, calls_at_opening)
+        workplace = Workplace(self._config, params.cwd)
+        session = self._load(store, params, workplace.filesystems, calls_at_opening)
         if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
             session.inbox.user_messages.append(damage_report(lost))
-        session.layers_wait = Patience(self._config.opening_s)
         settle_privacy(session.objects, session.chat, session.inbox, params.private)
-        # Loads with the first session: the patterns of the work log take time to prepare.
-        from foredeck.engine.worklog import recall_work
-
-        recall_work(self._config, session, filesystems)
-        guard, keeper = self._guard(session, filesystems), None
-        watch = self._watch(session, filesystems, reconcile, guard)
-        switches = self._switches(store, session)
+        opening = Opening(self._config, session, workplace, Patience(self._config.opening_s))
+        facilities = self._make_facilities(opening)
+        guard, keeper = self._guard(session, workplace.filesystems), None
+        watch = self._watch(session, workplace.filesystems, reconcile, guard)
         if self._config.rewind and session.info.is_live:
             keeper = ChangeKeeper(
                 session.objects.store,
                 session.info,
                 session.chat,
-                filesystems,
+                workplace.filesystems,
                 self._config.prepare_ms / 1000,
                 idle=self._call_soon is not None,
             )
-        return OpenedSession(
-            self._config, session, watch, self._make_facilities, switches, guard, keeper
-        )
+        switches = self._switches(store, workplace)
+        return OpenedSession(opening, facilities, watch, switches, guard, keeper)
 
-    def _switches(self, store: Store, session: Session) -> Switches | None:
+    def _switches(self, store: Store, workplace: Workplace) -> Switches | None:
         if self._recorded is not None:
             return None
-        project = session_project(self._config, session)
-        config = self._config
+        config, project = self._config, workplace.project
         return Switches(
             config.home,
             project.root,
             config.tools,
             lambda: bool(store.query("task", {"project": project.id}, limit=1)),
-            session.info.cwd,
+            workplace.cwd,
             lambda: store.head(working_id("resource", project.id)) is not None,
         )
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.head.lines import pool_line, pool_rest
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.graph import name_of_node
-from foredeck.context.state.session import Session
-from foredeck.engine.session_project import session_project
+from foredeck.context.state.objects import Objects
+from foredeck.context.state.workplace import Workplace
+from foredeck.derived.patience import Patience
 from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import SessionDocument
 from foredeck.model.quoting import name as named
@@ -21,7 +23,6 @@ from foredeck.model.quoting import one_line
 from foredeck.model.sources import filesystem_source
 from foredeck.notes.kinds import NoteRule
 from foredeck.notes.live import live_graph
-from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import checkout_of
 from foredeck.sources.versions import is_unread
 from foredeck.store.protocol import Head
@@ -64,9 +65,11 @@ class PoolSection:
 
     name = "this project has (activate PATH to read one)"
 
-    def __init__(self, config: Config, session: Session) -> None:
+    def __init__(self, config: Config, objects: Objects, chat: Chat, workplace: Workplace) -> None:
         self._config = config
-        self._session = session
+        self._objects = objects
+        self._chat = chat
+        self._workplace = workplace
 
     def text(self, limit: int) -> str:
         """A line for each object, newest first, and how many more there are."""
@@ -87,13 +90,12 @@ class PoolSection:
             return ""
         return "\n".join([*lines, _rest(found[len(lines) :])]).removesuffix("\n")
 
-    def follow(self) -> None:
-        """Bring the graph of notes nearer to the store, in the time that is left to the opening."""
-        session = self._session
+    def follow(self, wait: Patience) -> None:
+        """Bring the graph of notes nearer to the store."""
         try:
             with (
-                session.layers_wait.spent() as left_s,
-                live_graph(session.objects.store, self._config.home, left_s, chats=False),
+                wait.spent() as left_s,
+                live_graph(self._objects.store, self._config.home, left_s, chats=False),
             ):
                 pass
         except StoreUnavailable as error:
@@ -117,11 +119,11 @@ class PoolSection:
 
     def _in_chat(self) -> set[str]:
         """Ids of the objects that can be read in the chat, or whose listing can."""
-        entries, shown = self._session.objects.index.entries, set[str]()
-        for ordinal, holders in self._session.chat.branch.plan.holders.items():
+        entries, shown = self._objects.index.entries, set[str]()
+        for ordinal, holders in self._chat.branch.plan.holders.items():
             if holders and (entry := entries.get(ordinal)) is not None:
                 shown.add(entry.object)
-                head = self._session.objects.workspace.head(entry.object)
+                head = self._objects.workspace.head(entry.object)
                 shown.update((head.fields.get("file_refs") or ()) if head else ())
         return shown
 
@@ -137,7 +139,7 @@ class PoolSection:
                 place = _place(node, places)
                 if place is not None and rule.is_note(node.path or "", kind):
                     here[node.id] = place
-            heads = self._session.objects.store.heads(here)
+            heads = self._objects.store.heads(here)
             known: set[str] = set()
             notes: list[tuple[Head, Node]] = []
             for node in sorted((n for n, _ in markdown if n.id in heads), key=lambda n: here[n.id]):
@@ -152,21 +154,19 @@ class PoolSection:
 
     def _listed(self) -> Iterator[PoolObject]:
         """Files that a listing found and that were never read."""
-        for entry in self._session.objects.index.entries.values():
-            head = (
-                self._session.objects.workspace.head(entry.object) if entry.type == "file" else None
-            )
+        for entry in self._objects.index.entries.values():
+            head = self._objects.workspace.head(entry.object) if entry.type == "file" else None
             if head is not None and is_unread(head.fields):
                 yield from self._file(head)
 
     def _of_earlier_sessions(self) -> Iterator[PoolObject]:
         """Text files that the newest other sessions of the project have read or written."""
-        store, places = self._session.objects.store, self._places()
+        store, places = self._objects.store, self._places()
         sessions = [
             head
             for head in store.query("session")
             if head.fields.get("cwd") in places
-            and head.fields["session_id"] != self._session.info.id
+            and head.fields["session_id"] != self._objects.info.id
             and not SessionDocument.is_private(head.fields)
         ]
         for session in sessions[-EARLIER_SESSIONS:]:
@@ -179,36 +179,36 @@ class PoolSection:
 
     def _neighbours(self) -> Iterator[PoolObject]:
         """Files that what is active refers to, and that refer to it."""
-        entries = self._session.objects.index.entries
-        active = [entries[n].object for n in sorted(self._session.chat.branch.sets.active)]
+        entries = self._objects.index.entries
+        active = [entries[n].object for n in sorted(self._chat.branch.sets.active)]
         with self._graph() as graph:
             for id in active:
                 for node, distance in graph.neighbours(id).nodes:
-                    head = self._session.objects.store.head(node.id)
+                    head = self._objects.store.head(node.id)
                     if distance and node.path is not None and not node.gone and head is not None:
                         yield self._named(head, node, [])
 
     def _graph(self) -> AbstractContextManager[Graph]:
         wait_s = self._config.opening_s
-        return live_graph(self._session.objects.store, self._config.home, wait_s, chats=False)
+        return live_graph(self._objects.store, self._config.home, wait_s, chats=False)
 
     def _rule(self) -> NoteRule:
         folders = self._config.notes.folders
-        if not self._session.info.is_live:
+        if not self._objects.info.is_live:
             return NoteRule(folders, lambda _folder: None)
-        filesystems = open_filesystems(self._config, self._session.info.cwd)
+        filesystems = self._workplace.filesystems
         return NoteRule(folders, lambda folder: checkout_of(folder, filesystems))
 
     def _places(self) -> list[str]:
         """The session's folder first, then the main folder of its project."""
-        cwd = self._session.info.cwd
-        if not self._session.info.is_live:
+        cwd = self._objects.info.cwd
+        if not self._objects.info.is_live:
             return [cwd]
-        root = session_project(self._config, self._session).root
+        root = self._workplace.project.root
         return list(dict.fromkeys((cwd, root)))
 
     def _named(self, head: Head, node: Node, tags: Sequence[str]) -> PoolObject:
-        name = name_of_node(self._session.objects, node)
+        name = name_of_node(self._objects, node)
         stem = PurePath(name).stem
         title = [one_line(node.title)[:NAME_CHARS]] if node.title not in ("", stem) else []
         about = " ".join([*title, *(f"#{one_line(tag)[:NAME_CHARS]}" for tag in tags)])
@@ -218,19 +218,21 @@ class PoolSection:
         source = filesystem_source(head.fields)
         if source is None:
             return
-        path = PurePath(self._session.objects.source.agent_path(source))
-        below = path.is_relative_to(self._session.info.cwd or "/")
-        name = str(path.relative_to(self._session.info.cwd or "/") if below else path)
+        path = PurePath(self._objects.source.agent_path(source))
+        below = path.is_relative_to(self._objects.info.cwd or "/")
+        name = str(path.relative_to(self._objects.info.cwd or "/") if below else path)
         yield PoolObject(head.id, head.time_ms, named(name))
 
 
-def make_pool(config: Config, session: Session) -> PoolSection | None:
+def make_pool(
+    config: Config, objects: Objects, chat: Chat, workplace: Workplace, wait: Patience
+) -> PoolSection | None:
     """The section; None where it is switched off. Brings the graph of notes nearer to the store
     now, so that the first head need not wait for it."""
     if not config.head.pool or not config.head.tokens:
         return None
-    section = PoolSection(config, session)
-    section.follow()
+    section = PoolSection(config, objects, chat, workplace)
+    section.follow(wait)
     return section
 
 

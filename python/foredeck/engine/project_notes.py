@@ -22,17 +22,17 @@ from typing import NamedTuple
 from foredeck.config import Config
 from foredeck.context.intake.reconcile import look_again, take_in_unmet
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session
+from foredeck.context.state.workplace import Workplace
 from foredeck.derived.file import LayerBusy
+from foredeck.derived.patience import Patience
 from foredeck.errors import StoreUnavailable
 from foredeck.model.portions import portions
 from foredeck.notes.live import StillReading, live_graph
 from foredeck.notes.names import MARKDOWN
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within
-from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import checkout_of, is_outside
+from foredeck.store.protocol import Store
 
 log = logging.getLogger(__name__)
 
@@ -78,24 +78,26 @@ LEFT_OUT = (
 )
 
 
-def take_in_notes(config: Config, session: Session) -> None:
+def take_in_notes(
+    config: Config, objects: Objects, inbox: Inbox, workplace: Workplace, wait: Patience
+) -> None:
     """Bring the store up to date with the project's folders of notes, as far as the opening of a
     session may take.
 
     Nothing joins the session's index: a note is met when it is asked for. Where the project has no
     such folder this costs one look for it.
     """
-    if not config.notes.take_in or not session.info.is_live:
+    if not config.notes.take_in or not objects.info.is_live:
         return
     try:
-        with session.layers_wait.spent() as left_s:
-            listing = _list(config, session.info, time.monotonic() + left_s)
+        with wait.spent() as left_s:
+            listing = _list(config, workplace.filesystems, time.monotonic() + left_s)
         if listing.bounds:
-            gone = _gone(config, session, listing) if listing.is_whole else []
-            with session.layers_wait.spent() as left_s:
+            gone = _gone(config, objects.store, listing, wait) if listing.is_whole else []
+            with wait.spent() as left_s:
                 _take_in(
-                    session.objects,
-                    session.inbox,
+                    objects,
+                    inbox,
                     gone,
                     _chosen(listing.files),
                     time.monotonic() + left_s,
@@ -107,11 +109,10 @@ def take_in_notes(config: Config, session: Session) -> None:
         log.exception("notes are not looked at")
     else:
         if listing.outside:
-            session.inbox.notify(LEFT_OUT)
+            inbox.notify(LEFT_OUT)
 
 
-def _list(config: Config, info: SessionInfo, until: float) -> _Listing:
-    filesystems = open_filesystems(config, info.cwd)
+def _list(config: Config, filesystems: FilesystemMap, until: float) -> _Listing:
     top = checkout_of(filesystems.cwd, filesystems) or filesystems.cwd
     found, room = _Listing(), iter(range(MOST_SEEN))
     for name in config.notes.folders:
@@ -190,13 +191,13 @@ def _take_in(
             return
 
 
-def _gone(config: Config, session: Session, listing: _Listing) -> list[str]:
+def _gone(config: Config, store: Store, listing: _Listing, wait: Patience) -> list[str]:
     """Ids of the Markdown files that the store knows to be in the folders, and that are not there;
     none while the graph is still being read: then no note is taken for deleted at this opening."""
     try:
         with (
-            session.layers_wait.spent() as left_s,
-            live_graph(session.objects.store, config.home, left_s, chats=False) as graph,
+            wait.spent() as left_s,
+            live_graph(store, config.home, left_s, chats=False) as graph,
         ):
             markdown = graph.markdown()
     except (StillReading, LayerBusy) as error:

@@ -76,7 +76,7 @@ def with_tasks(answer: Answer, opened: OpenedSession) -> Answer:
         return answer
     opened.switches.refresh()
     try:
-        tasks = opened.session.tasks
+        tasks = opened.features.tasks
         if tasks is not None and opened.switches.holds_tasks():
             answer["tasks"] = _status(tasks)
     except ForedeckError as error:
@@ -103,9 +103,9 @@ def _active(tasks: SessionTasks) -> str:
 
 def tasks_of(opened: OpenedSession) -> SessionTasks:
     """The project's tasks. Raises `ToolError` where they are switched off."""
-    if opened.session.tasks is None:
+    if opened.features.tasks is None:
         raise ToolError("The project's tasks are switched off (tools.tasks in the configuration).")
-    return opened.session.tasks
+    return opened.features.tasks
 
 
 def _new(rest: str) -> dict[str, Any]:

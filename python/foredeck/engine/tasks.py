@@ -7,52 +7,44 @@ from functools import partial
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import resolve
+from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session
-from foredeck.context.tools.memory_search import memory_search
-from foredeck.engine.session_project import session_project
-from foredeck.engine.working import update_context
+from foredeck.context.state.workplace import Workplace
+from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.model.tasks import TaskLink
-from foredeck.tasks.active import ActiveTaskSection
-from foredeck.tasks.mutate import TaskMutate
-from foredeck.tasks.query import SearchMessages, TaskQuery
+from foredeck.store.protocol import Store
+from foredeck.tasks.claiming import Actor
+from foredeck.tasks.query import SearchMessages
 from foredeck.tasks.tools import SessionTasks, session_tasks
+from foredeck.tasks.work import TaskWork
+from foredeck.working.section import ContextUpdates
 
 
-def tasks_of(config: Config, session: Session) -> SessionTasks | None:
-    """The tasks as this session sees them, made once; None where they are switched off."""
-    store = session.objects.store.local
-    if config.tools.tasks == "off" or not session.info.is_live or store is None:
+def work_on_tasks(
+    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+) -> TaskWork | None:
+    """The project's tasks, for the session's agent; None where they are switched off."""
+    local = store.local
+    if config.tools.tasks == "off" or not info.is_live or local is None:
         return None
-    if session.tasks is None:
-        updates = update_context(config, session)
-        session.tasks = session_tasks(
-            store,
-            session_project(config, session).id,
-            session.info.id,
-            resolve_link=partial(resolve_link, session.objects, session.chat),
-            update_context=None if updates is None else updates.update,
-            search_messages=_search_messages(config, session),
-        )
-    return session.tasks
+    return TaskWork(local, workplace.project.id, Actor(info.id))
 
 
-def task_query(config: Config, session: Session) -> TaskQuery | None:
-    """The model's tool for asking about tasks."""
-    tasks = tasks_of(config, session)
-    return None if tasks is None else tasks.query
-
-
-def task_mutate(config: Config, session: Session) -> TaskMutate | None:
-    """The model's tool for changing tasks."""
-    tasks = tasks_of(config, session)
-    return None if tasks is None else tasks.mutate
-
-
-def active_task(config: Config, session: Session) -> ActiveTaskSection | None:
-    """The active task in the head."""
-    tasks = tasks_of(config, session)
-    return None if tasks is None else tasks.section
+def tasks_of(
+    work: TaskWork,
+    objects: Objects,
+    chat: Chat,
+    updates: ContextUpdates | None,
+    search: MemorySearch | None,
+) -> SessionTasks:
+    """The two tools and the active task."""
+    return session_tasks(
+        work,
+        objects.info.id,
+        resolve_link=partial(resolve_link, objects, chat),
+        update_context=None if updates is None else updates.update,
+        search_messages=None if search is None else _search_messages(search),
+    )
 
 
 def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
@@ -66,8 +58,5 @@ def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
     return TaskLink(object=wanted.entry.object, part=part, label=label)
 
 
-def _search_messages(config: Config, session: Session) -> SearchMessages | None:
-    tool = memory_search(config, session)
-    if tool is None:
-        return None
-    return lambda query, limit: tool.run({"query": query, "limit": limit}, "")
+def _search_messages(search: MemorySearch) -> SearchMessages:
+    return lambda query, limit: search.run({"query": query, "limit": limit}, "")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from foredeck.config import Config
-from foredeck.context.state.session import Session
-from foredeck.engine.session_project import session_project
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.workplace import Workplace
 from foredeck.model.documents import Provenance
 from foredeck.model.working import by_an_agent
 from foredeck.sources.projects import Project
@@ -33,25 +33,31 @@ def session_page(config: Config, store: Store, session: str, by: Provenance) -> 
     return WorkingMemory(store, "thread", session, form, most, by)
 
 
-def working_section(config: Config, session: Session) -> WorkingSection | None:
+def working_section(
+    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+) -> WorkingSection | None:
     """The section of the head; None where it is switched off, and in a replay: which project its
     folder was in is no longer known."""
-    if not config.working.head or not session.info.is_live:
+    if not config.working.head or not info.is_live:
         return None
-    return WorkingSection(_pages(config, session))
+    return WorkingSection(_pages(config, store, info, workplace))
 
 
-def update_context(config: Config, session: Session) -> ContextUpdates | None:
+def update_context(
+    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+) -> ContextUpdates | None:
     """What the model's `update_context` does; None in a replay."""
-    if not session.info.is_live:
+    if not info.is_live:
         return None
-    project, own = _pages(config, session)
+    project, own = _pages(config, store, info, workplace)
     return ContextUpdates({"resource": project, "thread": own})
 
 
-def _pages(config: Config, session: Session) -> tuple[WorkingMemory, WorkingMemory]:
-    by = by_an_agent(session.info.id)
+def _pages(
+    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+) -> tuple[WorkingMemory, WorkingMemory]:
+    by = by_an_agent(info.id)
     return (
-        project_page(config, session.objects.store, session_project(config, session), by),
-        session_page(config, session.objects.store, session.info.id, by),
+        project_page(config, store, workplace.project, by),
+        session_page(config, store, info.id, by),
     )

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 
 from foredeck.config import Config
-from foredeck.context.state.session import Session
+from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.workplace import Workplace
 from foredeck.derived.file import LayerBusy, reported
 from foredeck.derived.follower import Follower
+from foredeck.derived.patience import Patience
 from foredeck.derived.registry import load_layer
-from foredeck.engine.session_project import session_project
 from foredeck.errors import StoreError
-from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Advance, LocalStore, Store
@@ -35,24 +36,30 @@ class _TimeIsUpError(Exception):
     """The layer has more to take in than there is time for."""
 
 
-def recall_work(config: Config, session: Session, filesystems: FilesystemMap) -> None:
-    """Give a session what the project's other sessions did and learned, as far as that is switched
-    on. A failure is only logged: the session opens without it."""
-    if config.worklog.lines:
-        session.lessons = BranchLessons()
-    if not (config.worklog.lines or config.worklog.head) or session.objects.store.latest() is None:
-        return
-    if (store := session.objects.store.local) is None:
-        return
-    try:
-        found = _read(config, session, store, filesystems)
-    except StoreError as error:
-        log.warning("the work log cannot be read: %s", error)
-        return
-    if session.lessons is not None:
-        session.lessons.earlier = found.lessons
-    if config.worklog.head:
-        session.earlier_work = found
+@dataclass(frozen=True, slots=True)
+class RecalledWork:
+    """What a session is given of its project's earlier work."""
+
+    lessons: BranchLessons | None
+    """For the lines on failing commands; None where these are off."""
+    work: EarlierWork | None
+    """For the head; None where that is off, or cannot be read."""
+
+
+def recall_work(
+    config: Config, store: Store, info: SessionInfo, workplace: Workplace, wait: Patience
+) -> RecalledWork:
+    """What the project's other sessions did and learned, as far as that is switched on. A failure
+    to read it is only logged: the session opens without it."""
+    section, found = config.worklog, None
+    local = store.local
+    if (section.lines or section.head) and local is not None and store.latest() is not None:
+        try:
+            found = _read(config, local, info, workplace, wait)
+        except StoreError as error:
+            log.warning("the work log cannot be read: %s", error)
+    lessons = BranchLessons(() if found is None else found.lessons)
+    return RecalledWork(lessons if section.lines else None, found if section.head else None)
 
 
 def follow_work(config: Config, store: Store) -> None:
@@ -70,42 +77,40 @@ def follow_work(config: Config, store: Store) -> None:
         log.warning("the work log was not brought up to date: %s", error)
 
 
-def make_work_log(config: Config, session: Session) -> WorkLog | None:
+def make_work_log(config: Config, earlier: EarlierWork | None, cwd: str) -> WorkLog | None:
     """The work log's section of the head; None where there is no earlier work, or it is off."""
-    earlier = session.earlier_work
     if not config.worklog.head or earlier is None or not earlier.done:
         return None
-    return WorkLog(earlier.done, session.info.cwd)
+    return WorkLog(earlier.done, cwd)
 
 
 def _read(
-    config: Config, session: Session, store: LocalStore, filesystems: FilesystemMap
+    config: Config, store: LocalStore, info: SessionInfo, workplace: Workplace, wait: Patience
 ) -> EarlierWork:
     layer = load_layer("worklog")
     with (
-        session.layers_wait.spent() as left_s,
+        wait.spent() as left_s,
         Follower(store, layer, config.home, batch=BATCH, patience_s=left_s) as follower,
     ):
         # What is left is taken in at the next opening; until then the session knows what was read.
         with suppress(_TimeIsUpError, LayerBusy):
             follower.catch_up(_until(time.monotonic() + left_s))
-        return _of_project(follower, config, session, filesystems)
+        return _of_project(follower, store, info, workplace)
 
 
 def _of_project(
-    follower: Follower, config: Config, session: Session, filesystems: FilesystemMap
+    follower: Follower, store: Store, info: SessionInfo, workplace: Workplace
 ) -> EarlierWork:
     with reported(follower.path):
         known = folders(follower.db)
-        wanted, project = {session.info.cwd}, None
-        if session.info.is_live:  # a replay must not look at the disk
-            project = session_project(config, session).id
-            wanted.update(
-                folders_of_project(session.info.cwd, sorted({*known.values()}), filesystems)
-            )
-        hidden = {session.info.id, *private_sessions(session.objects.store)}
+        wanted, project = {info.cwd}, None
+        if info.is_live:  # a replay must not look at the disk
+            project = workplace.project.id
+            found = folders_of_project(info.cwd, sorted({*known.values()}), workplace.filesystems)
+            wanted.update(found)
+        hidden = {info.id, *private_sessions(store)}
         others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id not in hidden]
-        done = done_by(follower.db, others, project, but=session.info.id)
+        done = done_by(follower.db, others, project, but=info.id)
         done = [one for one in done if one.session not in hidden]
         return EarlierWork(lessons_of(follower.db, others), done)
 

@@ -52,7 +52,7 @@ class SessionWriter:
             recall=lambda _event, _pending: [],
             origin=f"{start.harness} {file}",
         )
-        self._objects = ObjectWriter(self._session)
+        self._objects = ObjectWriter(self._session.objects, self._session.chat, self._session.inbox)
         self._files = HistoryFiles(self._session.objects, self._commit)
 
     def take(self, exchange: Exchange, number: int, user_turns: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,12 @@ from foredeck.accounting.prices import load_cost, load_prices
 from foredeck.context.cache.economics import definition_chars
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import MakeFacilities, configured_facilities
+from foredeck.engine.facility import (
+    Facilities,
+    MakeFacilities,
+    Opening,
+    configured_facilities,
+)
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
@@ -83,6 +89,11 @@ class ReplayedSession:
             self.engine.close()
             self.engine = None
 
+    def _observed(self, opening: Opening) -> Facilities:
+        """The session's facilities, with what this replay's own observer notes."""
+        made = self._facilities(opening)
+        return replace(made, features=replace(made.features, stand_ins=self.observer))
+
     def _model(self, call: RecordedCall) -> dict[str, Any]:
         return {
             "provider": call.provider,
@@ -98,11 +109,9 @@ class ReplayedSession:
         # With no local copy in front of it, so that a replay shows what a database gives back.
         store = store_kind(config.store).open_whole(config)
         self.engine = Engine(
-            config, recorded=recorded_source, store=store, facilities=self._facilities
+            config, recorded=recorded_source, store=store, facilities=self._observed
         )
         self.engine.open_session(self._host.opening(self._transcript.cwd or "/"))
-        if self.engine.opened is not None:
-            self.engine.opened.session.stand_ins = self.observer
         return self.engine
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from foredeck.store.clock import now_ms
-from foredeck.store.protocol import LocalStore
 from foredeck.tasks.active import ActiveTask, ActiveTaskSection
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.mutate import ResolveLink, TaskMutate, UpdateContext
@@ -34,23 +31,20 @@ class SessionTasks:
 
 
 def session_tasks(
-    store: LocalStore,
-    project: str,
+    work: TaskWork,
     session: str,
     *,
     resolve_link: ResolveLink | None = None,
     update_context: UpdateContext | None = None,
     search_messages: SearchMessages | None = None,
-    clock: Callable[[], int] = now_ms,
 ) -> SessionTasks:
-    """The tasks of a project (by its id) for a session's agent.
+    """The tasks of a project for a session's agent. `work`: as this agent works on them.
 
     What is not given the tools refuse in words: linking messages, the working memory, searching
     messages. Reads no task but the session's own until a tool is used.
     """
-    work = TaskWork(store, project, Actor(session), clock)
-    by_user = TaskWork(store, project, Actor(session, USER), clock, work.board)
-    active = ActiveTask(store, session, clock)
+    by_user = work.by(Actor(session, USER))
+    active = ActiveTask(work.store, session, work.now_ms)
     return SessionTasks(
         work,
         TaskQuery(work, search_messages),

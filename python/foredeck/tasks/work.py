@@ -79,8 +79,12 @@ class TaskWork:
         self.now_ms = clock
         self.news: list[str] = []
         """What the agent has yet to read, each in a line."""
-        self._store = store
+        self.store = store
         self._writer = TaskWriter(store, self.board, actor, clock)
+
+    def by(self, actor: Actor) -> TaskWork:
+        """The same tasks, as another works on them."""
+        return TaskWork(self.store, self.board.project, actor, self.now_ms, self.board)
 
     @property
     def away(self) -> bool:
@@ -107,20 +111,20 @@ class TaskWork:
 
     def description(self, task: Task) -> str | None:
         """A task's description, loaded."""
-        stored = self._store.get(task.id, TaskDocument, task.token)
+        stored = self.store.get(task.id, TaskDocument, task.token)
         return None if stored is None else stored.content
 
     # Changes
 
     def said_for(self, task: Task) -> list[str]:
         """What was said while a task was active, by names that open it."""
-        versions = self._store.history(task.id)
+        versions = self.store.history(task.id)
         sessions = dict.fromkeys(v.fields["session"] for v in versions if v.fields.get("session"))
         found: list[str] = []
         for session in sessions:
-            if is_private(self._store, session):
+            if is_private(self.store, session):
                 continue
-            turns = self._store.query("turn", {"session": session})
+            turns = self.store.query("turn", {"session": session})
             numbers = {int(t.fields["user_turn"]) for t in turns if t.fields.get("task") == task.id}
             for first in sorted(n for n in numbers if n - 1 not in numbers):
                 last = next(n for n in count(first) if n + 1 not in numbers)
@@ -169,24 +173,24 @@ class TaskWork:
             task = self._writer.change(id, edit, is_claim=True)
         except StoreUnavailable:
             return self._claim_provisionally(id)
-        if self.actor.session is not None and pending_claim(self._store, self.actor.session):
-            note_claim(self._store, self.actor.session, id, "dropped", self.now_ms())
+        if self.actor.session is not None and pending_claim(self.store, self.actor.session):
+            note_claim(self.store, self.actor.session, id, "dropped", self.now_ms())
         return Claimed(task, again=again)
 
     def _claim_provisionally(self, id: str) -> Claimed:
         task, session = self._known(id), self.actor.session
-        if not self._store.is_shared or session is None:
+        if not self.store.is_shared or session is None:
             raise ToolError(
                 "The database is away and has to decide who gets a task: try again when it is back."
             )
-        note_claim(self._store, session, id, "pending", self.now_ms())
+        note_claim(self.store, session, id, "pending", self.now_ms())
         return Claimed(task, provisional=True)
 
     def settle(self) -> Settled | None:
         """Claim for good what was claimed provisionally, where the database answers again."""
         session = self.actor.session
-        id = None if session is None else pending_claim(self._store, session)
-        if session is None or id is None or self._store.trouble:
+        id = None if session is None else pending_claim(self.store, session)
+        if session is None or id is None or self.store.trouble:
             return None
         self.board.refresh()
         if self.board.get(id) is None:
@@ -197,7 +201,7 @@ class TaskWork:
                 return None
         except ToolError as error:
             because = str(error)
-        note_claim(self._store, session, id, "lost" if because else "won", self.now_ms())
+        note_claim(self.store, session, id, "lost" if because else "won", self.now_ms())
         return Settled(self._known(id), because)
 
     def close(self, id: str, reason: CloseReason, summary: str) -> Task:

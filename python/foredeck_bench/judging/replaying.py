@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.prices import load_prices
-from foredeck.config import Config
 from foredeck.context.cache.economics import definition_chars
-from foredeck.context.state.session import Session
-from foredeck.engine.facility import Facilities, configured_facilities
+from foredeck.context.state.features import Features
+from foredeck.engine.facility import Facilities, Opening, configured_facilities
 from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.hosts.pi.validity import find_faults
@@ -168,6 +167,6 @@ class FilledSection:
         return "\n".join(_LINE.format(number) for number in range(count))[:limit]
 
 
-def filled_head(_config: Config, _session: Session) -> Facilities:
+def filled_head(_opening: Opening) -> Facilities:
     """Facilities of which there is nothing but that section."""
-    return Facilities((FilledSection(),))
+    return Facilities(Features((FilledSection(),)))

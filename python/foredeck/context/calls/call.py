@@ -9,7 +9,6 @@ from foredeck.context.cache.cached import CacheRule
 from foredeck.context.cache.economics import definition_chars
 from foredeck.context.digests import DigestSize
 from foredeck.context.head.budget import HeadBudget
-from foredeck.context.head.section import HeadSection
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy import Policy
@@ -18,6 +17,7 @@ from foredeck.context.rendering.render_context import render_context
 from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.rewriting.replacing import MessagePlaces
 from foredeck.context.state.chat import Chat
+from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import Request
@@ -55,6 +55,14 @@ class AssemblySettings:
 
 
 @dataclass(slots=True)
+class Withdrawal:
+    """What of the head may not stay in it."""
+
+    told: bool = False
+    """Whether the user knows that it has to wait for the end of the turn."""
+
+
+@dataclass(slots=True)
 class CallInProgress:
     """A call from the host's request to its record."""
 
@@ -75,10 +83,11 @@ class CallInProgress:
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
     decision: Decision = field(default_factory=Decision)
-    sections: Sequence[HeadSection] = ()
-    """What writes into the block before the chat."""
+    features: Features = field(default_factory=Features)
+    """What the session has beside its chat."""
     places: MessagePlaces = field(default_factory=MessagePlaces)
     """Where each message of the list is."""
+    withdrawal: Withdrawal = field(default_factory=Withdrawal)
     context: RenderContext = field(init=False)
 
     def __post_init__(self) -> None:

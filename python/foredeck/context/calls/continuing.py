@@ -13,8 +13,8 @@ def attach_continuation(call: CallInProgress) -> None:
     Once: at the call at which texts have taken the place of chat, or the window's or the host's
     summary has. Only where observations are switched on.
     """
-    session, context = call.session, call.context
-    if session.stand_ins is None or not _made_way(call):
+    context = call.context
+    if call.features.stand_ins is None or not _made_way(call):
         return
     index = len(context.plan) - 1
     if not context.takes_lines(index):
@@ -36,6 +36,6 @@ def _made_way(call: CallInProgress) -> bool:
 def _newest(call: CallInProgress) -> StandIn | None:
     """The observation or reflection that covers the newest messages."""
     stretches = call.session.chat.branch.plan.observed
-    known = call.session.stand_ins.known() if call.session.stand_ins else ()
+    known = call.features.stand_ins.known() if call.features.stand_ins else ()
     standing = [each for each in known if each.id in stretches]
     return max(standing, key=lambda each: stretches[each.id][1], default=None)

@@ -118,12 +118,12 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
 
 def _replacer(call: CallInProgress) -> Replacer | None:
     """What replaces spans of the chat by observations; None where they are switched off."""
-    session = call.session
-    if session.stand_ins is None:
+    session, stand_ins = call.session, call.features.stand_ins
+    if stand_ins is None:
         return None
     return Replacer(
         session.objects,
-        session.stand_ins,
+        stand_ins,
         call.context,
         call.places,
         partial(turn_of, session.chat),

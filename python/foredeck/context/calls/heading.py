@@ -43,12 +43,12 @@ def must_withdraw(call: CallInProgress) -> bool:
     cannot, the user reads so once."""
     standing = call.context.branch.plan.head
     if standing is None or not call.keeps_bytes or not _is_withdrawn(call, standing):
-        call.session.withdrawal_told = False
+        call.withdrawal.told = False
         return False
     bound = first_mutable(call.context.plan) > 0
-    if bound and not call.session.withdrawal_told:
+    if bound and not call.withdrawal.told:
         call.session.inbox.user_messages.append(WITHDRAWN_LATER)
-    call.session.withdrawal_told = bound
+    call.withdrawal.told = bound
     return not bound
 
 
@@ -57,7 +57,7 @@ def _is_withdrawn(call: CallInProgress, standing: Say) -> bool:
     return any(
         isinstance(section, WithdrawingSection)
         and section.is_withdrawn(said_by(text, section.name))
-        for section in call.sections
+        for section in call.features.sections
     )
 
 
@@ -80,7 +80,7 @@ def replace_head(call: CallInProgress) -> None:
 def _put(call: CallInProgress, tokens: int) -> bool:
     plan, model = call.context.plan, call.request.model
     limit = chars_of(tokens, model.window if model else None)
-    text = compose(call.sections, limit) if call.sections else ""
+    text = compose(call.features.sections, limit) if call.features.sections else ""
     standing = plan.head
     if text == (standing.blocks[0]["text"] if standing else ""):
         return False

@@ -21,7 +21,14 @@ def record_host_calls(call: CallInProgress) -> None:
     for outcome in alignment.without_us or adopted_call(session.chat.log, alignment):
         if outcome.messages < call.first_new:
             continue
-        intake = MessageIntake(session, call.context, call.layout)
+        intake = MessageIntake(
+            session.objects,
+            session.chat,
+            session.inbox,
+            call.context,
+            call.layout,
+            active=call.features.active_task,
+        )
         intake.take_in(call.items[: outcome.messages], call.first_new)
         call.first_new = outcome.messages
         call.first_changed_insert = min(call.first_changed_insert, outcome.edited)

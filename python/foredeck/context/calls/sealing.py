@@ -12,8 +12,9 @@ from foredeck.context.messages.refusals import is_about_seals
 from foredeck.context.messages.seals import SealRule, binds_by_table
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import Model
-from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import Workspace
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import SealsDocument, seals_id
@@ -39,30 +40,51 @@ def has_refused(workspace: Workspace, model: str) -> bool:
     return head is not None and bool(head.fields.get("binds"))
 
 
-def take_refusal(session: Session, message: str) -> bool:
-    """The provider has refused the newest call with these words. Returns whether the call is to be
-    made again, with what the last answered call was sent and what is new.
+class Refusals:
+    """What the provider's refusals of one session's prompts lead to."""
 
-    That is so where the words are about sealed reasoning, and bytes before such reasoning of the
-    turn under way had changed since. The model is remembered for it; should it refuse the old
-    bytes in such words too, that was not the reason, and it is forgotten.
-    """
-    record = session.chat.branch_record
-    if record is None or record.is_host or not is_about_seals(message):
-        return False
-    before = session.chat.log.record(record.parent)
-    if before is None:
-        return False
-    if session.went_back_to == before.id:
-        _remember(session.objects.workspace, record.model.name, binds=False)
-        session.inbox.user_messages.append(_not_the_reason(record.model.name))
-        return False
-    if not _changed_before_seals(session.chat.branch, record):
-        return False
-    _remember(session.objects.workspace, record.model.name, binds=True)
-    session.inbox.user_messages.append(_learned(record.model.name))
-    _go_back(session, record, before)
-    return True
+    def __init__(self, objects: Objects, chat: Chat, inbox: Inbox) -> None:
+        self._objects, self._chat, self._inbox = objects, chat, inbox
+        self._went_back_to = ""
+        """Id of the call record whose bytes went out once more after a refusal."""
+
+    def take(self, message: str) -> bool:
+        """The provider has refused the newest call with these words. Returns whether the call is
+        to be made again, with what the last answered call was sent and what is new.
+
+        That is so where the words are about sealed reasoning, and bytes before such reasoning of
+        the turn under way had changed since. The model is remembered for it; should it refuse the
+        old bytes in such words too, that was not the reason, and it is forgotten.
+        """
+        chat, workspace, user = self._chat, self._objects.workspace, self._inbox.user_messages
+        record = chat.branch_record
+        if record is None or record.is_host or not is_about_seals(message):
+            return False
+        before = chat.log.record(record.parent)
+        if before is None:
+            return False
+        if self._went_back_to == before.id:
+            _remember(workspace, record.model.name, binds=False)
+            user.append(_not_the_reason(record.model.name))
+            return False
+        if not _changed_before_seals(chat.branch, record):
+            return False
+        _remember(workspace, record.model.name, binds=True)
+        user.append(_learned(record.model.name))
+        self._go_back(record, before)
+        return True
+
+    def _go_back(self, refused: CallRecord, before: CallRecord) -> None:
+        """Go back to the call before, as if the refused one had never gone out."""
+        chat, inbox = self._chat, self._inbox
+        state = chat.log.replay(before.id, chat.load_record)
+        items = chat.branch.plan.items[: min(len(state.keys), refused.kept)]
+        state.cut(len(items))
+        chat.log.unsend(refused.id)
+        inbox.refused.append(refused.ordinal)
+        inbox.notices.restore()
+        chat.go_to(Branch.restore(state, items, before.id, chat.store))
+        self._went_back_to = before.id
 
 
 def _changed_before_seals(branch: Branch, record: CallRecord) -> bool:
@@ -80,18 +102,6 @@ def _changed_before_seals(branch: Branch, record: CallRecord) -> bool:
 def _remember(workspace: Workspace, model: str, *, binds: bool) -> None:
     workspace.put(SealsDocument(id=seals_id(model), model=model, binds=binds).seal())
     workspace.commit()
-
-
-def _go_back(session: Session, refused: CallRecord, before: CallRecord) -> None:
-    """Go back to the call before, as if the refused one had never gone out."""
-    state = session.chat.log.replay(before.id, session.chat.load_record)
-    items = session.chat.branch.plan.items[: min(len(state.keys), refused.kept)]
-    state.cut(len(items))
-    session.chat.log.unsend(refused.id)
-    session.inbox.refused.append(refused.ordinal)
-    session.inbox.notices.restore()
-    session.chat.go_to(Branch.restore(state, items, before.id, session.objects.store))
-    session.went_back_to = before.id
 
 
 def _learned(model: str) -> str:

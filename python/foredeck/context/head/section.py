@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from foredeck.derived.patience import Patience
+
 
 class HeadSection(Protocol):
     """One part of the head: the project's rules, its notes, the task at work.
@@ -52,8 +54,8 @@ class FollowingSection(HeadSection, Protocol):
     """A section that is made from something worked out from the store, which takes time where much
     is new there."""
 
-    def follow(self) -> None:
-        """Do that now, while no call waits for the section's text."""
+    def follow(self, wait: Patience) -> None:
+        """Do that now, while no call waits for the section's text, in the time that is left."""
         ...
 
 

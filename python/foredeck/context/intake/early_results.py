@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from foredeck.context.intake.nested import Nesting, index_nested, nested_object_id
 from foredeck.context.intake.notices import change_of, store_notices
@@ -22,12 +23,14 @@ from foredeck.context.state.inbox import EarlyResult, Inbox
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import turn_id
 from foredeck.sources import Sighting, ToolEvent
 from foredeck.sources.versions import is_unmet, put_down_to
+
+if TYPE_CHECKING:  # imported where a session has tasks
+    from foredeck.tasks.active import ActiveTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,25 +156,27 @@ def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
     return EarlyResult(found, token, full, is_new)
 
 
-def take_answer(session: Session, item: Item) -> None:
+def take_answer(
+    objects: Objects, chat: Chat, inbox: Inbox, item: Item, active: ActiveTask | None
+) -> None:
     """Store the answer that ends a run: no request may ever come that has it in its list.
 
     Committed before this returns. Does nothing where no messages before it are known.
     """
-    plan = session.chat.branch.plan
+    plan = chat.branch.plan
     if item.kind != "assistant" or item.calls or not len(plan):
-        session.objects.workspace.blobs.clear()
+        objects.workspace.blobs.clear()
         return
-    objects = ObjectWriter(session, session.chat.branch.call)
+    writer = ObjectWriter(objects, chat, inbox, active, chat.branch.call)
     for before in plan.items[plan.last_assistant() + 1 :]:
         if before.kind == "result":
-            objects.keep_extras(before)
+            writer.keep_extras(before)
         elif before.kind != "assistant":
-            objects.other(before)
+            writer.other(before)
     item.turn = plan.turn
-    objects.assistant(item, {}, new=True)
-    objects.finish()
-    session.objects.workspace.discard_known()
+    writer.assistant(item, {}, new=True)
+    writer.finish()
+    objects.workspace.discard_known()
 
 
 def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: Item) -> bool:

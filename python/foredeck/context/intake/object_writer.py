@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foredeck.context.intake.context_tools import apply_decision, recorded_decision
 from foredeck.context.intake.nested import list_nested
@@ -19,9 +19,10 @@ from foredeck.context.intake.toolcalls import (
 )
 from foredeck.context.intake.toolround import ToolRound
 from foredeck.context.messages.items import Item, ToolUse
-from foredeck.context.state.inbox import EarlyResult
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import EarlyResult, Inbox
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Session
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import ChatDocument, Provenance, chat_id, session_object_id
@@ -32,6 +33,9 @@ from foredeck.model.sources import path_of
 from foredeck.sources import ToolEvent
 from foredeck.sources.versions import put_down_to
 from foredeck.store.protocol import Head
+
+if TYPE_CHECKING:  # imported where a session has tasks
+    from foredeck.tasks.active import ActiveTask
 
 KNOWS_ITS_FILE = ("read", "write", "edit")
 """Tools after which the model knows what is in the file; of a command it may not."""
@@ -63,30 +67,35 @@ class _ResultEntries:
 class ObjectWriter:
     """Writes the objects that messages bring, one message after the other, and updates the sets.
 
-    `answered`: id of the call that an answer belongs to, where it is stored before any message list
-    has it (`early_results.take_answer`); its turn names that call.
+    `active`: the task that is worked on, to which what is said now belongs; None where tasks are
+    switched off. `answered`: id of the call that an answer belongs to, where it is stored before
+    any message list has it (`early_results.take_answer`); its turn names that call.
     """
 
-    def __init__(self, session: Session, answered: str | None = None) -> None:
-        self._session = session
+    def __init__(
+        self,
+        objects: Objects,
+        chat: Chat,
+        inbox: Inbox,
+        active: ActiveTask | None = None,
+        answered: str | None = None,
+    ) -> None:
+        self._objects, self._chat, self._inbox = objects, chat, inbox
+        self._active = active
         self._answered = answered
         self._user: str | None = None
         """Address of the user message that the next turn begins with."""
         self._user_turn = 0
         self._others: list[str] = []
         self._extras: dict[str, Any] = {}
-        self._round = ToolRound(session)
+        self._round = ToolRound(objects, inbox)
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
         """An assistant message with the results that answer it: its turn is complete now."""
-        if (
-            new
-            and item.key.address not in self._session.chat.log.known
-            and not self._is_taken(item)
-        ):
+        if new and item.key.address not in self._chat.log.known and not self._is_taken(item):
             self.turn(item, results)
         else:
-            self._round = ToolRound(self._session, item)
+            self._round = ToolRound(self._objects, self._inbox, item)
             self._user, self._others, self._extras = None, [], {}
 
     def turn(self, item: Item | None, results: dict[str, Item]) -> None:
@@ -94,8 +103,8 @@ class ObjectWriter:
 
         The results that answer it follow.
         """
-        self._round = ToolRound(self._session, item)
-        id = turn_id(self._session.info.id, self._session.chat.turns + 1)
+        self._round = ToolRound(self._objects, self._inbox, item)
+        id = turn_id(self._objects.info.id, self._chat.turns + 1)
         self._round.name_objects(results, id)
         self._put_turn(item, id)
         self._user, self._others, self._extras = None, [], {}
@@ -111,9 +120,7 @@ class ObjectWriter:
     def keep_extras(self, item: Item) -> None:
         """Hold what the host gave beside a message for the next turn to store."""
         if item.extras:
-            self._extras[item.key.address] = pack(
-                item.extras, self._session.objects.workspace.blobs
-            )
+            self._extras[item.key.address] = pack(item.extras, self._objects.workspace.blobs)
 
     def old_result(self, item: Item) -> None:
         """A result that an earlier call has taken in: its tool call is answered."""
@@ -122,28 +129,27 @@ class ObjectWriter:
 
     def result(self, item: Item) -> ResultObject:
         """A new tool result: its object, the files that the tool touched, and the sets."""
-        session = self._session
         self.keep_extras(item)
         is_second = self._round.answer(item)
         call, object_id = self._round.call_of(item, is_second=is_second)
-        head = session.objects.workspace.head(object_id)
-        if item.key.address in session.chat.log.known and head is not None:
+        head = self._objects.workspace.head(object_id)
+        if item.key.address in self._chat.log.known and head is not None:
             return self._known(item, head)
-        observed = session.inbox.early_results.pop(item.call_id, None)
+        observed = self._inbox.early_results.pop(item.call_id, None)
         if head is not None and observed is None:
             met = self._stored(call, head)
         else:
             met = self._new(item, call, object_id, head, observed)
         list_nested(
-            session.objects,
-            session.chat.branch,
+            self._objects,
+            self._chat.branch,
             item,
             object_id,
-            turn_id(session.info.id, session.chat.turns),
+            turn_id(self._objects.info.id, self._chat.turns),
         )
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
-        sets = session.chat.branch.sets
+        sets = self._chat.branch.sets
         for entry in (*met.files, met.entry):
             sets.show(entry.ordinal)
         subject = met.entry if met.shown is None else met.shown
@@ -152,35 +158,34 @@ class ObjectWriter:
 
     def finish(self) -> None:
         """Write the chat head, if turns were added."""
-        session = self._session
-        head = session.objects.workspace.head(chat_id(session.info.id))
-        if head is not None and (head.fields.get("turn_count") or 0) == session.chat.turns:
+        head = self._objects.workspace.head(chat_id(self._objects.info.id))
+        if head is not None and (head.fields.get("turn_count") or 0) == self._chat.turns:
             return
         chat = ChatDocument(
-            id=chat_id(session.info.id),
-            session_ref=session_object_id(session.info.id),
-            turn_count=session.chat.turns,
-            provenance=Provenance(origin=session.info.id, generator="system"),
+            id=chat_id(self._objects.info.id),
+            session_ref=session_object_id(self._objects.info.id),
+            turn_count=self._chat.turns,
+            provenance=Provenance(origin=self._objects.info.id, generator="system"),
         )
-        session.objects.workspace.put(chat.seal())
+        self._objects.workspace.put(chat.seal())
 
     def _is_taken(self, item: Item) -> bool:
         """Whether an answer got its turn when it was given (`early_results.take_answer`), or when
         its session's history was read in."""
-        if item.calls and not self._session.info.was_read_in:
+        if item.calls and not self._objects.info.was_read_in:
             return False
-        where = {"session": self._session.info.id, "assistant": item.key.address}
-        return bool(self._session.objects.store.query("turn", where))
+        where = {"session": self._objects.info.id, "assistant": item.key.address}
+        return bool(self._objects.store.query("turn", where))
 
     def _put_turn(self, item: Item | None, id: str) -> None:
-        session = self._session
-        session.chat.turns += 1
+        self._chat.turns += 1
         if item is not None:
             self.keep_extras(item)
-        session.keep_lease()
+        if self._active is not None:
+            self._active.keep_lease()  # the session works on: no other may claim its task meanwhile
         turn = TurnDocument(
             id=id,
-            session=session.info.id,
+            session=self._objects.info.id,
             user=self._user,
             assistant=None if item is None else item.key.address,
             others=self._others,
@@ -189,20 +194,19 @@ class ObjectWriter:
             user_turn=self._user_turn if item is None else item.turn,
             answers=self._answered,
             extras=self._extras or None,
-            task=session.active_task,
+            task=None if self._active is None else self._active.id(),
         )
-        if session.info.origin:
-            turn.provenance = Provenance(origin=session.info.origin, generator="system")
-        session.objects.workspace.put(turn.seal())
+        if self._objects.info.origin:
+            turn.provenance = Provenance(origin=self._objects.info.origin, generator="system")
+        self._objects.workspace.put(turn.seal())
 
     def _known(self, item: Item, head: Head) -> ResultObject:
         """A result that the session has met before, on another branch or before a compaction."""
-        session = self._session
-        entry = session.objects.see_head(head, item.call_id)
+        entry = self._objects.see_head(head, item.call_id)
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
         pin = _pin_with_text(head)
-        file = session.objects.index.by_object.get(pin["object"]) if pin else None
+        file = self._objects.index.by_object.get(pin["object"]) if pin else None
         text_hash = hash_text(item.text)
         if pin is None or file is None:
             return ResultObject(entry.ordinal, entry.newest.version, text_hash, known=True)
@@ -217,12 +221,11 @@ class ObjectWriter:
         observed: EarlyResult | None,
     ) -> _ResultEntries:
         """A result met for the first time. `head`: its object, where observing has stored it."""
-        session = self._session
         if observed is None:
             observed = self._recall(item, call)
             put_down_to(observed.sightings, object_id)
         sightings = observed.sightings
-        files = [see_file(session.objects, sighting, observed.token) for sighting in sightings]
+        files = [see_file(self._objects, sighting, observed.token) for sighting in sightings]
         among = zip(files, sightings, strict=True)
         shown = next((file for file, sighting in among if reads_file(item, sighting)), None)
         if shown is not None and shown.newest.text_hash is None:
@@ -230,69 +233,67 @@ class ObjectWriter:
         if head is not None:
             return _ResultEntries(self._in_its_place(head, call, is_ours=True), files, shown)
         document = make_toolcall(
-            session.objects,
+            self._objects,
             item,
             call,
             object_id,
             sightings,
-            CallPlace(turn_id(session.info.id, session.chat.turns), self._round.position(call)),
+            CallPlace(turn_id(self._objects.info.id, self._chat.turns), self._round.position(call)),
             token=observed.token,
             full_output=observed.full_output,
         )
-        session.objects.workspace.put(document)
-        return _ResultEntries(session.objects.see_document(document, call.id), files, shown)
+        self._objects.workspace.put(document)
+        return _ResultEntries(self._objects.see_document(document, call.id), files, shown)
 
     def _recall(self, item: Item, call: ToolUse) -> EarlyResult:
         """What can still be said of the files of a tool that was not observed.
 
         What the agent wrote was taken for another's change until now.
         """
-        session = self._session
         event = ToolEvent(
-            item.tool, call.arguments, item.text, item.details, item.failed, session.info.cwd
+            item.tool, call.arguments, item.text, item.details, item.failed, self._objects.info.cwd
         )
-        sightings = objects_among(session.objects.recall(event, session.objects.workspace.pending))
+        sightings = objects_among(self._objects.recall(event, self._objects.workspace.pending))
         self._withdraw_notices(s.object_id for s in sightings if s.role == "written")
         return EarlyResult(sightings)
 
     def _withdraw_notices(self, objects: Iterable[str]) -> None:
         """The model needs no notice about these files, nor after a restart."""
-        session = self._session
         for object_id in objects:
-            session.inbox.notices.withdraw(session.objects.index.by_object.get(object_id, 0))
-        store_notices(session.objects, session.inbox)
+            self._inbox.notices.withdraw(self._objects.index.by_object.get(object_id, 0))
+        store_notices(self._objects, self._inbox)
 
     def _stored(self, call: ToolUse, head: Head) -> _ResultEntries:
         """A result that was stored before it could be met: by an engine that has died since, or
         in a session that this one is a copy of."""
-        session = self._session
         at = None if head.token == PENDING else head.token
         files: dict[str, Entry] = {}
         for object_id in head.fields.get("file_refs") or ():
-            file = session.objects.store.head(object_id, at)
+            file = self._objects.store.head(object_id, at)
             if file is not None:
-                files[object_id] = session.objects.see_head(file, path_of(file.fields) or "")
-                newest = session.objects.store.head(object_id)
+                files[object_id] = self._objects.see_head(file, path_of(file.fields) or "")
+                newest = self._objects.store.head(object_id)
                 # If the file was written again since the tool ran, the notice must stay.
                 as_left = newest is not None and newest.token == file.token
                 if as_left and head.fields["tool"] in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])
         pin = _pin_with_text(head) or {}
-        is_ours = head.fields.get("turn_ref") == turn_id(session.info.id, session.chat.turns)
+        is_ours = head.fields.get("turn_ref") == turn_id(self._objects.info.id, self._chat.turns)
         entry = self._in_its_place(head, call, is_ours=is_ours)
         return _ResultEntries(entry, [*files.values()], files.get(pin.get("object") or ""))
 
     def _in_its_place(self, head: Head, call: ToolUse, *, is_ours: bool) -> Entry:
         """A stored result's entry; one of this turn gets its place in it."""
-        session = self._session
         if not is_ours:
-            return session.objects.see_head(head, call.id)
-        place = CallPlace(turn_id(session.info.id, session.chat.turns), self._round.position(call))
-        return put_in_place(session.objects, head, call.id, place)
+            return self._objects.see_head(head, call.id)
+        place = CallPlace(
+            turn_id(self._objects.info.id, self._chat.turns), self._round.position(call)
+        )
+        return put_in_place(self._objects, head, call.id, place)
 
     def _context_tool(self, item: Item) -> ResultObject:
         """A context tool's effect, unless the sets have it already, and what its answer shows."""
-        found, branch = recorded_decision(self._session.objects, item), self._session.chat.branch
+        found, branch = recorded_decision(self._objects, item), self._chat.branch
         if found is None:
             return ResultObject()
         entry, decision = found

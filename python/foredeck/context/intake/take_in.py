@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from foredeck.context.intake.adoption import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
@@ -11,8 +12,13 @@ from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Keep, Shown, recipe_chars
 from foredeck.context.rendering.layout import Layout, RenderContext, referring
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.pastes import paste_of, user_object
-from foredeck.context.state.session import Session
+
+if TYPE_CHECKING:  # imported where a session has tasks
+    from foredeck.tasks.active import ActiveTask
 
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are searched for."""
@@ -22,9 +28,18 @@ class MessageIntake:
     """Appends new messages to a session's branch, and renders each as its object is written."""
 
     def __init__(
-        self, session: Session, context: RenderContext, layout: Layout, *, pastes: bool = True
+        self,
+        objects: Objects,
+        chat: Chat,
+        inbox: Inbox,
+        context: RenderContext,
+        layout: Layout,
+        *,
+        active: ActiveTask | None = None,
+        pastes: bool = True,
     ) -> None:
-        self._session = session
+        self._objects, self._chat, self._inbox = objects, chat, inbox
+        self._active = active
         self._context = context
         self._layout = layout
         self._pastes = pastes
@@ -34,28 +49,26 @@ class MessageIntake:
 
         Reads from the newest assistant message before that on, so that the turn under way is whole.
         """
-        session, plan = self._session, self._session.chat.branch.plan
-        objects = ObjectWriter(session)
+        plan = self._chat.branch.plan
+        writer = ObjectWriter(self._objects, self._chat, self._inbox, self._active)
         # All of them before any is rendered: whether a result is in flight depends on what follows.
         for item in items[len(plan) :]:
             plan.append(item)
         indexes = range(max(0, newest_answer(items, first_new)), len(items))
-        session.objects.workspace.look_up(
-            call.id for index in indexes for call in items[index].calls
-        )
-        for index in with_progress(session.chat.log, session.inbox, indexes):
+        self._objects.workspace.look_up(call.id for index in indexes for call in items[index].calls)
+        for index in with_progress(self._chat.log, self._inbox, indexes):
             item = items[index]
             if item.kind == "assistant":
-                objects.assistant(item, _results_after(items, index), new=index >= first_new)
+                writer.assistant(item, _results_after(items, index), new=index >= first_new)
             elif item.kind != "result":
-                objects.other(item)
+                writer.other(item)
                 if self._pastes and index >= first_new:
                     self._show_paste(index, item)
             elif index >= first_new:
-                self._place(index, objects.result(item))
+                self._place(index, writer.result(item))
             else:
-                objects.old_result(item)
-        objects.finish()
+                writer.old_result(item)
+        writer.finish()
 
     def _place(self, index: int, result: ResultObject) -> None:
         """Render a new result, unless it is left out, refers to another, or was folded before."""
@@ -80,7 +93,7 @@ class MessageIntake:
         text, context = paste_of(item), self._context
         if text is None or context.plan.is_omitted(index):
             return
-        entry = user_object(self._session.objects, text)
+        entry = user_object(self._objects, text)
         version, digest = entry.newest.version, entry.newest.text_hash
         context.sets.activate(entry.ordinal)
         context.plan.write(index, Keep(Shown(entry.ordinal, version, digest)))

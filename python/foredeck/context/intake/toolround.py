@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from foredeck.context.intake.toolcalls import same_call
 from foredeck.context.messages.items import Item, ToolUse
-from foredeck.context.state.session import Session
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
 from foredeck.model.ids import uuid7
@@ -17,8 +18,8 @@ class ToolRound:
     some local models count from `call_0` in every answer.
     """
 
-    def __init__(self, session: Session, assistant: Item | None = None) -> None:
-        self._session = session
+    def __init__(self, objects: Objects, inbox: Inbox, assistant: Item | None = None) -> None:
+        self._stored, self._inbox = objects, inbox
         self._assistant = assistant
         self._objects: dict[str, str] | None = None
         """Object ids by call id, once they are decided or found."""
@@ -67,16 +68,14 @@ class ToolRound:
         return call, self._id_of_second(item) if is_second else object_id
 
     def _object_id(self, call: ToolUse, result: Item | None, turn_id: str) -> str:
-        head = self._session.objects.workspace.head(call.id)
-        if head is None or same_call(
-            self._session.info, self._session.inbox, head, call, result, turn_id
-        ):
+        head = self._stored.workspace.head(call.id)
+        if head is None or same_call(self._stored.info, self._inbox, head, call, result, turn_id):
             return call.id
         return uuid7()
 
     def _id_without_call(self, item: Item) -> str:
         """The provider's id, unless that is missing or names something else already."""
-        head = self._session.objects.workspace.head(item.call_id)
+        head = self._stored.workspace.head(item.call_id)
         if head is None:
             return item.call_id or uuid7()
         same = head.type == "toolcall" and head.fields.get("text_hash") == hash_text(item.text)
@@ -84,18 +83,18 @@ class ToolRound:
 
     def _id_of_second(self, item: Item) -> str:
         """The id of the object that says the same, where there is one, else a new one."""
-        session, text_hash = self._session, hash_text(item.text)
-        for head in session.objects.store.query("toolcall", {"provider_call_id": item.call_id}):
-            own = head.fields.get("chat_ref") == chat_id(session.info.id)
+        text_hash = hash_text(item.text)
+        for head in self._stored.store.query("toolcall", {"provider_call_id": item.call_id}):
+            own = head.fields.get("chat_ref") == chat_id(self._stored.info.id)
             if own and head.fields.get("text_hash") == text_hash:
                 return head.id
-        first = session.objects.workspace.head(item.call_id)
+        first = self._stored.workspace.head(item.call_id)
         same = first is not None and first.fields.get("text_hash") == text_hash
         return item.call_id if same else uuid7()
 
     def _stored_objects(self, assistant: Item) -> dict[str, str]:
         """The objects of an assistant message whose turn is stored already."""
-        where = {"session": self._session.info.id, "assistant": assistant.key.address}
-        turns = self._session.objects.store.query("turn", where)
+        where = {"session": self._stored.info.id, "assistant": assistant.key.address}
+        turns = self._stored.store.query("turn", where)
         ids = turns[-1].fields.get("toolcall_ids") or [] if turns else []
         return {call.id: id for call, id in zip(assistant.calls, ids, strict=False)}

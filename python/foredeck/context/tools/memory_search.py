@@ -19,14 +19,14 @@ from foredeck.context.state.branch import Branch
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import meet
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session
+from foredeck.context.state.workplace import Workplace
 from foredeck.context.tools.records import shown_memory
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.memory.entry import name_of_entry
+from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import Document
 from foredeck.model.kinds import OBJECT_TYPES
-from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import Project, folders_of_project, project_of
+from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from foredeck.search.index import IndexedText, SearchIndex
     from foredeck.search.passages import Passage
     from foredeck.search.searching import LeaveOut, SearchHit, SearchResult
+    from foredeck.tasks.work import TaskWork
 
 PATIENCE_S = 2.0
 """How long a question waits for the index to take in what is new. In that time it takes in some
@@ -59,17 +60,22 @@ class _OutOfTime(Exception):
     """Between two batches, each of which is kept."""
 
 
-def memory_search(config: Config, session: Session) -> MemorySearch | None:
+def memory_search(
+    config: Config,
+    objects: Objects,
+    chat: Chat,
+    workplace: Workplace,
+    memory: SessionMemory | None,
+    tasks: TaskWork | None,
+) -> MemorySearch | None:
     """Search as this session sees it: the tool, and a part of `task-query`."""
     if not config.tools.search:
         return None
-    store = session.objects.store.local
+    store = objects.store.local
     if store is None:
         return None
-    filesystems = open_filesystems(config, session.info.cwd)
-    in_project = partial(folders_of_project, session.info.cwd, filesystems=filesystems)
-    project = partial(project_of, session.info.cwd, filesystems)
-    return MemorySearch(session, store, config.home, in_project, project)
+    in_project = partial(folders_of_project, objects.info.cwd, filesystems=workplace.filesystems)
+    return MemorySearch(store, config.home, in_project, workplace, objects, chat, memory, tasks)
 
 
 class MemorySearch:
@@ -79,17 +85,23 @@ class MemorySearch:
 
     def __init__(
         self,
-        session: Session,
         store: LocalStore,
         home: Path,
         in_project: InProject,
-        project: Callable[[], Project],
+        workplace: Workplace,
+        objects: Objects,
+        chat: Chat,
+        memory: SessionMemory | None,
+        tasks: TaskWork | None,
     ) -> None:
-        self._session = session
         self._store = store
         self._home = home
         self._in_project = in_project
-        self._project = project
+        self._workplace = workplace
+        self._objects = objects
+        self._chat = chat
+        self._memory = memory
+        self._tasks = tasks
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
         """The answer, for the model. Raises `ToolError` with a text for it."""
@@ -112,7 +124,7 @@ class MemorySearch:
         from foredeck.search.index import SearchIndex
 
         asked = AskedSearch.parse(input)
-        self._session.chat.take_up_newest()
+        self._chat.take_up_newest()
         try:
             with Follower(self._store, load_layer("search"), self._home) as follower:
                 is_current = _catch_up(self._store, follower)
@@ -122,20 +134,20 @@ class MemorySearch:
             raise
         except ForedeckError as error:
             raise ToolError(f"Search is not available: {error}") from error
-        if not self._session.objects.workspace.empty:
+        if not self._objects.workspace.empty:
             # The handles that it names must outlive a crash.
-            self._session.objects.workspace.commit()
+            self._objects.workspace.commit()
         return text if is_current else f"{text}\n{NOT_UP_TO_DATE}"
 
     def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
         from foredeck.context.tools.found import describe, nothing_found
 
-        in_view = _InView(self._session.objects, self._session.chat)
+        in_view = _InView(self._objects, self._chat)
         found = self._search(asked, index, in_view)
         if not found.hits:
             return nothing_found(asked, in_view.count)
         names = [self._name(hit) for hit in found.hits]
-        return describe(found, names, in_view.count, self._session.info.id)
+        return describe(found, names, in_view.count, self._objects.info.id)
 
     def _answer_to_user(self, rows: list[FoundRow], asked: AskedSearch, index: SearchIndex) -> str:
         from foredeck.context.tools.found import (
@@ -160,9 +172,9 @@ class MemorySearch:
         from foredeck.search.index import Filters
         from foredeck.search.searching import search
 
-        shown = shown_memory(self._session.memory)
+        shown = shown_memory(self._memory)
         if asked.scope == "session":
-            shown = [entry for entry in shown if entry.document.session == self._session.info.id]
+            shown = [entry for entry in shown if entry.document.session == self._objects.info.id]
         filters = Filters(
             self._sessions(asked.scope, index),
             asked.type,
@@ -170,7 +182,7 @@ class MemorySearch:
             asked.path,
             asked.since_ms,
             self._task(asked.task),
-            private_sessions(self._store, self._session.info.family),
+            private_sessions(self._store, self._objects.info.family),
             tuple((entry.id, str(entry.token)) for entry in shown),
             self._tasks_of_project() if asked.scope == "project" else (),
         )
@@ -186,7 +198,7 @@ class MemorySearch:
 
     def _sessions(self, scope: SearchScope, index: SearchIndex) -> tuple[str, ...] | None:
         if scope == "session":
-            return (self._session.info.id,)
+            return (self._objects.info.id,)
         if scope == "all":
             return None
         folders = index.folders()
@@ -195,31 +207,31 @@ class MemorySearch:
 
     def _tasks_of_project(self) -> tuple[str, ...]:
         """Those of the project, whoever made them."""
-        found = self._store.query("task", {"project": self._project().id})
+        found = self._store.query("task", {"project": self._workplace.project.id})
         return tuple(head.id for head in found)
 
     def _task(self, name: str | None) -> str | None:
         """The id of a task. Raises `ToolError`."""
-        tasks = self._session.tasks
+        tasks = self._tasks
         if name is None or tasks is None:
             return name
-        tasks.work.board.refresh()
-        return tasks.work.find(name).id
+        tasks.board.refresh()
+        return tasks.find(name).id
 
     def _name(self, hit: SearchHit) -> str:
         """What the model activates a hit by: its handle here, with the place in it; of what is in
         no index its name, else the object's id."""
         if hit.entry.type == "memory":
-            return name_of_entry(hit.object, (e.id for e in shown_memory(self._session.memory)))
+            return name_of_entry(hit.object, (e.id for e in shown_memory(self._memory)))
         object, place = self._opened(hit)
-        known = self._session.objects.index.by_object.get(object)
+        known = self._objects.index.by_object.get(object)
         if known is None:
             head = self._store.head(object)
-            if head is not None and head.type == "task" and self._session.tasks is not None:
-                return self._session.tasks.work.board.known_name(object)
+            if head is not None and head.type == "task" and self._tasks is not None:
+                return self._tasks.board.known_name(object)
             if head is None or head.type not in OBJECT_TYPES:
                 return object
-            known = meet(self._session.objects, head).ordinal
+            known = meet(self._objects, head).ordinal
         return f"@{known}{place}"
 
     def _opened(self, hit: SearchHit) -> tuple[str, str]:

@@ -24,14 +24,16 @@ from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
 from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import Wanted, resolve
+from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session
 from foredeck.context.tools.describing import SHOWS, described, refers
 from foredeck.context.tools.records import read_record
 from foredeck.context.tools.versions import Content, content_of
 from foredeck.errors import ToolError
+from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import chat_id, system_prompt_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import checkout_of
@@ -54,10 +56,19 @@ class ToolAnswer:
 class ContextTools:
     """The four tools over one session."""
 
-    def __init__(self, session: Session, *, max_chars: int = 50_000) -> None:
-        self._session = session
+    def __init__(
+        self,
+        objects: Objects,
+        chat: Chat,
+        inbox: Inbox,
+        memory: SessionMemory | None,
+        *,
+        max_chars: int = 50_000,
+    ) -> None:
+        self._objects, self._chat, self._inbox = objects, chat, inbox
+        self._memory = memory
         self._max_chars = max_chars
-        session.chat.take_up_newest()
+        chat.take_up_newest()
         self._tools: dict[str, Callable[[Wanted], ToolAnswer]] = {
             "activate": self._activate,
             "deactivate": self._deactivate,
@@ -71,25 +82,21 @@ class ContextTools:
             raise ToolError(f"foredeck has no tool {tool!r}.")
         show = _show(tool, arguments)
         if tool == "activate" and (
-            text := read_record(
-                self._session.objects.store, self._session.memory, _id(tool, arguments)
-            )
+            text := read_record(self._objects.store, self._memory, _id(tool, arguments))
         ):
             # It has no handle: the result itself is all that there is to keep in view.
             return ToolAnswer(text[: self._max_chars], {"op": "none"})
-        wanted = resolve(self._session.objects, _id(tool, arguments), beyond=tool in SHOWING)
-        if show == "content" and not refers(self._session.objects, wanted):
+        wanted = resolve(self._objects, _id(tool, arguments), beyond=tool in SHOWING)
+        if show == "content" and not refers(self._objects, wanted):
             answer = self._tools[tool](wanted)
         else:
-            text = described(
-                self._session.objects, self._session.chat, wanted, show, self._max_chars
-            )
+            text = described(self._objects, self._chat, wanted, show, self._max_chars)
             answer = ToolAnswer(text, _decision("list", wanted.entry))
-        if not self._session.objects.workspace.empty:
+        if not self._objects.workspace.empty:
             # The handle in the decision must outlive a crash.
-            self._session.objects.workspace.commit()
-        apply_decision(self._session.chat.branch.sets, answer.decision)
-        self._session.chat.branch.applied.add(call_id)
+            self._objects.workspace.commit()
+        apply_decision(self._chat.branch.sets, answer.decision)
+        self._chat.branch.applied.add(call_id)
         return answer
 
     def reads(self, tool: str, arguments: dict[str, Any]) -> str | None:
@@ -98,29 +105,27 @@ class ContextTools:
         try:
             if tool not in SHOWING or _show(tool, arguments) != "content":
                 return None
-            entry = resolve(self._session.objects, _id(tool, arguments), beyond=True).entry
+            entry = resolve(self._objects, _id(tool, arguments), beyond=True).entry
         except ToolError:
             return None
         if entry.type != "file" or self._was_read(entry):
             return None
-        head = self._session.objects.workspace.head(entry.object)
+        head = self._objects.workspace.head(entry.object)
         source = {} if head is None else head.fields.get("source") or {}
         if source.get("type") != "git":
-            return self._session.objects.name_of(entry)
-        cwd = self._session.info.cwd
+            return self._objects.name_of(entry)
+        cwd = self._objects.info.cwd
         top = checkout_of(cwd, FilesystemMap("", cwd=cwd)) or cwd
         return posixpath.join(top, str(source.get("path") or ""))
 
     def _was_read(self, entry: Entry) -> bool:
-        plan = self._session.chat.branch.plan
+        plan = self._chat.branch.plan
         holders = (plan.items[n] for n in plan.holders.get(entry.ordinal, ()))
         return any(item.tool == "read" and not item.failed for item in holders)
 
     def _activate(self, wanted: Wanted) -> ToolAnswer:
         if wanted.is_part and wanted.entry.type == "chat":
-            return self._part(
-                "activate", wanted, content_of(self._session.objects, self._session.chat, wanted)
-            )
+            return self._part("activate", wanted, content_of(self._objects, self._chat, wanted))
         self._refuse_locked(wanted.entry, "is always in view")
         return self._bring("activate", wanted)
 
@@ -131,7 +136,7 @@ class ContextTools:
         return self._bring("pin", wanted)
 
     def _deactivate(self, wanted: Wanted) -> ToolAnswer:
-        entry, active = wanted.entry, self._session.chat.branch.sets.active
+        entry, active = wanted.entry, self._chat.branch.sets.active
         if entry.type != "chat" or entry.ordinal not in active:
             # Of a chat only the turns that were activated can go.
             self._refuse_locked(entry, "cannot be deactivated")
@@ -143,7 +148,7 @@ class ContextTools:
     def _unpin(self, wanted: Wanted) -> ToolAnswer:
         entry = wanted.entry
         self._refuse_locked(entry, "is not pinned, but always in view")
-        if entry.ordinal not in self._session.chat.branch.sets.pins:
+        if entry.ordinal not in self._chat.branch.sets.pins:
             return ToolAnswer(wording.not_pinned(entry.ordinal), _decision("none", entry))
         return ToolAnswer(wording.unpinned(entry.ordinal), _decision("unpin", entry))
 
@@ -152,9 +157,9 @@ class ContextTools:
         entry = wanted.entry
         if entry.type == "file":
             # The watcher may lag behind: the model gets what is on the disk now, if it has settled.
-            look_again(self._session.objects, self._session.inbox, [entry.object], PATIENCE_S)
+            look_again(self._objects, self._inbox, [entry.object], PATIENCE_S)
             self._read_if_listed(entry)
-        content = content_of(self._session.objects, self._session.chat, wanted)
+        content = content_of(self._objects, self._chat, wanted)
         if wanted.is_part and content.text is not None:
             return self._part(op, wanted, content)
         if content.images:
@@ -163,9 +168,9 @@ class ContextTools:
             text = wording.no_content(entry.ordinal, content.why)
             # What is asked of a renamed file is for its new handle. What has no text is listed, and
             # cannot be active.
-            done = "list" if renamed(self._session.objects, entry) is None else "none"
+            done = "list" if renamed(self._objects, entry) is None else "none"
             return ToolAnswer(text, _decision(done, entry, form="note"))
-        arguments = folded_arguments(self._session.objects, self._session.chat.branch, entry)
+        arguments = folded_arguments(self._objects, self._chat.branch, entry)
         if arguments is not None:
             text = wording.whole_call(arguments, content.text)[: self._max_chars]
             partial = replace(content, text_hash=None)
@@ -180,15 +185,13 @@ class ContextTools:
 
     def _with_images(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
         """A result with its images, unless they can be seen already."""
-        plan = self._session.chat.branch.plan
+        plan = self._chat.branch.plan
         for index in plan.holders.get(entry.ordinal, ()):
             sent = apply_recipe(plan.ops[index].blocks, plan.items[index].blocks)
             if sum(block.get("type") == "image" for block in sent) >= len(content.images):
                 text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
                 return ToolAnswer(text, _decision(op, entry, content, form="visible"))
-        found = [
-            image_block(self._session.objects.store.blob(address)) for address in content.images
-        ]
+        found = [image_block(self._objects.store.blob(address)) for address in content.images]
         images = [block for block in found if block is not None]
         text = (content.text or "")[: self._max_chars]
         lines = [text] if text else []
@@ -199,9 +202,9 @@ class ContextTools:
 
     def _read_if_listed(self, entry: Entry) -> None:
         """A file that is known by its name alone is read, as the model's `read` would do."""
-        head = self._session.objects.workspace.head(entry.object)
+        head = self._objects.workspace.head(entry.object)
         if head is not None and is_unread(head.fields):
-            read_listed(self._session.objects, self._session.objects.name_of(entry))
+            read_listed(self._objects, self._objects.name_of(entry))
 
     def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:
         """The turns or characters that were asked for, as many as fit into one answer."""
@@ -230,7 +233,7 @@ class ContextTools:
 
     def _shown_from_the_start(self, entry: Entry, content: Content) -> int:
         """How many characters of a file a visible read shows, from the first one on."""
-        plan = self._session.chat.branch.plan
+        plan = self._chat.branch.plan
         shown = 0
         for index in plan.holders.get(entry.ordinal, ()):
             if plan.ops[index].version == content.version:
@@ -240,31 +243,30 @@ class ContextTools:
         return shown
 
     def _visible(self, entry: Entry, content: Content) -> bool:
-        plan, shown = self._session.chat.branch.plan, self._session.chat.branch.shown
+        plan, shown = self._chat.branch.plan, self._chat.branch.shown
         holders = plan.holders.get(entry.ordinal, ())
         hashes = {plan.ops[index].text_hash for index in holders}
         return content.text_hash in hashes or (entry.ordinal, content.text_hash) in (shown or ())
 
     def _name(self, entry: Entry, content: Content) -> str:
         """By which name the model finds a content that is in view."""
-        plan = self._session.chat.branch.plan
+        plan = self._chat.branch.plan
         for index in reversed(plan.holders.get(entry.ordinal, [])):
             op = plan.ops[index]
             if op.text_hash == content.text_hash:
                 if op.blocks is not None and content.version < entry.newest.version:
                     return wording.handle(entry.ordinal, content.version)
-                return shown_name(plan, index, entry.ordinal, self._session.info.cwd)
+                return shown_name(plan, index, entry.ordinal, self._objects.info.cwd)
         return wording.handle(entry.ordinal)
 
     def _refuse_locked(self, entry: Entry, why: str) -> None:
-        head = self._session.objects.workspace.head(entry.object)
+        head = self._objects.workspace.head(entry.object)
         if head is not None and head.fields.get("locked") and not self._is_elsewhere(entry):
             raise ToolError(f"@{entry.ordinal} is locked: the {entry.type} {why}.")
 
     def _is_elsewhere(self, entry: Entry) -> bool:
         """Whether this is another session's chat or system prompt, which is not in view."""
-        session = self._session
-        here = (session.info.id, *session.info.ancestors)
+        here = (self._objects.info.id, *self._objects.info.ancestors)
         ours = {make_id(id) for id in here for make_id in (chat_id, system_prompt_id)}
         return entry.type in ("chat", "system_prompt") and entry.object not in ours
 

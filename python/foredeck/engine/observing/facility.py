@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session
+from foredeck.context.state.workplace import Workplace
 from foredeck.engine.observing.chosen_mode import kept_mode
 from foredeck.engine.observing.observing import Observing
 from foredeck.engine.observing.settings import observing_settings
-from foredeck.engine.session_project import session_project
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
 from foredeck.model.observations import observing_id
@@ -32,33 +32,35 @@ SUMMARY_CHARS = 8000
 """Longest summary in place of a model's observation."""
 
 
-def make_observing(config: Config, session: Session) -> Observing | None:
+def make_observing(
+    config: Config, objects: Objects, chat: Chat, inbox: Inbox, workplace: Workplace
+) -> Observing | None:
     """The observer; None where it is switched off, in a replay, and for a subagent.
 
     From here on the session's prompts may have notes in place of chat. What an engine that was
     killed has left is cleared, with a word to the user.
     """
-    if config.observations == "off" or not session.info.is_live:
+    info = objects.info
+    if config.observations == "off" or not info.is_live:
         return None
-    settings = observing_settings(config, is_subagent=_is_subagent(session.objects))
-    store = session.objects.store.local
+    settings = observing_settings(config, is_subagent=_is_subagent(objects))
+    store = objects.store.local
     if settings is None or store is None:
         return None
-    rules, project = settings.rules, session_project(config, session).id
-    key = session.info.id if rules.scope == "thread" else project
-    sessions = (session.info.id, *sorted(session.info.ancestors))
+    rules, project = settings.rules, workplace.project.id
+    key = info.id if rules.scope == "thread" else project
+    sessions = (info.id, *sorted(info.ancestors))
     observing = Observing(
-        session.objects,
-        session.chat,
-        session.inbox,
+        objects,
+        chat,
+        inbox,
         settings,
         sessions,
-        lambda: _keeper(session.info, store, key, project, rules),
-        lambda chunk: _summary(session.objects, session.chat.branch, chunk),
-        kept_mode(session.objects),
+        lambda: _keeper(info, store, key, project, rules),
+        lambda chunk: _summary(objects, chat.branch, chunk),
+        kept_mode(objects),
     )
-    session.stand_ins = observing.notes
-    _clear_stale(session.objects.store, session.inbox, observing, key)
+    _clear_stale(objects.store, inbox, observing, key)
     return observing
 
 
@@ -107,10 +109,11 @@ def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
     return summary_of(objects, turns, 0, SummaryRequest("window", SUMMARY_CHARS, 0), None, ()).long
 
 
-def others_section(config: Config, session: Session) -> OtherSessionsSection | None:
+def others_section(
+    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+) -> OtherSessionsSection | None:
     """The section of the head; None unless notes are the project's, and in a replay."""
     is_shared = config.observations != "off" and config.observing.scope == "resource"
-    if not is_shared or not session.info.is_live:
+    if not is_shared or not info.is_live:
         return None
-    own = frozenset({session.info.id, *session.info.ancestors})
-    return OtherSessionsSection(session.objects.store, session_project(config, session).id, own)
+    return OtherSessionsSection(store, workplace.project.id, info.family)
