@@ -53,6 +53,7 @@ class Assembler:
         features: Features | None = None,
     ) -> None:
         self.session = session
+        self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
         self.policy = policy
         self.settings = settings or AssemblySettings()
         self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
@@ -94,9 +95,7 @@ class Assembler:
             attach_time(call.context, call.first_new, request.zone, pause)
             attach_continuation(call)
             attach_task_news(self.features.tasks, call.context)
-            attach_notices(
-                self.session.objects, self.session.chat.branch, self.session.inbox, call.context
-            )
+            attach_notices(self._objects, self._inbox, call.context)
         record = record_call(call, predict_cache(call, basis))
         return answer_call(call, record)
 
@@ -105,14 +104,13 @@ class Assembler:
         take in what is from before foredeck was on. Returns how many of the messages are held then:
         the first call goes on from there as if it had brought them itself.
         """
-        session = self.session
-        if session.frame.version is not None:
+        if self.session.frame.version is not None:
             # They may change until the call, and nobody shall be said to have sent them.
             request.system = request.tools = None
         call = self._align(request)
         record_host_calls(call)
-        held = len(session.chat.branch.plan)
-        session.chat.branch.ahead = held > 0
+        held = len(self._chat.branch.plan)
+        self._chat.branch.ahead = held > 0
         return held
 
     def take_refusal(self, message: str) -> bool:
@@ -123,7 +121,7 @@ class Assembler:
     def prepare(self) -> None:
         """Read ahead what the next call will want to know of the messages that are held."""
         if self.policy.use_rule:
-            self.uses.follow(self.session.chat.branch.plan)
+            self.uses.follow(self._chat.branch.plan)
 
     def compact(
         self, request: CompactionRequest, settings: CompactionSettings
@@ -132,12 +130,12 @@ class Assembler:
         from foredeck.context.window.compacting import decide_compaction
 
         self._use_gauge_of(request.model)
-        self.session.chat.take_up_newest()
-        context = rendering_of(self.session.objects, self.session.chat, self.settings, self._gauge)
+        self._chat.take_up_newest()
+        context = rendering_of(self._objects, self._chat, self.settings, self._gauge)
         return decide_compaction(
-            self.session.objects,
-            self.session.chat,
-            self.session.inbox,
+            self._objects,
+            self._chat,
+            self._inbox,
             self.features.stand_ins,
             context,
             self._gauge,
@@ -147,22 +145,21 @@ class Assembler:
 
     def _align(self, request: Request) -> CallInProgress:
         """Go to the branch that the list continues, and learn what became of the previous call."""
-        session = self.session
-        take_system(session.objects, session.frame, request.system, request.tools)
-        alignment = align(session.objects.store, session.info, session.chat, request)
+        take_system(self._objects, self.session.frame, request.system, request.tools)
+        alignment = align(self._chat, request)
         # A layout that renders all at every call would move its blocks each time they may move.
         within = self.settings.within_sealed_turns and self._layout.keeps_bytes
-        session.chat.branch.plan.seals = seal_rule(
-            session.objects.workspace, session.chat, alignment, request.model, within=within
+        self._chat.branch.plan.seals = seal_rule(
+            self._objects.workspace, self._chat, alignment, request.model, within=within
         )
         store_lost_results(
-            session.objects, session.chat, session.inbox, alignment.items, alignment.matched
+            self._objects, self._chat, self._inbox, alignment.items, alignment.matched
         )
-        reported = take_report(session.chat, alignment, self._calibrator)
+        reported = take_report(self._chat, alignment, self._calibrator)
         self._gauge = Gauge()
         self._use_gauge_of(request.model)
         return CallInProgress(
-            session,
+            self.session,
             request,
             self._layout,
             self.policy,
@@ -181,31 +178,20 @@ class Assembler:
         """Take in the new messages, once it is decided what is inserted and what is left out."""
         for item in call.items[len(call.context.plan) :]:
             call.context.plan.append(item)
-        repair_list(
-            self.session.objects,
-            self.session.chat,
-            call.context,
-            call.items,
-            call.first_changed_insert,
-        )
+        repair_list(self._objects, self._chat, call.context, call.items, call.first_changed_insert)
         pastes = self.settings.pastes
         intake = MessageIntake(
-            self.session.objects,
-            self.session.chat,
-            self.session.inbox,
+            self._objects,
+            self._chat,
+            self._inbox,
             call.context,
             call.layout,
             active=self.features.active_task,
             pastes=pastes,
         )
         intake.take_in(call.items, call.first_new)
-        follow_renames(
-            self.session.objects,
-            self.session.chat.branch,
-            self.session.inbox,
-            call.context,
-            continued=call.alignment.continued,
-        )
+        continued = call.alignment.continued
+        follow_renames(self._objects, self._inbox, call.context, continued=continued)
 
     def _attach_worked_lines(self, call: CallInProgress) -> None:
         if self.features.lessons is None:
@@ -213,9 +199,7 @@ class Assembler:
         # Not at the top: its patterns take longer to prepare than the step itself takes.
         from foredeck.context.intake.worked import attach_worked_lines
 
-        attach_worked_lines(
-            self.session.objects, self.features.lessons, call.context, call.first_new
-        )
+        attach_worked_lines(self._objects, self.features.lessons, call.context, call.first_new)
 
     def _use_gauge_of(self, model: Model | None) -> None:
         if model is not None:

@@ -115,7 +115,7 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
                 opened.assembler.uses,
             )
         case "cost":
-            return _cost(session.objects.store, session.info, session.chat)
+            return _cost(session.chat)
         case "observe":
             return observe_command(tuple(opened.facilities.workers), arguments)
         case "compact":
@@ -131,9 +131,9 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
 
 
-def _cost(store: Store, info: SessionInfo, chat: Chat) -> str:
-    lines = figure_lines(store, info.id, chat.newest_record)
-    by_call = f"`foredeck cost {info.id[:SHORT_ID]}` explains it call by call."
+def _cost(chat: Chat) -> str:
+    lines = figure_lines(chat.store, chat.info.id, chat.newest_record)
+    by_call = f"`foredeck cost {chat.info.id[:SHORT_ID]}` explains it call by call."
     return "\n".join([*lines[:2], by_call])
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.workplace import Workplace
 from foredeck.engine.background.asking import SessionAsking
@@ -23,7 +22,6 @@ from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.memory import caps_of, user_of
 from foredeck.hosts.asking import CompleteParams
 from foredeck.model.documents import session_object_id
-from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
@@ -44,15 +42,12 @@ class Extraction:
 
     def __init__(
         self,
-        store: Store,
-        info: SessionInfo,
         chat: Chat,
         inbox: Inbox,
         make_memory: Callable[[], Extracted],
         accept: Accept,
         project: str | None,
     ) -> None:
-        self._store, self._info = store, info
         self._chat, self._inbox = chat, inbox
         self._make_memory = make_memory
         self._accept: Accept = accept
@@ -87,7 +82,7 @@ class Extraction:
         from foredeck.memory.reading_out import AskedTurns, read_out
         from foredeck.memory.turns import texts_of_turns
 
-        store, info, last = self._store, self._info, self._chat.turns
+        store, info, last = self._chat.store, self._chat.info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
         texts = texts_of_turns(store, info.id, first, last)
         if not is_worth_asking(texts.sayings):
@@ -106,13 +101,13 @@ class Extraction:
         # Loads with the first turn that is read out.
         from foredeck.memory.extracting.question import MAX_ANSWER_TOKENS, SYSTEM, question
 
-        guard = self._memory.user.vouch(["guard", self._info.id])[:20]
+        guard = self._memory.user.vouch(["guard", self._chat.info.id])[:20]
         message = {"role": "user", "content": question(shown, guard)}
         return CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
 
     def _read_out(self) -> int:
         if self._last is None:
-            done = self._store.query("extraction", {"session": self._info.id})
+            done = self._chat.store.query("extraction", {"session": self._chat.info.id})
             self._last = max((head.fields["last"] for head in done), default=0)
         return self._last
 
@@ -148,7 +143,7 @@ def extraction(
         return Extracted(objects.store, user, caps_of(config), by=info.id)
 
     project = workplace.project.id
-    return Extraction(objects.store, info, chat, inbox, make_memory, config.memory.accept, project)
+    return Extraction(chat, inbox, make_memory, config.memory.accept, project)
 
 
 def news_of(taken: TakenIn, name: Callable[[str], str]) -> list[str]:

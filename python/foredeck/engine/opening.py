@@ -159,7 +159,7 @@ class OpenedSession:
 
         home, session = self._config.home, self.session
         try:
-            keep_calls(home, session.objects.store, session.info, session.chat, ends=ends)
+            keep_calls(home, session.chat, ends=ends)
             keep_members(home, session.objects, ends=ends)
             if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
                 self._layers_wait = Patience(FOLLOWING_S)
@@ -261,8 +261,6 @@ class SessionOpener:
         watch = self._watch(session, workplace.filesystems, reconcile, guard)
         if self._config.rewind and session.info.is_live:
             keeper = ChangeKeeper(
-                session.objects.store,
-                session.info,
                 session.chat,
                 workplace.filesystems,
                 self._config.prepare_ms / 1000,

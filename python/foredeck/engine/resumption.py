@@ -12,10 +12,8 @@ from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.checkpoint import LogCheckpoint
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.members import KeptMembers, read_members
 from foredeck.context.state.objects import Objects
-from foredeck.store.protocol import Store
 from foredeck.store.session_cache import read_cached, read_cached_streams, write_cached
 
 MIN_MESSAGES = 200
@@ -56,17 +54,17 @@ def recall_calls(home: Path, session: str) -> LogCheckpoint | None:
     return None if data is None else LogCheckpoint.from_bytes(data)
 
 
-def keep_calls(home: Path, store: Store, info: SessionInfo, chat: Chat, *, ends: bool) -> None:
+def keep_calls(home: Path, chat: Chat, *, ends: bool) -> None:
     """Keep what follows from the session's call records, as `keep_uses` does. Not of a fork, whose
     log is of several sessions."""
     log = chat.log
     before = 0 if log.checkpoint is None else log.checkpoint.ordinal
-    if info.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
+    if chat.info.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
         return
-    checkpoint = log.check(store, chat.load_record)
+    checkpoint = log.check(chat.store, chat.load_record)
     if checkpoint is not None:
         with suppress(OSError):
-            write_cached(home, info.id, "calls", checkpoint.to_bytes())
+            write_cached(home, chat.info.id, "calls", checkpoint.to_bytes())
 
 
 def recall_members(home: Path, session: str) -> KeptMembers | None:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.info import SessionInfo
 from foredeck.errors import Conflict
 from foredeck.model.documents import FileDocument, Generator, chat_id
 from foredeck.model.file_changes import FileChangeDocument, PathChange, PathState
@@ -29,7 +28,7 @@ from foredeck.sources.indexing import NOTHING_PENDING, Known, lookup
 from foredeck.sources.projects import checkout_of
 from foredeck.sources.versions import file_version, is_captured, is_unread, link_move
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
 from foredeck.timeline.repositories import ignored
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -75,11 +74,7 @@ class _Due:
 class CommandVersions:
     """Gives versions to the files that the commands of one session change."""
 
-    def __init__(
-        self, store: Store, info: SessionInfo, chat: Chat, filesystems: FilesystemMap
-    ) -> None:
-        self._store = store
-        self._info = info
+    def __init__(self, chat: Chat, filesystems: FilesystemMap) -> None:
         self._chat = chat
         self._filesystems = filesystems
         self._due: deque[_Due] = deque()
@@ -98,7 +93,7 @@ class CommandVersions:
             return Chosen()
         left: Counter[str] = Counter()
         digests = {s.digest for c in changes for s in (c.before, c.after) if s.digest}
-        data = {**self._store.blobs(digests - blobs.keys()), **blobs}
+        data = {**self._chat.store.blobs(digests - blobs.keys()), **blobs}
         wanted: dict[str, PathChange] = {}
         for change in changes:
             why = _why_not(change, data)
@@ -118,14 +113,14 @@ class CommandVersions:
 
     def _inside(self, paths: Iterable[str]) -> dict[str, str]:
         """Those in the project, with the ids of their objects."""
-        cwd = self._filesystems.real(self._filesystems.absolute(self._info.cwd))
+        cwd = self._filesystems.real(self._filesystems.absolute(self._chat.info.cwd))
         top = checkout_of(cwd, self._filesystems) or cwd
         found = (path for path in paths if is_within(path, top))
         return {path: self._filesystems.locate_local(path).object_id for path in found}
 
     def _leave_out_secrets(self, places: dict[str, str], left: Counter[str]) -> None:
         secret = {p: id for p, id in places.items() if _MAY_HOLD_KEYS.search(p)}
-        heads = self._store.heads(secret.values())
+        heads = self._chat.store.heads(secret.values())
         for path, id in secret.items():
             head = heads.get(id)
             if head is None or head.fields.get("text_hash") is None or is_captured(head.fields):
@@ -133,7 +128,7 @@ class CommandVersions:
                 left["that may hold keys"] += 1
 
     def _leave_out_ignored(self, places: dict[str, str], left: Counter[str]) -> None:
-        found = ignored(self._info.cwd, places, time.monotonic() + IGNORED_S) if places else ()
+        found = ignored(self._chat.info.cwd, places, time.monotonic() + IGNORED_S) if places else ()
         for path in list(places) if found is None else found:
             del places[path]
             left["of which git did not say" if found is None else "ignored by git"] += 1
@@ -157,7 +152,7 @@ class CommandVersions:
         known = self._known(places)
         portion = [due for due in portion if not _is_newer(known[due.change.path], due)]
         digests = {s.digest for d in portion for s in (d.change.before, d.change.after) if s.digest}
-        blobs = self._store.blobs(digests)
+        blobs = self._chat.store.blobs(digests)
         made = [
             _version(places[due.change.path], before, due.change.before, blobs, "system")
             for due in portion
@@ -179,19 +174,19 @@ class CommandVersions:
 
     def _is_own(self, tool_call: str) -> bool:
         """Whether no call of another session has this id: some providers give out one again."""
-        head = self._store.head(tool_call)
-        return head is None or head.fields.get("chat_ref") == chat_id(self._info.id)
+        head = self._chat.store.head(tool_call)
+        return head is None or head.fields.get("chat_ref") == chat_id(self._chat.info.id)
 
     def _known(self, places: Mapping[str, Location]) -> dict[str, Known]:
         ids = [place.object_id for place in places.values()]
-        known = lookup(self._store, ids, NOTHING_PENDING)
+        known = lookup(self._chat.store, ids, NOTHING_PENDING)
         return {path: known[place.object_id] for path, place in places.items()}
 
     def _commit(self, made: Sequence[FileDocument], known: Iterable[Known]) -> None:
         tokens = {each.head.id: each.head.token for each in known if each.head is not None}
         if made:
             expect = {document.id: tokens.get(document.id) for document in made}
-            self._store.commit(Batch([document.seal() for document in made], {}, expect))
+            self._chat.store.commit(Batch([document.seal() for document in made], {}, expect))
 
 
 def _why_not(change: PathChange, blobs: Mapping[str, bytes]) -> str | None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.info import SessionInfo
 from foredeck.errors import Conflict
 from foredeck.model.file_changes import (
     MISSING,
@@ -86,21 +85,17 @@ class ChangeKeeper:
 
     def __init__(
         self,
-        store: Store,
-        info: SessionInfo,
         chat: Chat,
         filesystems: FilesystemMap,
         held_s: float,
         *,
         idle: bool = False,
     ) -> None:
-        self._store = store
-        self._info = info
         self._chat = chat
         self._filesystems = filesystems
         self._held_s = held_s
         self._ending_s = ENDING_S if idle else math.inf
-        self._versions = CommandVersions(store, info, chat, filesystems)
+        self._versions = CommandVersions(chat, filesystems)
         self._writes: dict[str, FileChangeDocument] = {}
         self._commands: dict[str, _Running] = {}
         self._next: int | None = None
@@ -158,7 +153,7 @@ class ChangeKeeper:
         found = [change for change in changes if change.path in unfinished.found]
         chosen = self._versions.choose(unfinished.document.tool_call, found, unfinished.blobs)
         chosen.note(unfinished.document)
-        self._store.commit(Batch([unfinished.document.seal()], unfinished.blobs))
+        self._chat.store.commit(Batch([unfinished.document.seal()], unfinished.blobs))
 
     def begin(
         self, call_id: str, tool: str, arguments: Mapping[str, Any], known: Callable[[], list[str]]
@@ -203,8 +198,8 @@ class ChangeKeeper:
     @property
     def _cwd(self) -> str:
         """The working folder, as it is called on this machine."""
-        place = self._filesystems.locate(self._info.cwd, self._info.cwd)
-        return place.local or self._info.cwd
+        place = self._filesystems.locate(self._chat.info.cwd, self._chat.info.cwd)
+        return place.local or self._chat.info.cwd
 
     def _look(self, local: str, end: float) -> tuple[Fingerprint | None, Captured | None]:
         """What is at a path, read again only where its time stamp is another or too fresh; None
@@ -248,7 +243,7 @@ class ChangeKeeper:
                 change.model_copy(update={"after": _kept(capture(change.path), blobs)})
                 for change in document.paths
             ]
-            self._store.commit(Batch([document.seal()], blobs))
+            self._chat.store.commit(Batch([document.seal()], blobs))
         elif running is not None:
             unread: dict[str, Fingerprint | None] = {}
             changes, uncovered = self._changed_by_command(running, blobs, unread)
@@ -341,10 +336,10 @@ class ChangeKeeper:
         """Store a change under the next ordinal, which a rewinding may take at the same time."""
         chosen = self._versions.choose(call_id, changes if tool == "bash" else [], blobs)
         while True:
-            self._next = self._next or next_ordinal(self._store, self._info.id)
+            self._next = self._next or next_ordinal(self._chat.store, self._chat.info.id)
             document = FileChangeDocument(
-                id=change_id(self._info.id, self._next),
-                session=self._info.id,
+                id=change_id(self._chat.info.id, self._next),
+                session=self._chat.info.id,
                 ordinal=self._next,
                 tool=tool,
                 tool_call=call_id,
@@ -355,7 +350,7 @@ class ChangeKeeper:
             )
             chosen.note(document)
             try:
-                self._store.commit(Batch([document.seal()], blobs, {document.id: None}))
+                self._chat.store.commit(Batch([document.seal()], blobs, {document.id: None}))
             except Conflict:
                 self._next = None
             else:
@@ -364,15 +359,15 @@ class ChangeKeeper:
 
     def _places(self, path: str) -> list[str]:
         """The path itself, and where it leads if it is a link; none outside this machine."""
-        place = self._filesystems.locate(path, self._info.cwd)
+        place = self._filesystems.locate(path, self._chat.info.cwd)
         if place.local is None:
             return []
-        named = self._filesystems.locate(path, self._info.cwd, follow=False).local
+        named = self._filesystems.locate(path, self._chat.info.cwd, follow=False).local
         return list(dict.fromkeys([own_path(named or place.local), place.local]))
 
     def _guessed(self, tool: str, arguments: Mapping[str, Any]) -> list[str]:
         """Paths that a command names, there or not: it may make them."""
-        event = ToolEvent(tool, arguments, "", cwd=self._info.cwd)
+        event = ToolEvent(tool, arguments, "", cwd=self._chat.info.cwd)
         found = (self._places(touch.path) for touch in touched_paths(event, GUESSES))
         return [local for places in found for local in places if not os.path.isdir(local)]
 

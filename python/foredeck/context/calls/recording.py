@@ -119,7 +119,7 @@ def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> 
         sets=branch.sets.take_changes()
         ._replace(expired=branch.retention.take_released())
         .to_record(),
-        state=_state(objects.info, chat, new),
+        state=_state(chat, new),
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
         decision=new.decision.to_record(),
         time_ms=new.time_ms,
@@ -141,13 +141,14 @@ def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> 
     return record
 
 
-def _state(info: SessionInfo, chat: Chat, new: _NewCall) -> dict[str, Any]:
+def _state(chat: Chat, new: _NewCall) -> dict[str, Any]:
     branch, head = chat.branch, chat.branch.plan.head
     return {
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger.total.to_record(),
         "spent": [
-            list(each) for each in spent_after(chat.log, info.id, new.model, new.cache, new.acks)
+            list(each)
+            for each in spent_after(chat.log, chat.info.id, new.model, new.cache, new.acks)
         ],
         **({} if head is None else {"head": head.head_tokens}),
         **({"seals": "free"} if branch.plan.seals.free else {}),

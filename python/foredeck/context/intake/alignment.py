@@ -15,12 +15,10 @@ from foredeck.context.state.branch import Branch
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import shared_length
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.request import Outcome, Request
 from foredeck.errors import OutOfSync
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Store
 
 HOST_SENT = ("fallback", "off")
 """Outcomes of calls that went out, but not as we had answered."""
@@ -42,7 +40,7 @@ class Alignment:
     """The calls of this list that went out, but not as we had answered, and have no record yet."""
 
 
-def align(store: Store, info: SessionInfo, chat: Chat, request: Request) -> Alignment:
+def align(chat: Chat, request: Request) -> Alignment:
     """Put the session on the branch that shares the longest beginning with the host's list.
 
     Raises `OutOfSync` where the host leaves out messages that the session does not hold.
@@ -67,12 +65,12 @@ def align(store: Store, info: SessionInfo, chat: Chat, request: Request) -> Alig
     # Before anything is matched: a provider has never seen the prompts of these.
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:
-            chat.log.unsend(call_id(info.id, outcome.call))
+            chat.log.unsend(call_id(chat.info.id, outcome.call))
     keys = [item.key for item in items]
     tips = tips_of(keys)
-    base, without_us = _unrecorded(info, chat, without_us, keys)
+    base, without_us = _unrecorded(chat, without_us, keys)
     matched_id, matched, state = _match(chat, base, keys, tips)
-    before = _before(info, chat, matched_id, matched, state)
+    before = _before(chat, matched_id, matched, state)
     again = _held_again(before, items[matched:])
     # The host has changed its list (a compaction, an extension), not its branch: what was active
     # and pinned stays so.
@@ -80,7 +78,7 @@ def align(store: Store, info: SessionInfo, chat: Chat, request: Request) -> Alig
         state.sets.become(before.sets)
     applied = (item.call_id for item in again)
     chat.go_to(
-        Branch.restore(state, items[:matched], matched_id, store, applied, tips=tips[:matched])
+        Branch.restore(state, items[:matched], matched_id, chat.store, applied, tips=tips[:matched])
     )
     replaced = matched == 0 and chat.log.newest > 0 and not without_us
     return Alignment(items, matched, False, replaced, without_us)
@@ -93,7 +91,7 @@ def layout_before(chat: Chat) -> str | None:
 
 
 def _unrecorded(
-    info: SessionInfo, chat: Chat, without_us: list[Outcome], keys: list[MessageKey]
+    chat: Chat, without_us: list[Outcome], keys: list[MessageKey]
 ) -> tuple[str | None, list[Outcome]]:
     """Which of the calls that went out without us have no record yet, and the call they build on.
 
@@ -111,7 +109,7 @@ def _unrecorded(
     if not new:
         return None, []
     if base is None and new[0].call is not None:
-        base = call_id(info.id, new[0].call)
+        base = call_id(chat.info.id, new[0].call)
     return base, new
 
 
@@ -152,12 +150,10 @@ def _common(state: BranchState, keys: list[MessageKey]) -> int:
     return shared_length((key.address for key in state.keys), keys)
 
 
-def _before(
-    info: SessionInfo, chat: Chat, matched_id: str | None, matched: int, state: BranchState
-) -> BranchState:
+def _before(chat: Chat, matched_id: str | None, matched: int, state: BranchState) -> BranchState:
     """The state after the call before this one; `state`, where that is the call that matched
     and the list still has all of its messages."""
-    newest = chat.branch.call or call_id(info.id, chat.log.newest)
+    newest = chat.branch.call or call_id(chat.info.id, chat.log.newest)
     record = chat.log.record(newest) if newest == matched_id else None
     if record is not None and record.length == matched:
         return state

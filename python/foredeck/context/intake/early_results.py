@@ -20,7 +20,6 @@ from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import EarlyResult, Inbox
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.objects import Objects
 from foredeck.errors import Conflict
@@ -67,10 +66,10 @@ def store_early_result(
     """
     item, look = _item(event, call_id, blocks), partial(objects.source.after_tool, event)
     if nesting is None:
-        run = _ToolRun(event, item, look, call_id, _own_place(objects.info, chat), full_output)
+        run = _ToolRun(event, item, look, call_id, _own_place(chat), full_output)
         found = inbox.early_results[call_id] = _store(objects, inbox, run)
         return found.sightings
-    place = CallPlace(_turn_ref(objects.info, chat), nesting.position, nesting.parent)
+    place = CallPlace(_turn_ref(chat), nesting.position, nesting.parent)
     object_id = nested_object_id(objects, event, call_id, place)
     stored = _store(objects, inbox, _ToolRun(event, item, look, object_id, place, full_output))
     index_nested(objects, chat.branch, object_id, call_id, stored.sightings, stored.token)
@@ -100,7 +99,7 @@ def store_lost_results(
         found = _store(
             objects,
             inbox,
-            _ToolRun(event, item, look, item.call_id, _own_place(objects.info, chat)),
+            _ToolRun(event, item, look, item.call_id, _own_place(chat)),
         )
         inbox.early_results[item.call_id] = found
         stale = (s.object_id for s in found.sightings if s.role in ("read", "written"))
@@ -182,19 +181,17 @@ def take_answer(
 def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: Item) -> bool:
     """Whether an engine that has ended since has observed it."""
     head = objects.workspace.head(call.id)
-    return head is not None and same_call(
-        objects.info, inbox, head, call, item, _turn_ref(objects.info, chat)
-    )
+    return head is not None and same_call(objects.info, inbox, head, call, item, _turn_ref(chat))
 
 
-def _own_place(info: SessionInfo, chat: Chat) -> CallPlace:
+def _own_place(chat: Chat) -> CallPlace:
     """The place of a call of the model's: most are the only one of their turn."""
-    return CallPlace(_turn_ref(info, chat), 0)
+    return CallPlace(_turn_ref(chat), 0)
 
 
-def _turn_ref(info: SessionInfo, chat: Chat) -> str:
+def _turn_ref(chat: Chat) -> str:
     """The turn that the results in flight belong to, as far as is known yet."""
-    return turn_id(info.id, chat.turns + 1)
+    return turn_id(chat.info.id, chat.turns + 1)
 
 
 def _note_change(objects: Objects, inbox: Inbox, sighting: Sighting, run: _ToolRun) -> None:

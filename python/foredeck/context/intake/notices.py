@@ -19,9 +19,9 @@ from foredeck.context.state.objects import Objects
 from foredeck.sources import Sighting
 
 
-def attach_notices(objects: Objects, branch: Branch, inbox: Inbox, context: RenderContext) -> None:
+def attach_notices(objects: Objects, inbox: Inbox, context: RenderContext) -> None:
     """Put the pending notices on the newest message, which must be new in this call."""
-    index, pending = len(context.plan) - 1, inbox.notices
+    index, pending, branch = len(context.plan) - 1, inbox.notices, context.branch
     pending.forget_said()
     if not pending or not context.takes_lines(index):
         return

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.state.branch import Branch
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.sets import Sets
 from foredeck.model.records import member_id
 from foredeck.model.sources import path_of
-from foredeck.store.protocol import Store
 
 
 def follow_renames(
-    objects: Objects, branch: Branch, inbox: Inbox, context: RenderContext, *, continued: bool
+    objects: Objects, inbox: Inbox, context: RenderContext, *, continued: bool
 ) -> None:
     """Let the new names of renamed files take their place in the branch, before it is decided
     what stays in view: in pool, active and pinned set, and as what the messages show.
@@ -23,7 +22,7 @@ def follow_renames(
     `continued`: the branch goes on from the call before, which has followed all older renames.
     """
     notices, targets = inbox.notices, set[int]()
-    older = [] if continued else _gone_in_view(objects, branch)
+    older = [] if continued else _gone_in_view(objects, context.sets)
     for ordinal in sorted({*notices.moved(), *older}):
         old = objects.index.entries.get(ordinal)
         new = None if old is None else renamed(objects, old)
@@ -34,17 +33,17 @@ def follow_renames(
         else:
             notices.add(ordinal, "moved")
         targets.add(new.ordinal)
-        branch.sets.move(old.ordinal, new.ordinal)
-        for index in _showing(objects.store, objects.info, branch, old, new.newest.text_hash):
+        context.sets.move(old.ordinal, new.ordinal)
+        for index in _showing(objects, context.plan, old, new.newest.text_hash):
             context.plan.attribute(index, new.ordinal, new.newest.version)
             if index in context.retention.contents:
                 context.retention.keep(index, new.ordinal)
 
 
-def _gone_in_view(objects: Objects, branch: Branch) -> list[int]:
+def _gone_in_view(objects: Objects, sets: Sets) -> list[int]:
     """Files in view that have no text any more: on a branch that was left before a rename, or
     after a call that never went out, the model does not know yet."""
-    entries, sets = objects.index.entries, branch.sets
+    entries = objects.index.entries
     return [
         ordinal
         for ordinal in sets.active | sets.pins
@@ -52,13 +51,10 @@ def _gone_in_view(objects: Objects, branch: Branch) -> list[int]:
     ]
 
 
-def _showing(
-    store: Store, info: SessionInfo, branch: Branch, old: Entry, text_hash: str | None
-) -> list[int]:
+def _showing(objects: Objects, plan: Plan, old: Entry, text_hash: str | None) -> list[int]:
     """The messages that show what was moved, in whole or in part, and nothing older."""
-    plan = branch.plan
     holders = plan.holders.get(old.ordinal, ())
-    seen = store.history(member_id(info.id, old.ordinal))
+    seen = objects.store.history(member_id(objects.info.id, old.ordinal))
     refs = [head.fields["pin"] for head in seen]
     versions = {ref["version"] for ref in refs if ref["text_hash"] == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went

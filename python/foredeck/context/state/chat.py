@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.info import SessionInfo
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields
 from foredeck.model.records import call_id
@@ -40,7 +41,7 @@ class Chat:
     call is taken back.
     """
 
-    session: str
+    info: SessionInfo
     store: Store
     log: CallLog
     compactions: Compactions = field(default_factory=dict)
@@ -81,6 +82,6 @@ class Chat:
         messages of the branch that the host is on."""
         if self.branch.call is not None or self.branch.shown is not None:
             return
-        ids = (call_id(self.session, ordinal) for ordinal in range(self.log.newest, 0, -1))
+        ids = (call_id(self.info.id, ordinal) for ordinal in range(self.log.newest, 0, -1))
         newest = next((id for id in ids if id not in self.log.unsent), None)
         self.go_to(Branch.provisional(self.log.replay(newest, self.load_record)))

@@ -143,7 +143,7 @@ def open_session(
     else:
         private = SessionDocument.is_private(known)
     chat = Chat(
-        session,
+        info,
         store,
         log,
         _compactions(store, [session, *sorted(ancestors)]),

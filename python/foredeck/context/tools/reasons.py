@@ -11,7 +11,6 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import resolve
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
 from foredeck.context.status import short
 from foredeck.context.tools.listing import state_of
@@ -116,7 +115,7 @@ def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
                 at = f"call {record.ordinal}{_reason(record)}"
                 return f"It was folded at {at}. activate @{ordinal} brings it back."
     for compaction in _compactions_in_view(chat):
-        if _was_shown(objects.info, chat, ordinal, compaction["call"]):
+        if _was_shown(chat, ordinal, compaction["call"]):
             name = handle(objects.index.by_object[compaction["id"]])
             return (
                 f"It left with the chat for which the summary {name} stands. "
@@ -137,9 +136,9 @@ def _compactions_in_view(chat: Chat) -> Iterator[Fields]:
             id = fields.get("previous")
 
 
-def _was_shown(info: SessionInfo, chat: Chat, ordinal: int, call: int) -> bool:
+def _was_shown(chat: Chat, ordinal: int, call: int) -> bool:
     """Whether an object was in the prompts of the branch of a call, in whatever form."""
-    chain = chat.log.chain(call_id(info.id, call), chat.load_record)
+    chain = chat.log.chain(call_id(chat.info.id, call), chat.load_record)
     return any(row.subject == ordinal for record in chain for row in record.parts)
 
 

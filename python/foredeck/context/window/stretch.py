@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from foredeck.context.messages.items import Item
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
 from foredeck.context.window.compacting import pinned_in
 from foredeck.context.window.compactions import Compacted, SummaryRequest, compact, turn_number
@@ -34,7 +33,7 @@ def compact_calls(
 
     Raises `ToolError` where the chat does not have these answers, or they hold the newest question.
     """
-    answers = _answers(objects.info, chat)
+    answers = _answers(chat)
     if first > last or first not in answers or last not in answers:
         raise ToolError(_what_there_is(answers))
     items = chat.branch.plan.items
@@ -60,7 +59,7 @@ def compact_calls(
     return CompactedCalls(made, covered[0], covered[-1])
 
 
-def _answers(info: SessionInfo, chat: Chat) -> dict[int, int]:
+def _answers(chat: Chat) -> dict[int, int]:
     """The calls of this session whose answers are in the chat, each with the answer's index."""
     items = chat.branch.plan.items
     places = {item.key.address: n for n, item in enumerate(items) if item.kind == "assistant"}
@@ -68,7 +67,7 @@ def _answers(info: SessionInfo, chat: Chat) -> dict[int, int]:
     found: dict[int, int] = {}
     for record, following in pairwise(chain):
         answer = next(following.addresses, "") if following.kept == record.length else ""
-        if answer in places and record.session == info.id:
+        if answer in places and record.session == chat.info.id:
             found[record.ordinal] = places[answer]
     return found
 

@@ -11,7 +11,6 @@ from foredeck.accounting.asked import AskedAccount, asked_account, stored_questi
 from foredeck.config.asking import AskingSection
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.status import tokens_of
 from foredeck.engine.background.limits import Caps, Spending, why_not
 from foredeck.engine.background.prices import AskingPrices, question_tokens
@@ -30,7 +29,7 @@ from foredeck.hosts.asking import (
 )
 from foredeck.model.asked import AskedDocument, AskedOutcome, asked_id
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch
 
 Show = Callable[[str], None]
 
@@ -64,20 +63,16 @@ class SessionAsking:
 
     def __init__(
         self,
-        store: Store,
-        info: SessionInfo,
         chat: Chat,
         models: AskModels,
         config: AskingSection,
         show: Show = lambda _text: None,
     ) -> None:
-        self._store = store
-        self._info = info
         self._chat = chat
         self._models = models
         self._config = config
         self._show = show
-        self.meter = Meter(store, info, chat, Caps(config.share, config.per_hour))
+        self.meter = Meter(chat, Caps(config.share, config.per_hour))
         self._open: AskedDocument | None = None
 
     @property
@@ -201,14 +196,10 @@ class Meter:
 
     def __init__(
         self,
-        store: Store,
-        info: SessionInfo,
         chat: Chat,
         caps: Caps,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        self._store = store
-        self._info = info
         self._chat = chat
         self._caps = caps
         self._clock = clock
@@ -216,7 +207,7 @@ class Meter:
     @property
     def account(self) -> AskedAccount:
         """What all questions of the session took."""
-        return asked_account(stored_questions(self._store, self._info.id))
+        return asked_account(stored_questions(self._chat.store, self._chat.info.id))
 
     @property
     def session_cost(self) -> float:
@@ -228,7 +219,7 @@ class Meter:
     def why_not(self, price: float, worth: float | None, *, insisted: bool = False) -> str | None:
         """Why a question at this price is not asked now; None where it may be. `insisted`: as of
         `Spending`."""
-        asked = stored_questions(self._store, self._info.id)
+        asked = stored_questions(self._chat.store, self._chat.info.id)
         spending = Spending(self.session_cost, price, worth, insisted)
         return why_not(asked, spending, self._caps, self._clock())
 
@@ -236,8 +227,8 @@ class Meter:
         """A question is about to be sent. Raises `StoreError` where that cannot be noted: then it
         must not be."""
         asked = AskedDocument(
-            id=asked_id(self._info.id),
-            session=self._info.id,
+            id=asked_id(self._chat.info.id),
+            session=self._chat.info.id,
             purpose=purpose,
             call=self._chat.log.newest,
             time_ms=self._clock(),
@@ -245,7 +236,7 @@ class Meter:
             warm=warm,
             price=price,
         )
-        self._store.commit(Batch(puts=[asked.seal()]))
+        self._chat.store.commit(Batch(puts=[asked.seal()]))
         return asked
 
     def refuse(self, purpose: str, model: str, price: float, reason: str) -> None:
@@ -270,6 +261,6 @@ class Meter:
             update={"outcome": outcome, "reason": reason, "ended_ms": self._clock(), **took}
         )
         try:
-            self._store.commit(Batch(puts=[ended.seal()]))
+            self._chat.store.commit(Batch(puts=[ended.seal()]))
         except StoreError as error:
             log.warning("what a question took is not noted: %s", error)

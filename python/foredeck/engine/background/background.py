@@ -49,8 +49,6 @@ class Background:
         self.detach()
         if self._models is not None:
             self._asking = SessionAsking(
-                session.objects.store,
-                session.info,
                 session.chat,
                 self._models,
                 self._config,

@@ -13,7 +13,6 @@ from foredeck.context.messages.observable import observable
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
 from foredeck.context.window.compactions import turn_of
 from foredeck.engine.background.jobs import Happening, Job
@@ -89,7 +88,7 @@ class Observing:
 
     def __post_init__(self) -> None:
         store, rules = self.objects.store, self.settings.rules
-        self.sources = BranchSources(self.objects.info, self.chat)
+        self.sources = BranchSources(self.chat)
         self.notes = SessionNotes(store, self.sessions, rules, lambda: self.mode().mode)
 
     @cached_property
@@ -229,7 +228,6 @@ class BranchSources:
     anew.
     """
 
-    info: SessionInfo
     chat: Chat
     _plan: Plan | None = None
     _made: list[SourceMessage] = field(default_factory=list)
@@ -255,7 +253,7 @@ class BranchSources:
         return observable(
             items[start:],
             lambda chars: int(chars / rate),
-            cwd=self.info.cwd,
+            cwd=self.chat.info.cwd,
             first_turn=offset + 1,
             is_ours=_is_ours,
         )
