@@ -22,19 +22,19 @@ from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import arguments, wording
-from foredeck.context.intake import notice_lines, notices, pauses, reconcile, worked
+from foredeck.context.intake import notices, pauses, reconcile, worked
 from foredeck.context.plan import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
-from foredeck.context.rewriting import copies, refresh, run_lines, stand_in_lines
+from foredeck.context.rewriting import copies, refresh, runs, stand_in_lines
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
 from foredeck.context.window import (
+    compacting,
     compactions,
     fitting,
     folded_texts,
     losses,
-    observed_summary,
     summary,
     transcript,
 )
@@ -44,6 +44,7 @@ from foredeck.model.quoting import is_reference
 
 USERS = (
     anchored,
+    compacting,
     compactions,
     copies,
     fitting,
@@ -51,8 +52,6 @@ USERS = (
     layout,
     listing,
     losses,
-    observed_summary,
-    notice_lines,
     notices,
     pauses,
     pieces,
@@ -61,7 +60,7 @@ USERS = (
     reconcile,
     refresh,
     repairs,
-    run_lines,
+    runs,
     stand_in_lines,
     summary,
     tools,
@@ -73,7 +72,7 @@ USERS = (
 
 def other_words(patch: pytest.MonkeyPatch) -> None:
     """Every line of ours says something else, wherever it was imported."""
-    for words in (wording, notice_lines, stand_in_lines):
+    for words in (wording, stand_in_lines):
         for name, line in inspect.getmembers(words, inspect.isfunction):
             if name.startswith("_") or line.__module__ != words.__name__:
                 continue

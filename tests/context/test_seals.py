@@ -12,8 +12,7 @@ from context.sent import Sent
 from context.test_window import folded
 from foredeck.cli.checks.stored import SEALS, check_stored
 from foredeck.config import Config
-from foredeck.context.calls.sealing import has_refused
-from foredeck.context.messages.refusals import is_about_seals
+from foredeck.context.calls.sealing import has_refused, is_about_seals
 from foredeck.context.messages.seals import SEALINGS, binds_by_table
 from foredeck.finding import Finding
 from foredeck.model.call_values import Decision

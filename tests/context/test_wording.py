@@ -15,7 +15,6 @@ from context.test_recorded import USERS
 from foredeck import context
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
-from foredeck.context.intake import notice_lines
 from foredeck.context.tools.versions import WHY_NO_CONTENT
 
 FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}
@@ -133,7 +132,7 @@ def public_lines() -> dict[str, Any]:
     """The functions that make a line, by name."""
     return {
         name: line
-        for module in (wording, notice_lines)
+        for module in (wording,)
         for name, line in inspect.getmembers(module, inspect.isfunction)
         if line.__module__ == module.__name__ and not name.startswith("_")
     }

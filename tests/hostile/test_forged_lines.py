@@ -30,7 +30,7 @@ from foredeck.context.digests import DigestSize, digest
 from foredeck.context.head import lines as head_lines
 from foredeck.context.intake import notice_lines
 from foredeck.context.rewriting import stand_in_lines
-from foredeck.context.rewriting.run_lines import _Called
+from foredeck.context.rewriting.runs import _Called
 from foredeck.context.tools import link_lines
 from foredeck.lookup.reader import Reader
 from foredeck.mcp_server.answers import Answers

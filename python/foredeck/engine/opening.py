@@ -17,7 +17,7 @@ from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.chat import StoredChats
 from foredeck.context.state.features import Features
 from foredeck.context.state.objects import Recall
-from foredeck.context.state.opening import Surroundings, open_session
+from foredeck.context.state.opening import OpeningHooks, open_session
 from foredeck.context.state.session import Session
 from foredeck.context.state.workplace import Workplace
 from foredeck.derived.patience import Patience
@@ -310,7 +310,7 @@ class SessionOpener:
             checkpoint=recall_calls(self._config.home, params.session),
             members=recall_members(self._config.home, params.session),
             calls_at_opening=calls_at_opening,
-            surroundings=Surroundings(
+            hooks=OpeningHooks(
                 StoredChats(
                     partial(render_chat, store), lambda id: inherited_turns(store, id).turns
                 ),

@@ -7,8 +7,9 @@ its sessions.
 
 from __future__ import annotations
 
+import re
+
 from foredeck.context.intake.alignment import Alignment
-from foredeck.context.messages.refusals import is_about_seals
 from foredeck.context.messages.seals import SealRule, binds_by_table
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.chat import Chat
@@ -18,6 +19,24 @@ from foredeck.context.state.request import Model
 from foredeck.context.state.workspace import Workspace
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import SealsDocument, seals_id
+
+_SEALS = re.compile(
+    r"encrypted[ _-]?(?:content|reasoning)|thought[ _-]?signature|reasoning|thinking|signature",
+    re.IGNORECASE,
+)
+
+_OTHER_CAUSE = re.compile(
+    r"""
+      \bmissing\b | \bwithout\ its\b | required\ following | must\ be\ followed | not\ found
+    | organi[sz]ation | \bproject\b | \bapi[ _-]?key | \baccount | \bdeployment | \brout(?:e|ing)\b
+    | (?:another|different|other)\ (?:model|provider|key|region)
+    | unsupported | not\ support | unknown\ parameter | \beffort\b | \bbudget
+    | \bquota | rate[ _-]?limit | overloaded | tim(?:ed|e)[ -]?out
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""An item that another key or route has made, one that lacks its seal or what follows it, a setting
+of the request, and what has nothing to do with the prompt."""
 
 
 def seal_rule(
@@ -116,3 +135,9 @@ def _not_the_reason(model: str) -> str:
         f"{model} refuses the prompt with all of its old content, too. Folding was not the reason, "
         "so its turns go on folding."
     )
+
+
+def is_about_seals(message: str) -> bool:
+    """Whether a refusal may mean that sealed reasoning is bound to bytes that have changed: it
+    names the reasoning or its signature, and no other cause that is known."""
+    return bool(_SEALS.search(message)) and not _OTHER_CAUSE.search(message)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from foredeck.context.intake.notice_lines import (
-    changed_on_disk,
-    deleted_on_disk,
-    moved_on_disk,
-    overwritten_on_disk,
-)
 from foredeck.context.intake.renames import renamed
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.inbox import FileChange, Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
+from foredeck.context.wording import (
+    changed_on_disk,
+    deleted_on_disk,
+    moved_on_disk,
+    overwritten_on_disk,
+)
 from foredeck.sources import Sighting
 
 

@@ -37,7 +37,7 @@ CUT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class OpeningHooks:
     """What a session asks of what is outside the store and its files."""
 
     chats: StoredChats = field(default_factory=StoredChats)
@@ -88,7 +88,7 @@ def open_session(
     calls_at_opening: int | None = None,
     checkpoint: LogCheckpoint | None = None,
     members: KeptMembers | None = None,
-    surroundings: Surroundings = Surroundings(),
+    hooks: OpeningHooks = OpeningHooks(),
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
@@ -128,12 +128,12 @@ def open_session(
         index,
         source,
         recall or names_only(source),
-        surroundings.open_graph,
+        hooks.open_graph,
     )
     inbox = Inbox(
         notices=PendingNotices(known.get("untold")),
         behind=KnownTexts(known.get("behind")),
-        notify=surroundings.notify,
+        notify=hooks.notify,
     )
     if is_cut:
         inbox.user_messages.append(CUT)
@@ -149,7 +149,7 @@ def open_session(
         _compactions(store, [session, *sorted(ancestors)]),
         turns=0 if stored is None else stored.fields.get("turn_count") or 0,
         private=private,
-        stored=surroundings.chats,
+        stored=hooks.chats,
     )
     return Session(info, objects, chat, inbox, PromptFrame(version=_system_version(objects)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from foredeck.context import wording
 from foredeck.context.rendering.render_context import described as fields_of_line
@@ -11,9 +11,8 @@ from foredeck.context.state.graph import asked_graph, name_of_node
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
-from foredeck.context.tools import link_lines
 from foredeck.model.documents import Document
-from foredeck.model.quoting import name, one_line
+from foredeck.model.quoting import name, one_line, quoted
 from foredeck.notes.expanding import as_markdown, expand, links_in_field
 from foredeck.notes.fields import is_reference_field
 from foredeck.notes.graph import Edge, Graph, Node, Unresolved
@@ -25,6 +24,11 @@ SHOWS = ("content", "metadata", "links")
 LISTED = 20
 """Objects per list: what is more is counted. A name is cut at NAME_CHARS."""
 NAME_CHARS = 120
+
+
+LINKS = "Refers to:"
+
+BACKLINKS = "Referred to by:"
 
 
 def refers(objects: Objects, wanted: Wanted) -> bool:
@@ -59,15 +63,15 @@ def described(objects: Objects, chat: Chat, wanted: Wanted, show: str, limit: in
                 field=wanted.field,
                 inherited=chat.stored.inherited_turns,
             )
-        return as_markdown(found).rstrip("\n") or link_lines.refers_to_nothing(_name(wanted))
+        return as_markdown(found).rstrip("\n") or refers_to_nothing(_name(wanted))
     if wanted.field is not None:
         document = objects.store.get(wanted.entry.object, Document)
         name = wording.handle(wanted.entry.ordinal)
         text = field_text(document, wanted.field, name, objects.store.blob)
-        return link_lines.part_size(_name(wanted), len(text))
+        return part_size(_name(wanted), len(text))
     if wanted.section is not None:
         start, end = _section_place(objects.store, wanted)
-        return link_lines.part_size(_name(wanted), end - start)
+        return part_size(_name(wanted), end - start)
     return _metadata(objects, wanted.entry)
 
 
@@ -97,13 +101,13 @@ def _linked(objects: Objects, graph: Graph, wanted: Wanted) -> str:
         links = [e for e in links if _is_between(e.reference.start, e.reference.field, start, end)]
         loose = [u for u in loose if _is_between(u.reference.start, u.reference.field, start, end)]
     lines = [_heading(objects, graph, wanted)]
-    lines += _listed(objects, graph, link_lines.LINKS, [(e.target, e) for e in links])
-    lines += _listed(objects, graph, link_lines.BACKLINKS, [(e.source, e) for e in back])
+    lines += _listed(objects, graph, LINKS, [(e.target, e) for e in links])
+    lines += _listed(objects, graph, BACKLINKS, [(e.source, e) for e in back])
     lines += [_loose(objects, item) for item in loose[:LISTED]]
     if len(loose) > LISTED:
-        lines.append(link_lines.more_objects(len(loose) - LISTED))
+        lines.append(more_objects(len(loose) - LISTED))
     if len(lines) == 1:
-        lines.append(link_lines.no_links())
+        lines.append(no_links())
     return "\n".join(lines)
 
 
@@ -114,7 +118,7 @@ def _heading(objects: Objects, graph: Graph, wanted: Wanted) -> str:
         return _name(wanted)
     title = _title(node) if node.path is not None else ""  # of others the line says it
     tags = graph.tags_of(entry.object)
-    return link_lines.linked_heading(_metadata(objects, entry), title, tags)
+    return linked_heading(_metadata(objects, entry), title, tags)
 
 
 def _listed(
@@ -133,11 +137,11 @@ def _listed(
     index = objects.index.by_object
     chosen = [node for node in nodes if node.type != "toolcall" or node.id in index]
     lines = [
-        link_lines.linked_line(_called(objects, node), _title(node), relations[node.id])
+        linked_line(_called(objects, node), _title(node), relations[node.id])
         for node in chosen[:LISTED]
     ]
     more = len(nodes) - len(lines)
-    lines += [link_lines.more_objects(more)] if more else []
+    lines += [more_objects(more)] if more else []
     return [heading, *lines] if lines else []
 
 
@@ -168,7 +172,7 @@ def _title(node: Node) -> str:
 
 def _loose(objects: Objects, item: Unresolved) -> str:
     named = [name(name_of_node(objects, node)) for node in item.candidates[:LISTED]]
-    return link_lines.unresolved(item.reference.whole[:NAME_CHARS], named)
+    return unresolved(item.reference.whole[:NAME_CHARS], named)
 
 
 def _section_place(store: Store, wanted: Wanted) -> tuple[int, int]:
@@ -179,3 +183,43 @@ def _section_place(store: Store, wanted: Wanted) -> tuple[int, int]:
 
 def _is_between(at: int, field: str, start: int, end: int) -> bool:
     return field == CONTENT and start <= at < end
+
+
+def linked_heading(line: str, title: str, tags: Sequence[str]) -> str:
+    """First line of what an object is linked with: its metadata (`object_line`), title and tags."""
+    named = f' "{title}"' if title else ""
+    return f"{line}{named}{''.join(f' #{one_line(tag)}' for tag in tags)}"
+
+
+def linked_line(name: str, title: str, relations: Sequence[str]) -> str:
+    """One object that is linked with another, and how; a mere mention is not said."""
+    named = f' "{title}"' if title else ""
+    how = "" if list(relations) == ["mentions"] else f" ({', '.join(relations)})"
+    return f"- {name}{named}{how}"
+
+
+def more_objects(count: int) -> str:
+    """Ends a list of objects that is cut short."""
+    return f"- and {count:,} more"
+
+
+def unresolved(target: str, candidates: Sequence[str]) -> str:
+    """A link that means nothing known, or one of several objects."""
+    if not candidates:
+        return f"Link {quoted(target)} leads nowhere yet."
+    return f"Link {quoted(target)} could be {', '.join(candidates)}."
+
+
+def no_links() -> str:
+    """Of an object that refers to nothing, and that nothing refers to."""
+    return "No links."
+
+
+def refers_to_nothing(name: str) -> str:
+    """A field whose references lead to nothing that is stored."""
+    return f"{name} refers to nothing that is stored."
+
+
+def part_size(name: str, chars: int) -> str:
+    """The metadata of a part of an object."""
+    return f"{name} chars={chars}"

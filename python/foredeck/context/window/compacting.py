@@ -6,7 +6,7 @@ early; folding often helps where it would give up chat.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import CompactionRequest
-from foredeck.context.state.stand_ins import StandIns
+from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
 from foredeck.context.window.budget import SUMMARY_SHARE
 from foredeck.context.window.compactions import (
     Compacted,
@@ -33,9 +33,13 @@ from foredeck.context.window.compactions import (
     summary_lines,
 )
 from foredeck.context.window.fitting import last_cut_point
-from foredeck.context.window.observed_summary import observed_summary
 from foredeck.context.window.pressure import host_limit, marks_below, usable_window
+from foredeck.context.window.summary import ASKED_CHARS
+from foredeck.context.window.transcript import split_turns
+from foredeck.context.wording import turn_line, turns_span
 from foredeck.model.compactions import Writer
+from foredeck.model.quoting import block
+from foredeck.model.short_texts import shortened
 
 SummaryAuthor = Literal["foredeck", "model"]
 LEAST_SUMMARY_CHARS = 400
@@ -46,6 +50,13 @@ OWN_SHARE = (
     "free, so Pi would compact at every call. With a lower value there Pi no longer tries."
 )
 """What the user reads, once in a session."""
+
+
+Summarise = Callable[[Sequence[Item], int], str]
+"""A summary of these messages, the first user turn among which has that number; no heading."""
+
+LEAST_CHARS = 200
+"""Of one note, however many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +270,68 @@ def _refused(chat: Chat, request: CompactionRequest) -> dict[str, Any]:
     if request.by != "overflow" or record is None or request.model is None:
         return {}
     return {"model": request.model.name, "chars": record.stats.chars_sent}
+
+
+def observed_summary(
+    objects: Objects,
+    stand_ins: StandIns | None,
+    items: Sequence[Item],
+    first: int,
+    chars: int,
+    summarise: Summarise,
+    around: Sequence[str] = (),
+) -> str | None:
+    """What is to cover these messages, at most this many characters; None where no note covers
+    any of them.
+
+    `first`: number of their first user turn. `around`: lines that follow the heading.
+    """
+    stretches = _stretches(stand_ins, items)
+    if not stretches:
+        return None
+    ordinal, turn = len(objects.index) + 1, first - 1
+    share = max(LEAST_CHARS, chars // (2 * len(stretches) + 1) - 100)
+    lines: list[str] = []
+    done = 0
+    for start, end, stand_in in [*stretches, (len(items), len(items), None)]:
+        gap = items[done:start]
+        if any(item.kind != "opaque" for item in gap):
+            lines.append(summarise(gap, turn + 1)[:share])
+            turn += sum(item.kind == "user" for item in gap)
+        if stand_in is not None:
+            asked = sum(item.kind == "user" for item in items[start:end])
+            lines.append(f"{turns_span(turn + 1, turn + max(1, asked))}, from notes:")
+            lines += _asked(items[start:end], turn + 1)
+            lines.append(block(stand_in.text)[:share])
+            turn += asked
+        done = end
+    return "\n".join([_heading(ordinal, first, max(first, turn)), *around, *lines])[:chars]
+
+
+def _stretches(
+    stand_ins: StandIns | None, items: Sequence[Item]
+) -> list[tuple[int, int, StandIn | None]]:
+    """What notes cover of the messages, in their order; of two for one message, the longer."""
+    known = () if stand_ins is None else stand_ins.known()
+    places = {item.key.address: index for index, item in enumerate(items)}
+    found: list[tuple[int, int, StandIn | None]] = []
+    for stand_in in sorted(known, key=lambda each: -len(each.covers)):
+        stretch = span_of(stand_in, places, items)
+        if stretch and all(stretch[1] <= start or end <= stretch[0] for start, end, _ in found):
+            found.append((*stretch, stand_in))
+    return sorted(found, key=lambda each: each[0])
+
+
+def _asked(items: Sequence[Item], first: int) -> list[str]:
+    """What the user said in a stretch: no note replaces that in the prompt, so none need say it."""
+    turns = split_turns(items, first)
+    said = ((turn.number, shortened(turn.asked, ASKED_CHARS)) for turn in turns)
+    return [turn_line(number, text) for number, text in said if text]
+
+
+def _heading(ordinal: int, first: int, last: int) -> str:
+    return (
+        f"[foredeck] {turns_span(first, last)}, from notes, not the user's words. "
+        f'activate "@{ordinal} turns A-B" shows these turns in full, "@{ordinal}::lost" what is '
+        "left out here."
+    )
