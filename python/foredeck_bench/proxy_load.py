@@ -37,6 +37,8 @@ TOOL: Json = {
     "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}},
 }
 CHARS_PER_TOKEN = 4
+QUARTERS = 4
+"""Times that memory is measured while sessions follow one another."""
 LONG_ANSWER = 8_000_000
 """Characters of the answer that throughput is measured with."""
 
@@ -113,6 +115,10 @@ class _Agent:
         self._client = httpx.Client(timeout=120)
         self._url, self._headers = f"{url}/v1/messages", {"x-session-id": session}
 
+    def close(self) -> None:
+        """Leave."""
+        self._client.close()
+
     def ask(self, messages: list[Json], *, tools: bool) -> tuple[float, float, int]:
         """Seconds to the first byte of the answer and to its end, and the bytes of it."""
         body: Json = {"model": "m", "max_tokens": 9, "stream": True, "messages": messages}
@@ -126,7 +132,7 @@ class _Agent:
         return first, time.perf_counter() - began, size
 
 
-def measure(tokens: int, requests: int, clients: int) -> Json:
+def measure(tokens: int, requests: int, clients: int, sessions: int) -> Json:
     """All figures, in milliseconds, megabytes a second and megabytes."""
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -173,6 +179,13 @@ def measure(tokens: int, requests: int, clients: int) -> Json:
             answered = sum(pool.map(work, range(clients)))
         took = time.perf_counter() - began_s
         many = resident_mb(pid)
+        grown = []
+        for number in range(sessions):
+            later = _Agent(proxied, f"later-{number}")
+            later.ask(conversation(tokens // 10, clients + number), tools=True)
+            later.close()
+            if (number + 1) % max(1, sessions // QUARTERS) == 0:
+                grown.append(resident_mb(pid))
         return {
             "tokens": tokens,
             "first_byte_ms": {
@@ -194,5 +207,6 @@ def measure(tokens: int, requests: int, clients: int) -> Json:
             "clients": clients,
             "answered": answered,
             "clients_s": round(took, 2),
-            "memory_mb": {"one": alone, "clients": many},
+            "sessions": sessions,
+            "memory_mb": {"one": alone, "clients": many, "sessions": grown},
         }

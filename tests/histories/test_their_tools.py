@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.histories.recordings import in_pis_tools, in_their_tools
+from foredeck.histories.tools import in_pis_tools, in_their_tools
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Claude Code's edit": (

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
+from foredeck.cli.main import main
 from foredeck.proxy.clients import run_through, upstreams
 from foredeck_bench.scripted import ScriptedModel, Text, call
 from proxy.agents import LONG, TOOLS, in_folder, prompts
@@ -51,7 +53,15 @@ def test_a_command_gets_the_addresses_and_gives_its_exit_code(tmp_path: Path) ->
         check=False,
     )
     assert done.returncode == 127
-    assert done.stderr == "foredeck: no-such-agent cannot be run: No such file or directory\n"
+    assert done.stderr == "foredeck: no-such-agent was not found: is it installed, and in PATH?\n"
+
+
+@pytest.mark.parametrize("address", ["example.org", "ftp://example.org", "http://", "http://["])
+def test_an_upstream_that_is_no_address_is_refused_at_once(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["proxy", "--upstream", address, "--", "no-such-agent"]) == 2
+    assert "argument --upstream" in capsys.readouterr().err
 
 
 class _Served:

@@ -182,8 +182,9 @@ def test_an_upstream_that_is_not_there(tmp_path: Path) -> None:
         nowhere = f"http://127.0.0.1:{free.getsockname()[1]}"
     with RunningProxy(nowhere, tmp_path / "home", tmp_path) as proxy:
         answer = httpx.post(f"{proxy.url}/anthropic/v1/messages", json=_messages())
+        assert f"{nowhere.removeprefix('http://')} cannot be reached" in proxy.told[0]
     assert answer.status_code == 502
-    assert "cannot be reached" in answer.json()["error"]["message"]
+    assert "--upstream" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("body", [_messages(), _messages(tools=[])], ids=["managed", "passed"])

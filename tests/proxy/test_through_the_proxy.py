@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import weakref
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
+from foredeck.proxy import conversations
+from foredeck.proxy.conversation import ClientChat
 from foredeck_bench.scripted import ScriptedModel, Text, Thinking, call
 from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
 from proxy.proxied import ProxiedAgent
@@ -232,6 +237,38 @@ def test_a_list_that_its_client_has_rewound_or_compacted_is_a_branch(
     assert [name for name, _ in model.requests[4].request.calls.values()] == ["read", "activate"]
     assert "Is it?" not in model.requests[4].request.text
     assert model.requests[5].request.calls == {}
+
+
+@by_api
+def test_what_has_been_idle_is_dropped_and_comes_back_with_the_same_bytes(
+    tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines = []
+
+    class Watched(ClientChat):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            engines.append(weakref.ref(self._engine))
+
+    monkeypatch.setattr(conversations, "ClientChat", Watched)
+    monkeypatch.setattr(conversations, "MOST_OPEN", 2)
+    folder = tmp_path / "work"
+    first = [call("read", path="a.py"), [Text("Again."), call("activate", id="a.py")], "Fine."]
+    script = [*first, *["Yes."] * 4, "Goodbye."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        one = agent(proxy, api, folder, session="s0")
+        one.run("Check it.")
+        for number in range(1, 5):
+            agent(proxy, api, folder, session=f"s{number}").run("Is it?")
+            status = httpx.get(f"{proxy.url}/").text
+            assert status.count("requests with foredeck") == min(number + 1, 2)
+            assert sum(engine() is not None for engine in engines) <= 2
+        assert "s0" not in status
+        one.run("Thanks.")
+    assert not model.violations
+    before, after = prompts(model)[2], prompts(model)[-1]
+    assert after[: len(before)] == before
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])

@@ -18,8 +18,8 @@ from typing import Any
 
 from foredeck.context.messages.items import Item
 from foredeck.context.state.objects import Objects
-from foredeck.histories.recordings import in_pis_tools
 from foredeck.histories.records import Block, Message
+from foredeck.histories.tools import in_pis_tools
 from foredeck.model.documents import FileDocument, Generator, Provenance, identity_hash
 from foredeck.model.sources import HistorySource
 from foredeck.sources import ToolEvent, path_argument

@@ -34,6 +34,8 @@ MOST_BODY = 64 * 1024 * 1024
 """Bytes. A larger request is passed on without being read."""
 MOST_ROUNDS = 50
 """Times that the model is asked again for one request of a client's."""
+MOST_NOTES = 50
+"""Different things that the user is told in one run."""
 TOKEN_HEADER = "x-foredeck-token"
 """Of clients whose address would be seen by others."""
 _NAMES = ("127.0.0.1", "localhost")
@@ -106,8 +108,8 @@ class Proxy:
         await self._conversations.close()
 
     def note(self, text: str) -> None:
-        """Tell the user, once."""
-        if text not in self.notes:
+        """Tell the user, once, and not without end: the log has them all."""
+        if text not in self.notes and len(self.notes) < MOST_NOTES:
             self.notes.append(text)
             self._tell(text)
 
@@ -184,23 +186,26 @@ class Proxy:
         headers: list[tuple[str, str]],
         body: bytes | AsyncIterator[bytes],
     ) -> Response:
-        if isinstance(body, bytes) and not body and request.method in ("GET", "HEAD"):
-            sent = self._client.build_request(request.method, url, headers=headers)
-        else:
-            sent = self._client.build_request(request.method, url, headers=headers, content=body)
+        sent = self._client.build_request(
+            request.method, url, headers=headers, content=body or None
+        )
         sending = self._client.send(sent, stream=True)
         try:
             # Whoever waits for the client to leave would take a body that is still coming.
             is_read = isinstance(body, bytes)
             upstream = await (_unless_gone(request, sending) if is_read else sending)
         except httpx.HTTPError as error:
-            return self._unreachable(error)
+            return self._unreachable(url, error)
         return _streamed(upstream, _raw(upstream))
 
-    def _unreachable(self, error: Exception) -> Response:
-        text = f"foredeck proxy: the upstream cannot be reached: {_short(error)}"
+    def _unreachable(self, url: str, error: Exception) -> Response:
+        text = (
+            f"{httpx.URL(url).netloc.decode() or url} cannot be reached: {_short(error)}. "
+            "Look at the network, or name another address with --upstream."
+        )
         self.note(text)
-        body = {"type": "error", "error": {"type": "api_error", "message": text}}
+        message = f"foredeck proxy: {text}"
+        body = {"type": "error", "error": {"type": "api_error", "message": message}}
         return Response(json.dumps(body), 502, media_type="application/json")
 
     # ------------------------------------------------------------ with foredeck
@@ -258,7 +263,7 @@ class Proxy:
         try:
             upstream = await _unless_gone(request, self._send(call, body))
         except httpx.HTTPError as error:
-            return self._unreachable(error)
+            return self._unreachable(call.url, error)
         if upstream.status_code == 400:
             return upstream
         kind = upstream.headers.get("content-type", "").partition(";")[0].strip()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from urllib.parse import urlsplit
 
-from foredeck.cli.common import add_config_flags, resolve_config
+from foredeck.cli.common import add_config_flags, positive, resolve_config
 from foredeck.cli.registry import Command
 from foredeck.ui.command import port_number
 
@@ -25,6 +26,17 @@ def _run(args: Namespace) -> int:
     )
 
 
+def _address(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise ArgumentTypeError(f"must be an address with http:// or https://, not {text!r}")
+    return text
+
+
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "agent",
@@ -42,13 +54,14 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--upstream",
         metavar="URL",
+        type=_address,
         help="where requests go (default: where the agent's environment says, else Anthropic's and "
         "OpenAI's own addresses)",
     )
     parser.add_argument(
         "--window",
         metavar="TOKENS",
-        type=int,
+        type=positive,
         help="the model's context window, where it is not the usual one of its provider",
     )
     parser.add_argument(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -11,7 +10,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.embedded.format import Message, MessageFormat, ToolRequest
 from foredeck.embedded.loop_messages import LoopMessages, bare
 from foredeck.embedded.manager import ContextManager
-from foredeck.histories.recordings import in_pis_tools, in_their_tools
+from foredeck.histories.tools import in_pis_tools, in_their_tools, touching
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SlotPlan
 from foredeck.model.own_tools import OWN_TOOLS
@@ -19,10 +18,6 @@ from foredeck.proxy.weaving import MixedAnswer, Weaver, Woven, first_call, own_c
 
 MOST_MIXED = 64
 """Answers that called both kinds of tools, and that no request has brought back yet."""
-
-
-_PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\")")
-"""In the JSON of a call: the files of a patch as Codex writes it."""
 
 
 class WovenMessages(LoopMessages):
@@ -128,12 +123,7 @@ class ClientChat(ContextManager):
             if call["id"] in self._observed:
                 continue
             self._observed.add(call["id"])
-            tool, arguments = call["name"], call["arguments"]
-            patched = _PATCHED.findall(json.dumps(arguments, ensure_ascii=False))
-            if len(patched) == 1:
-                tool, arguments = "edit", {"path": patched[0]}
-            elif patched:
-                tool, arguments = "bash", {"command": " ".join(["apply_patch", *patched])}
+            tool, arguments = touching(call["name"], call["arguments"])
             self._engine.tool_observed(
                 ToolObservedParams(
                     session=self._session,

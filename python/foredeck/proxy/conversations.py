@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,13 +20,15 @@ log = logging.getLogger(__name__)
 R = TypeVar("R")
 
 MOST_OPEN = 24
-"""Conversations that are kept open: another one closes the one that was used longest ago, and is
+"""Conversations that are kept open: another one closes the one that was used longest ago, which is
 opened again from the store when its client comes back."""
+MOST_NOTICES = 20
+"""The newest ones of a conversation that are kept."""
 
 
 @dataclass(slots=True)
 class ConversationState:
-    """What the status page says of a conversation."""
+    """What the status page says of a conversation, since it was opened."""
 
     session: str
     api: str
@@ -35,7 +38,7 @@ class ConversationState:
     """Those that went out as they came."""
     own_calls: int = 0
     """Times that the model was asked again after it had called foredeck's tools."""
-    notices: list[str] = field(default_factory=list)
+    notices: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_NOTICES))
     """What the engine tells its user."""
 
 
@@ -65,13 +68,19 @@ class Conversations:
 
     def __init__(self, options: ProxyOptions) -> None:
         self.options = options
-        self.states: dict[str, ConversationState] = {}
+        self.states: OrderedDict[str, ConversationState] = OrderedDict()
+        """Of those that were used last."""
         self._open: OrderedDict[str, ClientChat] = OrderedDict()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="foredeck")
 
     def state(self, session: str, wire: ModelApi) -> ConversationState:
         """The line of the status page."""
-        return self.states.setdefault(session, ConversationState(session, wire.format().api))
+        if session not in self.states:
+            while len(self.states) >= MOST_OPEN:
+                self.states.popitem(last=False)
+            self.states[session] = ConversationState(session, wire.format().api)
+        self.states.move_to_end(session)
+        return self.states[session]
 
     async def work(self, session: str, wire: ModelApi, do: Callable[[ClientChat], R]) -> R:
         """Do something with a conversation, when it is its turn.
@@ -111,6 +120,11 @@ class Conversations:
                 chat.close()
         except Exception:
             log.exception("a conversation was not closed")
+        if chat is not None:
+            # An engine exempts what it has made from collection, as a process has one session else.
+            del chat
+            gc.unfreeze()
+            gc.collect()
 
     async def close(self) -> None:
         """Close all of them."""

@@ -113,6 +113,9 @@ async def _run(command: Sequence[str], port: int, token: str) -> int:
     run = run_through(command, port, token, os.environ)
     try:
         process = await asyncio.create_subprocess_exec(*run.command, env=dict(run.environment))
+    except FileNotFoundError:
+        _say(f"{command[0]} was not found: is it installed, and in PATH?")
+        return NOT_FOUND
     except OSError as error:
         _say(f"{command[0]} cannot be run: {error.strerror or error}")
         return NOT_FOUND

@@ -12,7 +12,7 @@ from foredeck.cli.registry import Command
 def _run(args: Namespace) -> int:
     from foredeck_bench.proxy_load import measure
 
-    found = measure(args.tokens, args.requests, args.clients)
+    found = measure(args.tokens, args.requests, args.clients, args.sessions)
     if args.json:
         print_json(found)
     else:
@@ -25,6 +25,7 @@ def _configure(parser: ArgumentParser) -> None:
         ("tokens", 200_000, "of the long conversation"),
         ("requests", 20, "timed on it, each way"),
         ("clients", 20, "at once, with a tenth of that each"),
+        ("sessions", 200, "one after the other then, of that size"),
     ):
         parser.add_argument(
             f"--{name}",
@@ -40,8 +41,8 @@ COMMAND = Command(
     description=(
         "Time the first byte of answers through the proxy, with foredeck and passed on bare,\n"
         "beside the same requests straight to the upstream, which answers at once; then the\n"
-        "throughput of a long answer, and many clients at once, with the memory that they take.\n"
-        "Exit code 1 where a client was not answered."
+        "throughput of a long answer, many clients at once, and many sessions one after the\n"
+        "other, with the memory that they take. Exit code 1 where a client was not answered."
     ),
     example="foredeck bench proxy --json",
     configure=_configure,
