@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from foredeck.histories.tools import in_pis_tools, in_their_tools
+from foredeck.histories.tools import in_pis_tools, in_their_tools, touching
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Claude Code's edit": (
@@ -51,6 +52,28 @@ def test_what_has_folded_is_folded_in_its_agents_words() -> None:
     theirs = _call(*CALLS["a shell's words"])
     folded = _call("bash", {"command": "(folded)", "timeout": 7})
     assert in_their_tools(folded, theirs)["arguments"]["command"] == ["bash", "-lc", "(folded)"]
+
+
+PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("apply_patch", {"input": PATCH}),
+        ("bash", {"command": f"apply_patch <<'EOF'\n{PATCH}\nEOF"}),
+        ("exec", {"input": f"text(await tools.apply_patch({json.dumps(PATCH)}))"}),
+    ],
+)
+def test_a_patch_touches_the_files_that_it_names(tool: str, arguments: dict[str, Any]) -> None:
+    assert touching(tool, arguments) == ("bash", {"command": "apply_patch a.py b.py"})
+    one = {name: text.replace("Add File: b", "File: b") for name, text in arguments.items()}
+    assert touching(tool, one) == ("edit", {"path": "a.py"})
+
+
+def test_a_patch_that_is_written_to_a_file_touches_that_file() -> None:
+    written = {"path": "my.patch", "content": PATCH}
+    assert touching("write", written) == ("write", written)
 
 
 def test_a_file_as_opencode_shows_it_is_the_file() -> None:

@@ -61,7 +61,6 @@ class _ManagedRequest:
     session: str
     body: dict[str, Any]
     messages: list[dict[str, Any]]
-    state: ConversationState
     relay: Relay
     number: int = 0
     added: list[dict[str, Any]] = field(default_factory=list)
@@ -223,14 +222,17 @@ class Proxy:
         if not messages or not wire.tools(body):
             return None
         session = session_of(wire, body, dict(headers), messages)
-        state = self._conversations.state(session, wire)
-        return _ManagedRequest(wire, headers, url, session, body, messages, state, wire.relay())
+        return _ManagedRequest(wire, headers, url, session, body, messages, wire.relay())
+
+    def _state(self, call: _ManagedRequest) -> ConversationState:
+        return self._conversations.state(call.session, call.wire)
 
     async def _ready(self, call: _ManagedRequest) -> bytes:
         """The body that goes upstream."""
         model = call.wire.model(call.body, dict(call.headers), self._conversations.options.window)
         system = call.wire.system(call.body)
         declared = call.wire.tools(call.body)
+        state = self._state(call)
 
         def do(conversation: ClientChat) -> bytes:
             own = conversation.own_tools(declared)
@@ -238,7 +240,7 @@ class Proxy:
             messages, call.number = conversation.ready(
                 call.messages, [*declared, *own], system, model, call.added
             )
-            call.state.notices += conversation.notices
+            state.notices += conversation.notices
             conversation.notices.clear()
             changed = call.wire.with_messages(call.body, messages, own)
             return json.dumps(changed, ensure_ascii=False, separators=(",", ":")).encode()
@@ -246,7 +248,7 @@ class Proxy:
         try:
             return await self._conversations.work(call.session, call.wire, do)
         except Exception:
-            call.state.passed += 1
+            state.passed += 1
             raise
 
     async def _send(self, call: _ManagedRequest, body: bytes) -> httpx.Response:
@@ -259,7 +261,7 @@ class Proxy:
         self, request: Request, call: _ManagedRequest, body: bytes
     ) -> Response | httpx.Response:
         """What the client gets; the upstream's own answer where it takes the request for wrong."""
-        call.state.managed += 1
+        self._state(call).managed += 1
         try:
             upstream = await _unless_gone(request, self._send(call, body))
         except httpx.HTTPError as error:
@@ -347,7 +349,7 @@ class Proxy:
         )
         if not added or relay.rounds >= MOST_ROUNDS:
             return None
-        call.state.own_calls += 1
+        self._state(call).own_calls += 1
         call.added += added
         return await self._ready(call)
 
@@ -359,7 +361,7 @@ class Proxy:
                 f"{state.session}  {state.api}: {state.managed} requests with foredeck, "
                 f"{state.passed} without, {state.own_calls} times its tools were called"
             )
-            lines += [f"  {notice}" for notice in state.notices]
+            lines += [f"  {notice}" for notice in [*state.notices]]
         lines += ["", *(self.notes or ["Nothing has gone wrong."])]
         return "\n".join(lines) + "\n"
 
