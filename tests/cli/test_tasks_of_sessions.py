@@ -11,8 +11,8 @@ import pytest
 from context.driver import Host
 from context.scenes import ask
 from foredeck.cli.main import main
+from foredeck.model.short_names import SHORTEST, TASK, key_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.tasks.names import MARK, SHORTEST, key_of
 
 
 def host(home: Path, session: str) -> Host:
@@ -82,7 +82,7 @@ def test_its_name_is_enough_for_every_command(
 ) -> None:
     with closing(open_sqlite(home / "foredeck.db")) as store:
         id = store.query("task", {"title": "Done"})[0].id
-    name = MARK + key_of(id)[:SHORTEST]
+    name = TASK + key_of(id)[:SHORTEST]
     assert main(["cat", name, "--home", str(home)]) == 0
     assert capsys.readouterr().out.strip() == "Done (closed)\n\nIt is done.\n\nAbout Done."
     assert main(["history", name, "--home", str(home), "--json"]) == 0

@@ -22,7 +22,6 @@ from foredeck.engine.memory import caps_of
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.lookup.finding import find_object
 from foredeck.lookup.texts import counted
-from foredeck.memory.entry import MARK
 from foredeck.memory.purging import (
     SHORTEST_TEXT,
     family_of,
@@ -36,6 +35,7 @@ from foredeck.memory.user_acts import UserActs
 from foredeck.model.canonical import hash_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
+from foredeck.model.short_names import ENTRY
 from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
 from foredeck.store.kind import ErasableStore
@@ -262,7 +262,7 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
 def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str) -> None:
     """An entry of memory, or an object with its text in all versions; with what came from it."""
 
-    if name.startswith(MARK):
+    if name.startswith(ENTRY):
         wanted.entries.update(ids_of(family_of(memory, memory.find(name).id)))
         return
     head = find_object(store, name).head

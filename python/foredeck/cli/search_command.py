@@ -28,6 +28,7 @@ from foredeck.lookup.finding import find_session
 from foredeck.lookup.reader import shown_memories
 from foredeck.lookup.sessions import titles
 from foredeck.lookup.texts import when
+from foredeck.model.short_names import TASK, ShortNames
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search
 from foredeck.search.types import SEARCHED_TYPES
@@ -35,7 +36,6 @@ from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import folders_of_project, project_of
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
-from foredeck.tasks.names import TaskNames
 
 SCOPES = ("all", "project", "session")
 
@@ -109,13 +109,10 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
 
 
 def _task(store: LocalStore, name: str) -> str:
-    names = TaskNames()
-    for head in store.query("task"):
-        names.add(head.id)
-    found = names.find(name)
-    if not isinstance(found, str):
+    found = ShortNames(TASK, (head.id for head in store.query("task"))).find(name)
+    if len(found) != 1:
         raise NotFound(f"{name!r} matches no task, or several; `foredeck tasks` lists them")
-    return found
+    return found[0]
 
 
 def _as_json(found: SearchResult, *, explain: bool) -> dict[str, Any]:

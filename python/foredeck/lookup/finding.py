@@ -16,18 +16,17 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from foredeck.lookup.errors import NotFound
-from foredeck.memory import entry as memory_entry
 from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
 from foredeck.model.quoting import one_line
 from foredeck.model.records import member_id, nickname_id
+from foredeck.model.short_names import ENTRY, TASK, ShortNames
 from foredeck.model.sources import history_source, path_of
 from foredeck.sources.pointers import is_pointer
 from foredeck.sources.pointing import pointer_label
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store
-from foredeck.tasks import names as task_names
 
 MIN_PREFIX = 4
 SHOWN, LONG = 6, 120
@@ -233,20 +232,19 @@ def _by_prefix(store: Store, text: str) -> list[Head]:
 
 def _tasks_called(store: Store, text: str) -> list[Head]:
     """Tasks of any project whose name begins so."""
-    start = text.removeprefix(task_names.MARK)
-    if not text.startswith(task_names.MARK) or len(start) < task_names.SHORTEST:
-        return []
-    tasks = store.query("task")
-    return [head for head in tasks if task_names.key_of(head.id).startswith(start)]
+    return _called(store, text, "task", TASK)
 
 
 def _memories_called(store: Store, text: str) -> list[Head]:
     """Entries of memory whose name begins so."""
-    mark = memory_entry.MARK
+    return _called(store, text, "memory", ENTRY)
+
+
+def _called(store: Store, text: str, type: str, mark: str) -> list[Head]:
     if not text.startswith(mark) or len(text) < len(mark) + MIN_PREFIX:
         return []
-    heads = {head.id: head for head in store.query("memory")}
-    return [heads[id] for id in memory_entry.named_by(text, heads)]
+    heads = {head.id: head for head in store.query(type)}
+    return [heads[id] for id in ShortNames(mark, heads).find(text)]
 
 
 def _by_tail(store: Store, text: str) -> list[Head]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from foredeck.memory.entry import MemoryEntry, name_of_entry, named_by
+from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.rules import MemoryCaps, MemoryRefused, NoSuchEntry, too_many
 from foredeck.memory.trust import TrustOf
 from foredeck.memory.user import User
 from foredeck.model.memory import MemoryDocument, MemoryState, Place, list_of_user
+from foredeck.model.short_names import ENTRY, ShortNames
 from foredeck.store.protocol import Head, Scalar, Store, Token
 
 _MOST_NAMED = 5
@@ -26,7 +27,7 @@ class MemoryReader:
         self.caps = caps or MemoryCaps()
         self.trust = TrustOf(store, user)
         self._list = list_of_user(user.id)
-        self._ids: tuple[Token | None, list[str]] = (None, [])
+        self._names: tuple[Token | None, ShortNames] = (None, ShortNames(ENTRY))
 
     def get(self, id: str) -> MemoryEntry | None:
         """One entry, whoever's it is and in whatever state."""
@@ -66,10 +67,10 @@ class MemoryReader:
 
     def find(self, name: str) -> MemoryEntry:
         """The entry that a name means. Raises `MemoryRefused`."""
-        ids = self._own_ids()
-        found = named_by(name, ids)
+        names = self._own_names()
+        found = names.find(name)
         if len(found) > 1:
-            named = ", ".join(name_of_entry(id, ids) for id in found[:_MOST_NAMED])
+            named = ", ".join(map(names.name, found[:_MOST_NAMED]))
             raise MemoryRefused(f"{name!r} means {len(found)} entries: {named}. Give more letters.")
         entry = self.get(found[0]) if found else None
         if entry is None:
@@ -80,15 +81,15 @@ class MemoryReader:
 
     def name(self, id: str) -> str:
         """What an entry is called."""
-        return name_of_entry(id, self._own_ids())
+        return self._own_names().name(id)
 
-    def _own_ids(self) -> list[str]:
-        """The ids of all entries of this user."""
+    def _own_names(self) -> ShortNames:
+        """The names of all entries of this user."""
         latest = self.store.latest()
-        if latest is None or self._ids[0] != latest:
+        if latest is None or self._names[0] != latest:
             found = self.store.query("memory", {"owner": self.user.id})
-            self._ids = latest, [head.id for head in found]
-        return self._ids[1]
+            self._names = latest, ShortNames(ENTRY, (head.id for head in found))
+        return self._names[1]
 
     def descendants(self, id: str) -> list[MemoryEntry]:
         """All entries that come from an object: made from it, or from what was made from it."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
+from foredeck.model.short_names import TASK, ShortNames
 from foredeck.store.protocol import Head, Lineage, LocalStore, Token
-from foredeck.tasks.names import TaskNames
 from foredeck.tasks.task import Task, task_of
 
 _CHANGES_AT_ONCE = 1_000
@@ -21,7 +21,7 @@ class Board:
 
     def __init__(self, store: LocalStore, project: str) -> None:
         self.project = project
-        self.names = TaskNames()
+        self.names = ShortNames(TASK)
         self._store = store
         self._tasks: dict[str, Task] = {}
         self._waiting: dict[str, set[str]] = {}
@@ -61,7 +61,7 @@ class Board:
         self._free.clear()
         self._blocked.clear()
         self._in_progress.clear()
-        self.names = TaskNames()
+        self.names = ShortNames(TASK)
         self._take(self._store.query("task", {"project": self.project}))
 
     def _take(self, heads: Iterable[Head]) -> None:

@@ -35,8 +35,9 @@ class TaskMatcher:
 
     def _named(self, query: str) -> list[Task]:
         board = self._work.board
-        ids = (board.names.find(name) for name in _NAME.findall(query.lower()))
-        return [task for id in ids if isinstance(id, str) and (task := board.get(id)) is not None]
+        found = (board.names.find(name) for name in _NAME.findall(query.lower()))
+        ids = (ids[0] for ids in found if len(ids) == 1)
+        return [task for id in ids if (task := board.get(id)) is not None]
 
     def _rank(self, task: Task, words: list[str]) -> tuple[int, int]:
         """How many of the words it has, and how much these weigh."""

@@ -24,7 +24,6 @@ from foredeck.store.privacy import is_private
 from foredeck.store.protocol import Batch, LocalStore, Token
 from foredeck.tasks.board import Board, cycle
 from foredeck.tasks.claiming import Actor, holds, is_own, refusal
-from foredeck.tasks.names import Ambiguous, mint
 from foredeck.tasks.provisional import note_claim, pending_claim
 from foredeck.tasks.task import Task
 
@@ -94,11 +93,11 @@ class TaskWork:
     def find(self, name: str) -> Task:
         """The task that a name means. Raises `ToolError`."""
         found = self.board.names.find(name)
-        if isinstance(found, Ambiguous):
-            tasks = [t for id in found.ids if (t := self.board.get(id)) is not None]
+        if len(found) > 1:
+            tasks = [t for id in sorted(found) if (t := self.board.get(id)) is not None]
             named = "; ".join(f"{self.name(t)} {t.called}" for t in tasks[:_MOST_NAMED])
             raise ToolError(f"{name!r} means {len(tasks)} tasks: {named}. Give more letters.")
-        task = None if found is None else self.board.get(found)
+        task = self.board.get(found[0]) if found else None
         if task is None:
             raise NoSuchTask(
                 f"Task not found: {name}. The action list shows all, search finds one."
@@ -139,7 +138,7 @@ class TaskWork:
             dependencies.append(TaskDependency(on=new.parent, relation="parent-child"))
             self._check_open_epic(new.parent)
         document = TaskDocument(
-            id=mint(self.board.names.is_taken, now),
+            id=self.board.names.mint(now),
             project=self.board.project,
             title=new.title,
             content=new.description,

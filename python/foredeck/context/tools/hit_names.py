@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from foredeck.memory.entry import name_of_entry
+from foredeck.model.short_names import ENTRY, TASK, ShortNames
 from foredeck.search.searching import SearchHit
 from foredeck.store.protocol import Store
-from foredeck.tasks.names import TaskNames
 
 SHORTEST_ID = 8
 
@@ -28,19 +27,16 @@ class HitNames:
         if hit.entry.type == "task":
             return self._tasks.name(hit.object)
         if hit.entry.type == "memory":
-            return name_of_entry(hit.object, self._memories)
+            return self._memories.name(hit.object)
         return self._object(hit) + hit.place
 
     @cached_property
-    def _tasks(self) -> TaskNames:
-        names = TaskNames()
-        for head in self._store.query("task"):
-            names.add(head.id)
-        return names
+    def _tasks(self) -> ShortNames:
+        return ShortNames(TASK, (head.id for head in self._store.query("task")))
 
     @cached_property
-    def _memories(self) -> list[str]:
-        return [head.id for head in self._store.query("memory")]
+    def _memories(self) -> ShortNames:
+        return ShortNames(ENTRY, (head.id for head in self._store.query("memory")))
 
     def _object(self, hit: SearchHit) -> str:
         if hit.session is None:

@@ -22,10 +22,10 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.workplace import Workplace
 from foredeck.context.tools.records import shown_memory
 from foredeck.errors import ForedeckError, ToolError
-from foredeck.memory.entry import name_of_entry
 from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import Document
 from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.model.short_names import ENTRY, ShortNames
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
@@ -222,7 +222,8 @@ class MemorySearch:
         """What the model activates a hit by: its handle here, with the place in it; of what is in
         no index its name, else the object's id."""
         if hit.entry.type == "memory":
-            return name_of_entry(hit.object, (e.id for e in shown_memory(self._memory)))
+            shown = (entry.id for entry in shown_memory(self._memory))
+            return ShortNames(ENTRY, shown).name(hit.object)
         object, place = self._opened(hit)
         known = self._objects.index.by_object.get(object)
         if known is None:

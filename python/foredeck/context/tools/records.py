@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from foredeck.memory.entry import MemoryEntry, named_by
+from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.rendering import lines_of
 from foredeck.memory.session import SessionMemory
+from foredeck.model.short_names import ENTRY, TASK, ShortNames
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Store
 
@@ -27,7 +28,7 @@ def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | 
 
 def _entry(memory: SessionMemory | None, name: str) -> str | None:
     shown = {entry.id: entry for entry in shown_memory(memory)}
-    found = named_by(name, shown)
+    found = ShortNames(ENTRY, shown).find(name)
     return "\n".join(_described(shown[id]) for id in found) or None
 
 
@@ -46,18 +47,16 @@ def _task(store: Store, name: str) -> str | None:
     # Not at the top: few sessions ask for one here.
     from foredeck.store.clock import now_ms
     from foredeck.tasks.board import Board
-    from foredeck.tasks.names import MARK, key_of
     from foredeck.tasks.wording import details
 
-    start = name.lower().removeprefix(MARK)
-    heads = store.query("task")
-    found = [head for head in heads if name == head.id or key_of(head.id).startswith(start)]
-    local = store.local
+    heads = {head.id: head for head in store.query("task")}
+    found, local = ShortNames(TASK, heads).find(name), store.local
     if len(found) != 1 or local is None:
         return None
-    board = Board(local, str(found[0].fields["project"]))
+    id = found[0]
+    board = Board(local, str(heads[id].fields["project"]))
     board.refresh()
-    task, document = board.get(found[0].id), store.get(found[0].id, TaskDocument)
+    task, document = board.get(id), store.get(id, TaskDocument)
     if task is None or document is None:
         return None
     return details(board, task, document.content, now_ms(), full=True)
