@@ -15,9 +15,15 @@ from foredeck.accounting.asked import stored_questions
 from foredeck.config import Config
 from foredeck.config.asking import AskingSection
 from foredeck.context.state.session import Session
-from foredeck.engine.background.asking import SessionAsking
+from foredeck.engine.background.asking import (
+    MINUTE_MS,
+    Caps,
+    SessionAsking,
+    Spending,
+    is_rate_limit,
+    why_not,
+)
 from foredeck.engine.background.jobs import Happening, Job
-from foredeck.engine.background.limits import MINUTE_MS, Caps, Spending, is_rate_limit, why_not
 from foredeck.engine.background.prices import AskingPrices, question_tokens
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import Facilities, Opening

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.memory.keeping import Memory, NewMemory
+from foredeck.memory.reading_out import Extracted, FoundMemory, TakenIn
 from foredeck.memory.rules import MemoryCaps, MemoryRefused
-from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import User
 from foredeck.memory.user_acts import UserActs

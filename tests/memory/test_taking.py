@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from foredeck.memory.deciding import Deciding
 from foredeck.memory.inbox import proposal_lines, proposals_of
-from foredeck.memory.junk import UNUSED_SESSIONS, junk_among
-from foredeck.memory.reading_out import known_facts
+from foredeck.memory.reading_out import Extracted, FoundMemory, known_facts
 from foredeck.memory.rules import MemoryCaps
-from foredeck.memory.taking import Extracted, FoundMemory
-from foredeck.memory.user_acts import Wording
+from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.extractions import ExtractionDocument, extraction_id
+from foredeck_bench.remembering.junk import UNUSED_SESSIONS, junk_among
 from memory.desk import IMPORTED, ME, OWN, PRIVATE, Table, literal, new, refused
 
 
@@ -123,7 +121,7 @@ def test_somebody_else_writes_at_the_same_moment(table: Table, extracted: Extrac
 
 
 def test_the_inbox_shows_where_a_proposal_came_from(table: Table) -> None:
-    deciding = Deciding(table.store, ME, clock=table.clock)
+    deciding = UserActs(table.store, ME, clock=table.clock)
     old = table.user.add(literal("User prefers spaces in Go files")).entry
     asked = table.model.propose(literal("User prefers tabs in Go files", learned_from="model"))
     [proposal] = proposals_of(deciding)

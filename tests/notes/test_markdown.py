@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from foredeck.notes import markdown
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import Reference
-from foredeck.notes.wikilinks import WIKILINK, read_wikilink, write_wikilink
+from foredeck.notes.wikilinks import WIKILINK, read_wikilink
+
+
+def write_wikilink(reference: Reference) -> str:
+    """The wikilink that reads as this reference, wherever it is."""
+    version = f" v{reference.version}" if reference.static else ""
+    heading = f"#{reference.heading}" if reference.heading else ""
+    label = f"|{reference.label}" if reference.label else ""
+    return f"{'!' if reference.embed else ''}[[{reference.whole}{version}{heading}{label}]]"
 
 
 def targets(text: str) -> list[str]:

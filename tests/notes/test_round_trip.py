@@ -14,14 +14,13 @@ from foredeck.notes.layer import LAYER
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import CONTENT, Reference
 from foredeck.notes.resolving import references_of
-from foredeck.notes.wikilinks import write_wikilink
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.folder import NodeFolder
 from store.journaled import Machine, new_namespace, server_link
 
 from .test_graph import document
-from .test_markdown import REFERENCES
+from .test_markdown import REFERENCES, write_wikilink
 
 OTHERS = st.sampled_from(
     [

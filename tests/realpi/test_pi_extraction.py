@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from extracting import ASKED, entries, extractor, material, read_out
-from foredeck.memory.deciding import Deciding
 from foredeck.memory.user import load_user
+from foredeck.memory.user_acts import UserActs
 from foredeck_bench.scripted import ModelRequest, call
 from harness import Pi, one_version
 from observed import notified, stored
@@ -86,7 +86,7 @@ def test_what_waits_is_answered_by_a_key(pi: Pi) -> None:
         assert terminal.quit() == 0
     assert sorted(state for _, state, _ in entries(pi)) == ["kept", "refused"]
     with stored(pi) as store:
-        memory = Deciding(store, load_user(pi.config().home))
+        memory = UserActs(store, load_user(pi.config().home))
         [kept] = memory.of_user()
         assert (kept.document.fact, kept.trust) == (TABLES, "user-stated")
 

@@ -21,7 +21,6 @@ from foredeck.engine.memory import caps_of
 from foredeck.errors import ForedeckError
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted
-from foredeck.memory.deciding import Deciding
 from foredeck.memory.describing import Audit, Describer, audit_text
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
@@ -64,7 +63,7 @@ def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterat
     folder = str((args.project or Path.cwd()).absolute())
     filesystems = open_filesystems(config, folder)
     with (made_store if makes else opened_store)(args) as store:
-        memory = Deciding(store, load_user(ensure_home(config.home)), caps_of(config))
+        memory = UserActs(store, load_user(ensure_home(config.home)), caps_of(config))
         ground = GroundReader(store, filesystems)
         describe = Describer(memory, ground, memory.now_ms())
         yield Desk(store, memory, ground, project_of(folder, filesystems).id, describe)

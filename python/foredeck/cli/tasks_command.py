@@ -22,7 +22,7 @@ from foredeck.sources.projects import Project, project_of
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.exporting import as_json, as_markdown
 from foredeck.tasks.inputs import ToolInput
-from foredeck.tasks.matching import TaskMatcher
+from foredeck.tasks.query import TaskMatcher
 from foredeck.tasks.task import Task
 from foredeck.tasks.wording import any_line, counts_line, details
 from foredeck.tasks.work import NewTask, TaskWork

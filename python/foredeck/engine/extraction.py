@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # imported with the first turn that is read out: most session
     from foredeck.memory.entry import MemoryEntry
     from foredeck.memory.extracting.judging import Accept
     from foredeck.memory.extracting.question import Saying
-    from foredeck.memory.taking import Extracted, TakenIn
+    from foredeck.memory.reading_out import Extracted, TakenIn
 
 PRIORITY = -10
 """Observations keep the prompt within its window; what is remembered can wait."""
@@ -79,8 +79,7 @@ class Extraction:
             is_worth_asking,
             within_bounds,
         )
-        from foredeck.memory.reading_out import AskedTurns, read_out
-        from foredeck.memory.turns import texts_of_turns
+        from foredeck.memory.reading_out import AskedTurns, read_out, texts_of_turns
 
         store, info, last = self._chat.store, self._chat.info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
@@ -138,7 +137,7 @@ def extraction(
 
     def make_memory() -> Extracted:
         # Loads with the first turn that is read out.
-        from foredeck.memory.taking import Extracted
+        from foredeck.memory.reading_out import Extracted
 
         return Extracted(objects.store, user, caps_of(config), by=info.id)
 

@@ -26,7 +26,7 @@ from foredeck.engine.working import update_context, working_section
 from foredeck.engine.worklog import make_work_log, recall_work
 from foredeck.memory.session import SessionMemory
 from foredeck.tasks.tools import SessionTasks
-from foredeck.worklog.earlier import EarlierWork
+from foredeck.worklog.reading import EarlierWork
 
 log = logging.getLogger(__name__)
 

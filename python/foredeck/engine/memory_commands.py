@@ -10,13 +10,12 @@ from foredeck.engine.memory import caps_of, user_of
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
-from foredeck.memory.deciding import Deciding
 from foredeck.memory.describing import Describer
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.inbox import Proposal, inbox_text, proposal_lines, proposals_of
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.rules import MemoryRefused
-from foredeck.memory.user_acts import Wording
+from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import Category
 
@@ -34,7 +33,7 @@ class MemoryCommands:
     """`/memory` for one session. Every method answers with a text for the user, or raises
     `MemoryRefused`."""
 
-    def __init__(self, opened: OpenedSession, memory: Deciding) -> None:
+    def __init__(self, opened: OpenedSession, memory: UserActs) -> None:
         self._switches = opened.switches
         self._workplace = opened.workplace
         self._objects = opened.session.objects
@@ -233,7 +232,7 @@ def memory_commands(config: Config, opened: OpenedSession) -> MemoryCommands:
     if user is None:
         raise ToolError("Your key in the state folder cannot be read: `foredeck doctor` says why.")
     objects = opened.session.objects
-    deciding = Deciding(objects.store, user, caps_of(config), by=objects.info.id)
+    deciding = UserActs(objects.store, user, caps_of(config), by=objects.info.id)
     return MemoryCommands(opened, deciding)
 
 

@@ -18,8 +18,8 @@ from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Advance, LocalStore, Store
-from foredeck.worklog.earlier import BranchLessons, EarlierWork
-from foredeck.worklog.reading import done_by, folders, lessons_of
+from foredeck.worklog.lessons import BranchLessons
+from foredeck.worklog.reading import EarlierWork, done_by, folders, lessons_of
 from foredeck.worklog.text import WorkLog
 
 log = logging.getLogger(__name__)

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.errors import Missing
+from foredeck.memory.describing import said
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.extracting.likeness import KnownFact, compare
 from foredeck.memory.reading import MemoryReader
 from foredeck.memory.rules import one_line
-from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import turn_id
 from foredeck.model.short_texts import shortened
 from foredeck.store.protocol import Store
@@ -72,12 +71,8 @@ def prompt_of(store: Store, turn: str | None) -> str:
         if head is None:
             return ""
         if address := head.fields.get("user"):
-            try:
-                said = text_in(load_message(address, store.blob).get("content"))
-            except Missing:
-                return ""
             # Shown in a terminal, which would obey what a pasted text holds.
-            return one_line(shortened(said, _PROMPT_CHARS))
+            return one_line(shortened(said(store, address), _PROMPT_CHARS))
     return ""
 
 

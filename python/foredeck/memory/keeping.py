@@ -39,6 +39,9 @@ BUSY = "Memory is being changed by others all the time: try again."
 Edit = Callable[[MemoryDocument, MemoryEntry], None]
 """Makes the next version of an entry. Given with it: the entry as it is. May refuse."""
 
+Leaving = tuple[MemoryDocument, MemoryEntry]
+"""An entry that leaves: its next version, and as it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
@@ -201,11 +204,7 @@ class Memory(MemoryReader):
     def _put_new(self, document: MemoryDocument) -> Kept:
 
         def attempt() -> Kept:
-            gone = self._making_room(document)
-            batch = Batch([document.seal(), *(left for left, _ in gone)])
-            batch.expect = {document.id: None, **{e.id: e.token for _, e in gone}}
-            self.store.commit(batch)
-            return Kept(self._reread(document.id), tuple(entry for _, entry in gone))
+            return self._stored(document, None, self._making_room(document))
 
         return changed(attempt, MemoryRefused(BUSY))
 
@@ -220,16 +219,22 @@ class Memory(MemoryReader):
             edit(document, entry)
             check_category(document.place, document.category)
             stays = (document.state, document.place) == (entry.document.state, entry.document.place)
-            gone = [] if stays else self._making_room(document)
-            batch = Batch([document.seal(), *(left for left, _ in gone)])
-            batch.expect = {id: entry.token, **{e.id: e.token for _, e in gone}}
-            self.store.commit(batch)
-            return Kept(self._reread(id), tuple(entry for _, entry in gone))
+            return self._stored(document, entry.token, () if stays else self._making_room(document))
 
         return changed(attempt, MemoryRefused(BUSY))
 
-    def _making_room(self, document: MemoryDocument) -> list[tuple[MemoryDocument, MemoryEntry]]:
-        """The next versions of those that leave for an entry, with what they are now."""
+    def _stored(
+        self, document: MemoryDocument, token: Token | None, gone: Sequence[Leaving] = ()
+    ) -> Kept:
+        """Commit the next version of an entry, which must still be the one of `token` (None: not
+        there yet), and of those that leave for it."""
+        batch = Batch([document.seal(), *(left for left, _ in gone)])
+        batch.expect = {document.id: token, **{entry.id: entry.token for _, entry in gone}}
+        self.store.commit(batch)
+        return Kept(self._reread(document.id), tuple(entry for _, entry in gone))
+
+    def _making_room(self, document: MemoryDocument) -> list[Leaving]:
+        """Those that leave for an entry."""
         if document.state not in ("kept", "proposed"):
             return []
         comer = MemoryEntry(document, Token(""), self.trust.entry(document))

@@ -1,24 +1,103 @@
-"""From a model's answer about some turns to entries in memory."""
+"""Reading out a session: from what was said in some turns to entries in memory.
+
+What was said and what tools brought is read from the store, a model's answer about it is judged,
+and all of that is stored in one transaction, once. Whoever is killed in between has taken in
+nothing, and asks again; of two processes that asked about the same turns, one takes in its answer.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+from foredeck.errors import Missing
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.extracting.judging import Accept, JudgedLine, Surroundings, judge
 from foredeck.memory.extracting.likeness import KnownFact
 from foredeck.memory.extracting.lines import LASTING
+from foredeck.memory.extracting.origin import ToolTexts
 from foredeck.memory.extracting.question import Saying
-from foredeck.memory.keeping import NewMemory
+from foredeck.memory.keeping import BUSY, Leaving, Memory, NewMemory
 from foredeck.memory.reading import MemoryReader, holds_in
-from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
-from foredeck.memory.turns import TurnTexts
+from foredeck.memory.rules import MemoryRefused, too_many
+from foredeck.model.documents import Document
 from foredeck.model.extractions import ExtractionDocument, extraction_id
-from foredeck.model.memory import MemoryState
+from foredeck.model.memory import MemoryDocument, MemoryState
+from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import turn_id
+from foredeck.search.fetching import Fetched
+from foredeck.store.change import changed
 from foredeck.store.privacy import is_private
+from foredeck.store.protocol import Batch, Head, Store, Token
+
+LOOKED_BACK = 60
+"""Turns before the newest one whose tool results are compared with what was said."""
+_RESULT_CHARS = 100_000
+"""Compared of one result, from its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTexts:
+    """Sayings in their order, and all that tools brought in these turns and those before."""
+
+    sayings: tuple[Saying, ...]
+    tools: ToolTexts
+
+
+def texts_of_turns(store: Store, session: str, first: int, last: int) -> TurnTexts:
+    """Those of the turns `first` to `last` of a session, by number.
+
+    A turn or result that cannot be read is left out: it is gone, and nothing follows from it.
+    """
+    wanted = _turns(store, session, range(first, last + 1))
+    back = _turns(store, session, range(max(1, last - LOOKED_BACK), last + 1))
+    return TurnTexts(tuple(_sayings(store, wanted)), ToolTexts.of(_results(store, back)))
+
+
+def _turns(store: Store, session: str, numbers: Iterable[int]) -> list[Head]:
+    ids = [turn_id(session, number) for number in numbers]
+    found = store.heads(ids)
+    return [found[id] for id in ids if id in found]
+
+
+def _sayings(store: Store, turns: Sequence[Head]) -> list[Saying]:
+    fetched = Fetched(store, turns)
+    found: list[Saying] = []
+    for turn in turns:
+        for role in ("user", "assistant"):
+            text = _text(turn.fields.get(role), fetched)
+            if text.strip():
+                found.append(Saying(len(found) + 1, role, text, turn.id))
+    return found
+
+
+def _text(address: Any, fetched: Fetched) -> str:
+    if not isinstance(address, str):
+        return ""
+    try:
+        message = load_message(address, fetched.blob)
+    except Missing:
+        return ""
+    return text_in(message.get("content"))
+
+
+def _results(store: Store, turns: Sequence[Head]) -> list[str]:
+    ids = [id for turn in turns for id in turn.fields.get("toolcall_ids") or ()]
+    heads = store.heads(ids)
+    there = [heads[id] for id in dict.fromkeys(ids) if id in heads]
+    fetched = Fetched(store, there)
+    texts = []
+    for head in there:
+        try:
+            texts.append(fetched.content(head)[:_RESULT_CHARS])
+        except Missing:
+            continue
+    return texts
+
+
+# A model's answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +201,122 @@ def _facts(entries: Iterable[MemoryEntry]) -> Iterator[KnownFact]:
         stated = entry.trust == "user-stated"
         for text in filter(None, (document.fact, document.native)):
             yield KnownFact(document.id, text, state, stated)  # type: ignore[arg-type]
+
+
+# Into the store
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """What was read out. `ask`: the user decides; `replaces`: id of an entry of the session that
+    says the contrary, which it replaces."""
+
+    new: NewMemory
+    ask: bool
+    replaces: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What became of it: entries kept at once, those that wait, and those that left for them."""
+
+    kept: tuple[MemoryEntry, ...]
+    proposed: tuple[MemoryEntry, ...]
+    gone: tuple[MemoryEntry, ...]
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The documents of one transaction."""
+
+    comers: list[MemoryDocument] = field(default_factory=list)
+    leaving: dict[str, Leaving] = field(default_factory=dict)
+    crowded_out: int = 0
+    """How many had no room beside what is worth more."""
+
+
+class Extracted(Memory):
+    """The memory of one user, for what was read out of sessions."""
+
+    def take(self, record: ExtractionDocument, found: Sequence[FoundMemory]) -> TakenIn | None:
+        """Store what was found, with the record of it. None where another process was faster.
+
+        Raises `MemoryRefused` where others write all the time.
+        """
+
+        def attempt() -> TakenIn | None:
+            if self.store.head(record.id) is not None:
+                return None
+            plan = self._plan(found)
+            batch = Batch(_recorded(record, plan))
+            expect: dict[str, Token | None] = {document.id: None for document in batch.puts}
+            batch.puts += [document for document, _ in plan.leaving.values()]
+            batch.expect = {**expect, **{id: e.token for id, (_, e) in plan.leaving.items()}}
+            self.store.commit(batch)
+            return self._taken(plan)
+
+        return changed(attempt, MemoryRefused(BUSY))
+
+    def _plan(self, found: Sequence[FoundMemory]) -> _Plan:
+        plan = _Plan()
+        groups: dict[tuple[str, str], list[MemoryDocument]] = defaultdict(list)
+        for each in found:
+            document = self._of(each)
+            groups[document.state, document.place].append(document)
+            if document.state == "kept" and each.replaces is not None:
+                self._replace(each.replaces, document, plan)
+        for comers in groups.values():
+            self._make_room(comers, plan)
+        return plan
+
+    def _of(self, found: FoundMemory) -> MemoryDocument:
+        document = self._new(found.new)
+        # Beyond the session nothing is kept unasked that does not carry the user's own word.
+        if found.ask or (document.place == "global" and document.vouched is None):
+            document.state = document.act = "proposed"
+        if document.place == "global":
+            self._check_may_leave(document.session)
+        return document
+
+    def _replace(self, id: str, by: MemoryDocument, plan: _Plan) -> None:
+        old = self.get(id)
+        if old is None or old.document.state != "kept" or id in plan.leaving:
+            return
+        if old.trust == "user-stated" and by.vouched is None:
+            return
+        document = self._leaving(old, "superseded")
+        document.superseded_by = by.id
+        plan.leaving[id] = document.seal(), old
+
+    def _make_room(self, comers: Sequence[MemoryDocument], plan: _Plan) -> None:
+        """The newcomers of one place and state, and who leaves for them."""
+        there, most, becomes = self._place_of(comers[0])
+        stay = [entry for entry in there if entry.id not in plan.leaving]
+        new = {d.id: MemoryEntry(d, Token(""), self.trust.entry(d)) for d in comers}
+        over = too_many([*stay, *new.values()], most)
+        for entry in over:
+            if entry.id not in new:
+                plan.leaving[entry.id] = self._leaving(entry, becomes), entry
+        out = {entry.id for entry in over}
+        plan.comers += [document for document in comers if document.id not in out]
+        plan.crowded_out += len(out & new.keys())
+
+    def _taken(self, plan: _Plan) -> TakenIn:
+        entries = [self._reread(document.id) for document in plan.comers]
+        return TakenIn(
+            tuple(entry for entry in entries if entry.document.state == "kept"),
+            tuple(entry for entry in entries if entry.document.state == "proposed"),
+            tuple(entry for _, entry in plan.leaving.values()),
+        )
+
+
+def _recorded(record: ExtractionDocument, plan: _Plan) -> list[Document]:
+    crowded = {"full": plan.crowded_out} if plan.crowded_out else {}
+    recorded = record.model_copy(
+        update={
+            "entries_kept": [d.id for d in plan.comers if d.state == "kept"],
+            "entries_proposed": [d.id for d in plan.comers if d.state == "proposed"],
+            "refused": {**record.refused, **crowded},
+        }
+    )
+    return [recorded.seal(), *(document.seal() for document in plan.comers)]

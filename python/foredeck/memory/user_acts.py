@@ -3,7 +3,7 @@ way in which anything comes to be trusted more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from foredeck.memory.entry import MemoryEntry, mint_id
@@ -45,25 +45,46 @@ class UserActs(Memory):
         return self._put_new(self._new(replace(new, learned_from="manual")))
 
     def accept(self, id: str, wording: Wording | None = None) -> Kept:
-        """Keep what was proposed, as it is or as the user words it."""
+        """Keep what was proposed, as it is or as the user words it. It is their word then, but for
+        a finding that is only confirmed."""
+        is_confirmed = wording is None and self._reread(id).document.place == "findings"
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
-            if entry.document.state != "proposed":
-                raise MemoryRefused(f"That entry is {entry.document.state}, and not proposed.")
+            _check_proposed(entry, "finding" if is_confirmed else "entry")
             if document.place == "global":
                 self._check_may_leave(document.session)
             document.state, document.act = "kept", "accepted"
             document.used_ms = self._later(document)
             self._reworded(document, wording or Wording())
 
-        return self._change(id, self._by_user(edit), "human")
+        return self._change(id, edit if is_confirmed else self._by_user(edit), "human")
+
+    def accept_instead(self, id: str, of: str) -> Kept:
+        """Keep what was proposed, in place of the entry `of`: both in one transaction, so that
+        there is always exactly one of them."""
+
+        def attempt() -> Kept:
+            entry, old = self._reread(id), self._reread(of)
+            if (entry.document.state, old.document.state) != ("proposed", "kept"):
+                raise MemoryRefused("One of them was answered or changed meanwhile.")
+            document = entry.document.model_copy(deep=True)
+            if document.place == "global":
+                self._check_may_leave(document.session)
+            document.state, document.act = "kept", "accepted"
+            document.updated_ms = document.used_ms = self._later(document)
+            document.provenance = self._provenance("human", entry.parents)
+            document.vouched = self.user.vouch(document.statement())
+            left = self._leaving(old, "superseded")
+            left.superseded_by = id
+            return self._stored(document, entry.token, [(left.seal(), old)])
+
+        return changed(attempt, MemoryRefused(BUSY))
 
     def refuse(self, id: str) -> Kept:
         """Do not keep what was proposed."""
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
-            if entry.document.state != "proposed":
-                raise MemoryRefused(f"That entry is {entry.document.state}, and not proposed.")
+            _check_proposed(entry, "entry")
             document.state, document.act = "refused", "refused"
 
         return self._change(id, edit, "human")
@@ -186,8 +207,7 @@ class UserActs(Memory):
         document = entry.document.model_copy(deep=True)
         document.updated_ms = self._later(document)
         edit(document, entry)
-        self.store.commit(Batch([document.seal()], expect={entry.id: entry.token}))
-        return self._reread(entry.id)
+        return self._stored(document, entry.token).entry
 
     def _words_of(self, new: NewMemory) -> Trust:
         del new  # whatever it was made from: they have typed it
@@ -205,9 +225,7 @@ class UserActs(Memory):
                 raise MemoryRefused(f"Here it can be {known}; `pin` and `demote` move an entry.")
             document.category = wording.category
 
-    def _by_user(
-        self, edit: Callable[[MemoryDocument, MemoryEntry], None]
-    ) -> Callable[[MemoryDocument, MemoryEntry], None]:
+    def _by_user(self, edit: Edit) -> Edit:
         """As `edit`, and what comes of it is the user's word."""
 
         def vouched(document: MemoryDocument, entry: MemoryEntry) -> None:
@@ -225,3 +243,8 @@ class UserActs(Memory):
 def _check_there(entry: MemoryEntry) -> None:
     if entry.document.state not in ("kept", "proposed"):
         raise MemoryRefused(f"That entry is {entry.document.state}, and not there any more.")
+
+
+def _check_proposed(entry: MemoryEntry, what: str) -> None:
+    if entry.document.state != "proposed":
+        raise MemoryRefused(f"That {what} is {entry.document.state}, and not proposed.")

@@ -1,4 +1,4 @@
-"""Wikilinks by themselves: `[[target#heading|label]]`, from text and back."""
+"""Wikilinks by themselves: `[[target#heading|label]]`."""
 
 from __future__ import annotations
 
@@ -42,11 +42,3 @@ def _version(name: str) -> tuple[str, int | None]:
     if found and _HANDLE.fullmatch(found["target"]):
         return found["target"], int(found["version"])
     return name, None
-
-
-def write_wikilink(reference: Reference) -> str:
-    """The wikilink that reads as this reference, wherever it is."""
-    version = f" v{reference.version}" if reference.static else ""
-    heading = f"#{reference.heading}" if reference.heading else ""
-    label = f"|{reference.label}" if reference.label else ""
-    return f"{'!' if reference.embed else ''}[[{reference.whole}{version}{heading}{label}]]"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any
 
+from foredeck.model.exchanges import CallOrResult, MessageKind, are_answered
 from foredeck.model.messages import strings_in
 from foredeck.sources.toolpaths import path_argument
-
-SourceKind = Literal["user", "assistant", "result", "context", "opaque"]
-"""As `context.messages.items.ItemKind`: `context` is text that the model takes for a user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class SourceMessage:
     """
 
     address: str
-    kind: SourceKind
+    kind: MessageKind
     text: str = ""
     tokens: int = 0
     time_ms: int = 0
@@ -65,25 +63,7 @@ def tokens_of(messages: Iterable[SourceMessage]) -> int:
     return sum(message.tokens for message in messages)
 
 
-class _Call(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-class _Message(Protocol):
-    """Of the host's, or as an observer reads it."""
-
-    @property
-    def kind(self) -> SourceKind: ...
-    @property
-    def calls(self) -> Sequence[_Call]: ...
-    @property
-    def call_id(self) -> str: ...
-    @property
-    def void(self) -> bool: ...
-
-
-def ends_of_batches(messages: Sequence[_Message]) -> list[int]:
+def ends_of_batches(messages: Sequence[CallOrResult]) -> list[int]:
     """Where a chunk may end: indexes `n` so that `messages[:n]` leaves no call without its result,
     and the last is a result or an answer.
 
@@ -95,17 +75,3 @@ def ends_of_batches(messages: Sequence[_Message]) -> list[int]:
         if is_answered and messages[index].kind in ("assistant", "result") and follows != "result":
             ends.append(index + 1)
     return ends
-
-
-def are_answered(messages: Iterable[_Message]) -> Iterator[bool]:
-    """After each message: whether every call so far has its result."""
-    open_calls: set[str] = set()
-    for message in messages:
-        if message.kind == "assistant" and not message.void:
-            open_calls.update(call.id for call in message.calls)
-        elif message.kind == "result":
-            open_calls.discard(message.call_id)
-        elif message.kind == "user":
-            # The host has let go of calls that a new question finds open: it was interrupted.
-            open_calls.clear()
-        yield not open_calls

@@ -23,8 +23,7 @@ from foredeck.store.clock import now_ms
 from foredeck.store.privacy import is_private
 from foredeck.store.protocol import Batch, LocalStore, Token
 from foredeck.tasks.board import Board, cycle
-from foredeck.tasks.claiming import Actor, holds, is_own, refusal
-from foredeck.tasks.provisional import note_claim, pending_claim
+from foredeck.tasks.claiming import Actor, holds, is_own, note_claim, pending_claim, refusal
 from foredeck.tasks.task import Task
 
 _MOST_NAMED = 5

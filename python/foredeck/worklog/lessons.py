@@ -284,6 +284,34 @@ def _is_answered(said: Complaint, act: Act, lesson: Lesson) -> bool:
     return alike(act.terms, lesson.failed) >= _ALIKE_BY_KIND.get(said.kind, ALIKE)
 
 
+@dataclass(slots=True)
+class BranchLessons:
+    """What the commands of one branch teach, taken in their order.
+
+    earlier  lessons of the project's other sessions
+    names    of the commands that were taken in, in their order: another branch has others
+    """
+
+    earlier: Sequence[Lesson] = ()
+    names: list[str] = field(default_factory=list)
+    own: list[Lesson] = field(default_factory=list)
+    _learning: SessionLessons = field(default_factory=SessionLessons)
+
+    def follow(self, commands: Iterable[tuple[str, Run]]) -> None:
+        """Take in the commands of a branch, all of them, each with its name. Where they go on from
+        those that are known only the new ones are read, else everything is begun again."""
+        given = list(commands)
+        if [name for name, _run in given[: len(self.names)]] != self.names:
+            self.names, self.own, self._learning = [], [], SessionLessons()
+        for name, run in given[len(self.names) :]:
+            self.names.append(name)
+            self.own += self._learning.take(run)
+
+    def answer(self, run: Run) -> Lesson | None:
+        """The form in which a command that fails has worked before; those of the branch first."""
+        return worked_as(run, self.own) or worked_as(run, self.earlier)
+
+
 def as_typed(lesson: Lesson) -> str:
     """The form that worked, on one line, cut short, without what only shortens its output."""
     line = mask_secrets(" ".join(_OUTPUT_ONLY.sub("", lesson.text).split()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from foredeck.worklog.done import FinishedWork
 from foredeck.worklog.lessons import Lesson
@@ -12,6 +13,14 @@ from foredeck.worklog.lessons import Lesson
 MOST_LESSONS = 500
 MOST_DONE = 50
 """The newest are enough: they are shown by the line, and older ones are found by searching."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierWork:
+    """What the project's other sessions did and learned, as the layer had it at the opening."""
+
+    lessons: Sequence[Lesson] = ()
+    done: Sequence[FinishedWork] = ()
 
 
 def folders(db: sqlite3.Connection) -> dict[str, str]:

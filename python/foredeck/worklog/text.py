@@ -5,15 +5,26 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from foredeck.model.quoting import name, one_line, quoted
 from foredeck.search.secrets import mask_secrets
-from foredeck.worklog.days import day
 from foredeck.worklog.done import FinishedWork, newest
 
 MOST_LINES = 4
 MOST_TESTS = 2
 MOST_FILES = 2
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+
+
+def day(time_ms: int, seen_ms: int) -> str:
+    """`3 May`, by universal time; `3 May 2025` where it is seen in another year."""
+    then, seen = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (time_ms, seen_ms))
+    name = f"{then.day} {_MONTHS[then.month - 1]}"
+    return name if then.year == seen.year else f"{name} {then.year}"
 
 
 def describe(work: FinishedWork, cwd: str = "") -> str:

@@ -14,25 +14,23 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
-from foredeck.memory.deciding import Deciding
 from foredeck.memory.extracting.question import (
     SYSTEM,
     is_worth_asking,
     question,
     within_bounds,
 )
-from foredeck.memory.junk import junk_of
-from foredeck.memory.reading_out import AskedTurns, read_out
+from foredeck.memory.reading_out import AskedTurns, Extracted, read_out, texts_of_turns
 from foredeck.memory.rules import MemoryCaps
-from foredeck.memory.taking import Extracted
 from foredeck.memory.trust import session_statement
-from foredeck.memory.turns import texts_of_turns
 from foredeck.memory.user import User
+from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import Fields, SessionDocument, session_object_id
 from foredeck.model.records import turn_id
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Store
 from foredeck_bench.remembering.extractor import FixedExtractor
+from foredeck_bench.remembering.junk import junk_of
 
 CHARS_PER_TOKEN = 4
 INPUT_PRICE, OUTPUT_PRICE = 3e-6, 15e-6
@@ -91,7 +89,7 @@ def measure_recorded(paths: Iterable[Path], advance: Callable[[], None]) -> dict
             for head in store.query("session"):
                 _read_session(store, str(head.fields["session_id"]), extractor, tally)
                 advance()
-            junk = junk_of(Deciding(store, _USER, _ALL))
+            junk = junk_of(UserActs(store, _USER, _ALL))
     found = tally.to_json()
     found["junk"] = {
         "kept": junk.kept,
@@ -111,7 +109,7 @@ def _read_session(
     wrapper.begun_by = _USER.vouch(session_statement(session))
     store.commit(Batch([wrapper.seal()]))
     memory = Extracted(store, _USER, _ALL, by=session)
-    deciding = Deciding(store, _USER, _ALL, by=session)
+    deciding = UserActs(store, _USER, _ALL, by=session)
     first = 1
     for last in _ends(store, session, tally):
         texts = texts_of_turns(store, session, first, last)

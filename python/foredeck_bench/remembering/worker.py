@@ -12,14 +12,12 @@ from typing import Any, cast
 
 from foredeck.config import Config
 from foredeck.errors import StoreError
-from foredeck.memory.deciding import Deciding
 from foredeck.memory.extracting.question import within_bounds
-from foredeck.memory.reading_out import AskedTurns, read_out
+from foredeck.memory.reading_out import AskedTurns, Extracted, read_out, texts_of_turns
 from foredeck.memory.rules import MemoryRefused
-from foredeck.memory.taking import Extracted
 from foredeck.memory.trust import session_statement
-from foredeck.memory.turns import texts_of_turns
 from foredeck.memory.user import User
+from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import (
     ChatDocument,
     Provenance,
@@ -92,7 +90,7 @@ def extract(store: Store, session: str) -> None:
 def accept(store: Store, session: str) -> None:
     """Accept one proposal, the other in place of the entry that was kept at once; what was done
     already is left."""
-    deciding = Deciding(store, user_of_session(session), by=session)
+    deciding = UserActs(store, user_of_session(session), by=session)
     stated = [e for e in deciding.all("global") if e.document.learned_from == "user_turn"]
     proposed = [e for e in deciding.all("global") if e.document.learned_from != "user_turn"]
     first, second = sorted(proposed, key=lambda entry: entry.document.fact)

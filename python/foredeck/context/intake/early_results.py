@@ -16,13 +16,13 @@ from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.intake.reconcile import MAX_ATTEMPTS
 from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
-from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import EarlyResult, Inbox
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.objects import Objects
 from foredeck.errors import Conflict
+from foredeck.model.exchanges import newest_answer
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import turn_id
 from foredeck.sources import Sighting, ToolEvent

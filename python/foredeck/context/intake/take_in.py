@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from foredeck.context.intake.adoption import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
 from foredeck.context.intake.our_messages import leave_out
-from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import Keep, Shown, recipe_chars
 from foredeck.context.rendering.layout import Layout, RenderContext, referring
@@ -16,6 +15,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.pastes import paste_of, user_object
+from foredeck.model.exchanges import newest_answer
 
 if TYPE_CHECKING:  # imported where a session has tasks
     from foredeck.tasks.active import ActiveTask

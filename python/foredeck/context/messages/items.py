@@ -11,16 +11,13 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
+from foredeck.model.exchanges import MessageKind
 from foredeck.model.messages import MessageKey
 from foredeck.model.own_tools import OWN_TOOLS
 
 Block = dict[str, Any]
-ItemKind = Literal["user", "assistant", "result", "context", "opaque"]
-"""`context`: text of other origin that the model sees as a user's (summaries, notes of other
-extensions). `opaque`: a message whose content is not ours to edit, or that the model never sees."""
-
 IMAGE_CHARS = 4800
 """What an image counts for where only characters are counted (about 1,200 tokens)."""
 
@@ -53,7 +50,7 @@ class Item:
     """One message of the conversation, in the order in which the host has it."""
 
     key: MessageKey
-    kind: ItemKind
+    kind: MessageKind
     blocks: list[Block]
     time_ms: int = 0
     calls: list[ToolUse] = field(default_factory=list)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import (
     ROOT_TIP,
     Block,
@@ -32,6 +31,7 @@ from foredeck.context.plan.ops import (
 )
 from foredeck.context.plan.repairs import Repairs
 from foredeck.context.plan.says import LASTING, SPANNING, MessageSpan, Purpose, Say
+from foredeck.model.exchanges import newest_answer
 from foredeck.model.messages import MessageKey
 from foredeck.model.own_tools import CONTEXT_TOOLS
 

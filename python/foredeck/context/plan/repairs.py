@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from foredeck.context.messages.exchanges import newest_answer
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.says import Say
 from foredeck.context.wording import history_cut, no_result
+from foredeck.model.exchanges import newest_answer
 
 
 @dataclass(slots=True)

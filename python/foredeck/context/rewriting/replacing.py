@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.rebase import first_mutable
-from foredeck.context.messages.exchanges import exchanges
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import COVERED, PieceRef
 from foredeck.context.plan.plan import Plan
@@ -20,6 +19,7 @@ from foredeck.context.rendering.layout import RenderContext, stand_alone
 from foredeck.context.rewriting.stand_in_lines import stand_in_heading
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
+from foredeck.model.exchanges import exchanges
 from foredeck.model.quoting import block
 
 KEPT_CHARS = 1000

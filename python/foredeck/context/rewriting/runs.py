@@ -17,7 +17,6 @@ from typing import Any
 from foredeck.context.arguments import args_display
 from foredeck.context.cache.rebase import first_mutable, is_immutable
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.messages.exchanges import exchanges
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, REASONING, Op, apply_recipe
@@ -29,6 +28,7 @@ from foredeck.context.rendering.view import names_in_view
 from foredeck.context.rewriting.replacing import cover
 from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
 from foredeck.context.wording import handle
+from foredeck.model.exchanges import exchanges
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers
 from foredeck.model.quoting import one_line, word

@@ -13,7 +13,7 @@ from foredeck.memory.session import SessionMemory
 if TYPE_CHECKING:  # what a session may never use is imported where it is made
     from foredeck.tasks.active import ActiveTask
     from foredeck.tasks.tools import SessionTasks
-    from foredeck.worklog.earlier import BranchLessons
+    from foredeck.worklog.lessons import BranchLessons
 
 
 @dataclass(frozen=True, slots=True)

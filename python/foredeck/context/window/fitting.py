@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from foredeck.context import wording
 from foredeck.context.cache.rebase import first_mutable
-from foredeck.context.messages.exchanges import exchange_of
 from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
 from foredeck.context.plan.ops import Keep, Omit, Rewrite
 from foredeck.context.plan.plan import Plan
@@ -31,6 +30,7 @@ from foredeck.context.window.compactions import (
     turn_number,
 )
 from foredeck.model.call_values import Decision
+from foredeck.model.exchanges import exchange_of
 
 
 def fit(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.context.messages.items import Block, Item, ItemKind, PromptUsage, ToolUse
+from foredeck.context.messages.items import Block, Item, PromptUsage, ToolUse
+from foredeck.model.exchanges import MessageKind
 from foredeck.model.messages import KnownMessages, MessageKey, store_message, text_in
 
 Message = dict[str, Any]
@@ -166,7 +167,7 @@ def is_signed(block: Block) -> bool:
     return bool(block.get("redacted")) or bool(signature and signature not in _PLAIN_SIGNATURES)
 
 
-def _kind(message: Message) -> ItemKind:
+def _kind(message: Message) -> MessageKind:
     if message.get("role") == "bashExecution":
         return "opaque" if message.get("excludeFromContext") else "context"
     return "context" if message.get("role") in _FIELDS else "opaque"

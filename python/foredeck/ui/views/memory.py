@@ -10,12 +10,12 @@ from foredeck.config import Config
 from foredeck.engine.memory import caps_of
 from foredeck.errors import ForedeckError
 from foredeck.lookup.errors import NotFound
-from foredeck.memory.deciding import Deciding
 from foredeck.memory.describing import Audit, Describer
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.user import load_user
+from foredeck.memory.user_acts import UserActs
 from foredeck.sources.opening import open_filesystems
 from foredeck.store.protocol import Store
 from foredeck.ui.pages import WebPage
@@ -27,13 +27,13 @@ PLACES = ("global", "session", "findings")
 class MemoryDesk:
     """The memory of the user at this machine."""
 
-    acts: Deciding
+    acts: UserActs
     describe: Describer
 
 
 def memory_desk(store: Store, config: Config) -> MemoryDesk:
     """What a page about memory works with."""
-    acts = Deciding(store, load_user(config.home), caps_of(config))
+    acts = UserActs(store, load_user(config.home), caps_of(config))
     ground = GroundReader(store, open_filesystems(config, str(Path.home())))
     return MemoryDesk(acts, Describer(acts, ground, acts.now_ms()))
 
