@@ -28,7 +28,6 @@ from foredeck.observations.lease import (
     ObservingBusy,
     ObservingFailed,
     ObservingLease,
-    Operation,
     Seen,
 )
 from foredeck.observations.messages import SourceMessage
@@ -105,7 +104,7 @@ class ObservationKeeper:
         that decides is away.
         """
         found = self.read([message.address for message in messages])
-        self._check(found, "observe")
+        self._check(found)
         chunk = pick(messages, found.branch.position)
         if chunk is None:
             return None
@@ -135,7 +134,7 @@ class ObservationKeeper:
         `observe`.
         """
         found = self.read([message.address for message in messages])
-        self._check(found, "reflect")
+        self._check(found)
         standing, now = found.branch.standing, self.lease.clock()
         replaced = standing[: to_condense(self.rules, standing, now, window, asked=asked)]
         if not replaced:
@@ -150,11 +149,9 @@ class ObservationKeeper:
         await held.commit(document, {one.id: one.token for one in replaced})
         return document
 
-    def _check(self, found: BranchObservations, work: Work) -> None:
+    def _check(self, found: BranchObservations) -> None:
         if found.is_behind:
-            raise ObservingBusy(
-                work, "What another machine has observed is still on its way.", retryable=True
-            )
+            raise ObservingBusy("What another machine has observed is still on its way.")
 
     def _take(self, work: Work, seen: Seen, ends: tuple[str, str], tokens: int) -> _HeldLease:
         operation = self.lease.take(work, seen, covers=ends, tokens=tokens)
@@ -163,7 +160,7 @@ class ObservationKeeper:
 
     def _about(self, held: _HeldLease, previous: str | None = None) -> Circumstances:
         now = self.lease.clock()
-        return Circumstances(self.session, self.project, held.operation.id, now, previous)
+        return Circumstances(self.session, self.project, held.operation, now, previous)
 
 
 @dataclass
@@ -171,7 +168,7 @@ class _HeldLease:
     """A lease as long as it is held by this process."""
 
     lease: ObservingLease
-    operation: Operation
+    operation: str
     step: Step
 
     async def during(self, work: Awaitable[T]) -> T:
@@ -220,17 +217,14 @@ class _HeldLease:
                 self.lease.commit(self.operation, document, expect)
             except Conflict:
                 self._give_back("what it was made from has changed")
-                raise self._failed("What it was made from has changed: try again.") from None
+                raise ObservingFailed("What it was made from has changed: try again.") from None
             except StoreUnavailable as error:
                 if wait_s is None:
-                    raise self._failed(f"It could not be stored: {error}") from error
+                    raise ObservingFailed(f"It could not be stored: {error}") from error
                 await asyncio.sleep(wait_s)
             else:
                 self.step("committed")
                 return
-
-    def _failed(self, error: str) -> ObservingFailed:
-        return ObservingFailed(self.operation.work, error, retryable=True)
 
     def _give_back(self, reason: str) -> None:
         try:

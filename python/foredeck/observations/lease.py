@@ -8,13 +8,15 @@ back, so that what was observed is there once or not at all, whoever is killed w
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Document, Provenance
@@ -22,72 +24,24 @@ from foredeck.model.ids import uuid7
 from foredeck.model.observations import ObservingDocument, Work, observing_id
 from foredeck.model.working import MemoryScope
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Head, LocalStore, Token
+from foredeck.store.protocol import Batch, LocalStore, Token
 
 LEASE_MS = 120_000
 HEARTBEAT_MS = 30_000
 """How often a lease is renewed: three may be missed."""
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 Outcome = Literal["done", "failed", "given up", "cleared"]
+_LOST = "The lease was lost: another operation has it."
+
+log = logging.getLogger(__name__)
 
 
 class ObservingFailed(ForedeckError):
-    """Observing or reflecting came to nothing; what was there stays. `retryable`: it may be tried
-    again as it is."""
-
-    def __init__(self, work: Work, error: str, *, retryable: bool) -> None:
-        super().__init__(error)
-        self.work, self.retryable = work, retryable
-
-    def to_json(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            "action": self.work,
-            "success": False,
-            "error": str(self),
-            "retryable": self.retryable,
-        }
+    """Observing or reflecting came to nothing; what was there stays."""
 
 
 class ObservingBusy(ObservingFailed):
-    """Another process observes or reflects at the moment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What a process is doing under a lease."""
-
-    work: Work
-    id: str
-    owner: str
-    covers: tuple[str, ...] = ()
-    tokens: int = 0
-    taken_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StaleWork:
-    """Work that a process left behind when it ended; its lease was cleared. Nothing of it was
-    committed."""
-
-    work: Work
-    owner: str
-    operation: str
-    taken_ms: int
-    tokens: int
-
-    def to_json(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            "work": self.work,
-            "owner": self.owner,
-            "operation": self.operation,
-            "tokens": self.tokens,
-            "taken_ms": self.taken_ms,
-        }
-
-    def __str__(self) -> str:
-        return _CUT_OFF[self.work]
+    """Another process observes or reflects, or has just done so: it may be tried again."""
 
 
 _CUT_OFF: dict[Work, str] = {
@@ -163,7 +117,10 @@ def _read(name: str) -> str:
 
 @dataclass
 class ObservingLease:
-    """The lease of one session, or of one project where notes are a project's (`scope`)."""
+    """The lease of one session, or of one project where notes are a project's (`scope`).
+
+    An *operation* is what a process does between `take` and `commit` or `give_back`, by its id.
+    """
 
     store: LocalStore
     key: str
@@ -183,41 +140,45 @@ class ObservingLease:
         head = self.store.head(self.id)
         if head is None:
             return Seen()
-        return Seen(head.token, self._document(head))
+        document = self.store.get(self.id, ObservingDocument, head.token)
+        return Seen(head.token, None if document is None else document.model_copy(deep=True))
 
-    def take(
-        self, work: Work, seen: Seen, *, covers: tuple[str, ...] = (), tokens: int = 0
-    ) -> Operation:
-        """Begin, on the strength of what was read after `seen`.
+    def take(self, work: Work, seen: Seen, *, covers: tuple[str, ...] = (), tokens: int = 0) -> str:
+        """Begin an operation, on the strength of what was read after `seen`.
 
         Raises `ObservingBusy` where another process is at it, or has committed since;
         `StoreUnavailable` where the database that decides is away.
         """
-        now = self.clock()
-        document = seen.document
-        if document is not None and self._holds(document, now):
-            raise ObservingBusy(
-                work, "An observation is in progress already: try again.", retryable=True
-            )
-        operation = Operation(work, uuid7(), self.owner, covers, tokens, now)
-        taken = self._next(document, operation, now)
+        now, operation = self.clock(), uuid7()
+        taken = seen.document or ObservingDocument(
+            id=self.id,
+            scope=self.scope,
+            session=self.key if self.scope == "thread" else None,
+            project=self.key if self.scope == "resource" else None,
+            provenance=Provenance(origin=self.owner, generator="system"),
+        )
+        if self._is_held(taken, now):
+            raise ObservingBusy("An observation is in progress already: try again.")
+        taken.provenance = Provenance(origin=self.owner, generator="system")
+        taken.work, taken.owner, taken.operation = work, self.owner, operation
+        taken.taken_ms = taken.heartbeat_ms = now
+        taken.lease_ms = now + LEASE_MS
+        taken.covers, taken.tokens = list(covers), tokens
         try:
             self._put([taken], seen.token)
         except Conflict:
-            raise ObservingBusy(
-                work, "Somebody else has just observed this: look again.", retryable=True
-            ) from None
+            raise ObservingBusy("Somebody else has just observed this: look again.") from None
         return operation
 
-    def renew(self, operation: Operation) -> None:
+    def renew(self, operation: str) -> None:
         """Hold it for longer. Raises `ObservingBusy` where it is another's by now."""
         renewed, token = self._own(operation)
         now = self.clock()
         renewed.heartbeat_ms, renewed.lease_ms = now, now + LEASE_MS
-        self._put_own([renewed], operation, token)
+        self._put_own([renewed], token)
 
     def commit(
-        self, operation: Operation, document: Document, expect: dict[str, Token | None]
+        self, operation: str, document: Document, expect: dict[str, Token | None]
     ) -> Token | None:
         """Write what came of an operation and give the lease back, in one transaction.
 
@@ -230,105 +191,85 @@ class ObservingLease:
             return None
         try:
             mine, token = self._own(operation)
-            given = self._released(mine, operation, "done", "")
+            given = self._released(mine, "done", "")
             given.done += 1
             given.newest = document.id
             others = {document.id: None, **expect}
-            return self._put_own([given, document.seal()], operation, token, others)
+            return self._put_own([given, document.seal()], token, others)
         except ObservingBusy:
             # An attempt of which nobody could tell may have been this very commit.
             if self._is_committed(document, operation):
                 return None
             raise
 
-    def _is_committed(self, document: Document, operation: Operation) -> bool:
+    def _is_committed(self, document: Document, operation: str) -> bool:
         head = self.store.head(document.id)
-        return head is not None and head.fields.get("operation") == operation.id
+        return head is not None and head.fields.get("operation") == operation
 
-    def give_back(self, operation: Operation, reason: str, outcome: Outcome = "failed") -> None:
+    def give_back(self, operation: str, reason: str, outcome: Outcome = "failed") -> None:
         """End an operation of which nothing is kept. Never raises where it is another's by now."""
-        try:
+        with suppress(ObservingBusy):
             mine, token = self._own(operation)
-            self._put_own([self._released(mine, operation, outcome, reason)], operation, token)
-        except ObservingBusy:
-            return
+            self._put_own([self._released(mine, outcome, reason)], token)
 
-    def clear_stale(self) -> StaleWork | None:
-        """Take the lease from a process that is gone, or whose time is over; what it was at.
+    def close(self) -> None:
+        """The session is let go: end what this process is at, so that the next to open it need not
+        wait."""
+        document = self.look().document
+        if document is not None and document.work is not None and document.owner == self.owner:
+            self.give_back(document.operation, "the session was closed", "given up")
 
-        Called when a session opens. None where nothing was left behind. Raises `StoreUnavailable`.
+    def clear_stale(self) -> str:
+        """Take the lease from a process that has ended, or whose time is over. Returns what the
+        user should read of it, empty for nothing.
+
+        Called when a session opens. Raises `StoreUnavailable`.
         """
-        seen = self.look()
+        seen, now = self.look(), self.clock()
         document = seen.document
-        if document is None or document.work is None or self._holds(document, self.clock()):
-            return None
-        left = Operation(
-            *(document.work, document.operation, document.owner),
-            tokens=document.tokens,
-            taken_ms=document.taken_ms,
-        )
+        if document is None or document.work is None or self._is_held(document, now):
+            return ""
+        work, held = document.work, document.model_dump(include={"work", "owner", "tokens"})
         try:
-            self._put([self._released(document, left, "cleared", "its process ended")], seen.token)
+            self._put([self._released(document, "cleared", "its process ended")], seen.token)
         except Conflict:
-            return None
-        return StaleWork(left.work, left.owner, left.id, left.taken_ms, left.tokens)
+            return ""
+        log.warning("the lease of an observation was cleared: %s", held)
+        return _CUT_OFF[work]
 
-    def _holds(self, document: ObservingDocument, now: int) -> bool:
+    def _is_held(self, document: ObservingDocument, now: int) -> bool:
         """Whether a process works under it whose time is not over and which is there, for all that
         is known."""
         if document.work is None or now >= document.lease_ms:
             return False
         return document.owner == self.owner or not is_gone(document.owner)
 
-    def _own(self, operation: Operation) -> tuple[ObservingDocument, Token]:
+    def _own(self, operation: str) -> tuple[ObservingDocument, Token]:
         """The lease as it is now, if it is this operation's: then no other has written it."""
         seen = self.look()
         document = seen.document
-        if (
-            document is None
-            or seen.token is None
-            or (document.owner, document.operation) != (operation.owner, operation.id)
-        ):
-            raise ObservingBusy(
-                operation.work, "The lease was lost: another operation has it.", retryable=True
-            )
+        mine = (self.owner, operation)
+        if document is None or seen.token is None or (document.owner, document.operation) != mine:
+            raise ObservingBusy(_LOST)
         return document, seen.token
 
-    def _next(
-        self, document: ObservingDocument | None, operation: Operation, now: int
-    ) -> ObservingDocument:
-        taken = document or ObservingDocument(
-            id=self.id,
-            scope=self.scope,
-            session=self.key if self.scope == "thread" else None,
-            project=self.key if self.scope == "resource" else None,
-            provenance=Provenance(origin=self.owner, generator="system"),
-        )
-        taken.provenance = Provenance(origin=self.owner, generator="system")
-        taken.work, taken.owner, taken.operation = operation.work, self.owner, operation.id
-        taken.taken_ms = taken.heartbeat_ms = now
-        taken.lease_ms = now + LEASE_MS
-        taken.covers, taken.tokens = list(operation.covers), operation.tokens
-        return taken
-
     def _released(
-        self, document: ObservingDocument, operation: Operation, outcome: Outcome, reason: str
+        self, document: ObservingDocument, outcome: Outcome, reason: str
     ) -> ObservingDocument:
-        document.work, document.operation, document.lease_ms = None, "", 0
-        document.covers, document.tokens = [], 0
         document.last = {
-            "operation": operation.id,
-            "work": operation.work,
+            "operation": document.operation,
+            "work": document.work,
             "outcome": outcome,
             "reason": reason,
             "time_ms": self.clock(),
         }
+        document.work, document.operation, document.lease_ms = None, "", 0
+        document.covers, document.tokens = [], 0
         return document
 
     def _put_own(
         self,
         documents: list[Document],
-        operation: Operation,
         token: Token,
         others: dict[str, Token | None] | None = None,
     ) -> Token:
@@ -337,9 +278,7 @@ class ObservingLease:
         except Conflict:
             if self.look().token == token:
                 raise
-            raise ObservingBusy(
-                operation.work, "The lease was lost: another operation has it.", retryable=True
-            ) from None
+            raise ObservingBusy(_LOST) from None
 
     def _put(
         self,
@@ -351,7 +290,3 @@ class ObservingLease:
         return self.store.commit_for_all(
             Batch(puts=[document.seal() for document in documents], expect=expect)
         )
-
-    def _document(self, head: Head) -> ObservingDocument | None:
-        document = self.store.get(self.id, ObservingDocument, head.token)
-        return None if document is None else document.model_copy(deep=True)

@@ -39,30 +39,22 @@ class ModelFreeObserver:
     clock: WallTime = field(default_factory=WallTime)
 
     async def observe(self, chunk: Chunk, mode: Mode) -> Written:  # noqa: ARG002
-        """See `observers.Observer`: each line of the summary is a remark."""
-        return self.observed(chunk)
-
-    def observed(self, chunk: Chunk) -> Written:
-        """The same at once. Raises `ObservingFailed` where there is nothing to say."""
+        """See `observers.Observer`: each line of the summary is a remark. Raises `ObservingFailed`
+        where there is nothing to say."""
         remarks = summary_remarks(self.summarise(chunk), chunk)
         written = self._written(remarks)
         if not remarks or written.tokens >= chunk.tokens:
-            raise ObservingFailed(
-                "observe", "A summary of these messages would not be shorter.", retryable=False
-            )
+            raise ObservingFailed("A summary of these messages would not be shorter.")
         return written
 
     async def reflect(self, given: Condensed) -> Written:
-        """See `observers.Observer`: what is of least priority and oldest goes first."""
-        return self.reflected(given)
-
-    def reflected(self, given: Condensed) -> Written:
-        """The same at once. Raises `ObservingFailed` where nothing can go."""
+        """See `observers.Observer`: remarks of the least priority are left out first, the oldest of
+        them first. Raises `ObservingFailed` where none can be left out."""
         remarks = _newest_of(given.remarks)
         left = self._within(remarks, int(given.tokens * LARGEST_SHARE))
         written = self._written(left)
         if not left or written.tokens >= given.tokens:
-            raise ObservingFailed("reflect", "Nothing of it can be left out.", retryable=False)
+            raise ObservingFailed("Nothing of it can be left out.")
         return replace(written, current_task=given.current_task, suggestion=given.suggestion)
 
     def _within(self, remarks: list[Remark], wanted: int) -> list[Remark]:

@@ -135,10 +135,8 @@ class ModelObserver:
         written = self._written(remarks, parsed, model, 0)
         if written.tokens >= chunk.tokens:
             raise ObservingFailed(
-                "observe",
                 f"The observation is longer ({written.tokens:,} tokens) than what it would stand "
-                f"for ({chunk.tokens:,}).",
-                retryable=False,
+                f"for ({chunk.tokens:,})."
             )
         return written
 
@@ -172,9 +170,7 @@ class ModelObserver:
                 break
         if written is None:
             raise ObservingFailed(
-                "reflect",
-                f"The reflection stayed as long as what it condenses ({given.tokens:,} tokens).",
-                retryable=False,
+                f"The reflection stayed as long as what it condenses ({given.tokens:,} tokens)."
             )
         return written
 
@@ -195,9 +191,7 @@ class ModelObserver:
             parsed = max(parsed, _parsed(again, rules), key=lambda each: len(each.remarks))
         if parsed.is_poor:
             fault = next(iter(parsed.faults), _no_notes(reply))
-            raise ObservingFailed(
-                asked.work, f"The model's answer is of no use: {fault}.", retryable=True
-            )
+            raise ObservingFailed(f"The model's answer is of no use: {fault}.")
         return parsed, reply.model
 
     def _rules(self, times: Sequence[int], fields: Iterable[str]) -> TextRules:

@@ -37,7 +37,7 @@ def work(settings: Settings, session: str, chunks: int, port: int, pipe: Connect
     with closing(open_store(Config(**settings))) as store:
         keeper = keeper_of(store, session, lambda name: _step(pipe, name))
         if stale := patiently(keeper.lease.clear_stale):
-            pipe.send(("stale", str(stale)))
+            pipe.send(("stale", stale))
         observer = ModelObserver(lambda question: _asked(port, question), count, CLOCK, RULES.chunk)
         for number in range(1, chunks + 1):
             messages = chat(number)
@@ -78,9 +78,8 @@ def patiently(action: Callable[[], Any]) -> Any:
     while True:
         try:
             return action()
-        except (StoreError, ObservingFailed) as error:
-            retryable = not isinstance(error, ObservingFailed) or error.retryable
-            if not retryable or time.monotonic() > until:
+        except (StoreError, ObservingFailed):
+            if time.monotonic() > until:
                 raise
             time.sleep(_AGAIN_S)
 

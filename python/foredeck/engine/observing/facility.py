@@ -89,8 +89,7 @@ def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> 
     except StoreError as error:
         log.info("whether an observation was cut off is not known: %s", error)
         return
-    if stale is not None:
-        log.warning("%s", stale.to_json())
+    if stale:
         inbox.user_messages.append(f"foredeck: {stale}")
 
 

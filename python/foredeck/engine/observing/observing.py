@@ -111,17 +111,8 @@ class Observing:
 
     def close(self) -> None:
         """See `BackgroundWorker`: whoever opens the session next need not wait for the lease."""
-        if "keeper" not in self.__dict__:
-            return
-        # Loads with the first chunk that is observed.
-        from foredeck.observations.lease import Operation
-
-        lease = self.keeper.lease
-        document = lease.look().document
-        if document is None or document.work is None or document.owner != lease.owner:
-            return
-        held = Operation(document.work, document.operation, lease.owner)
-        lease.give_back(held, "the session was closed", "given up")
+        if "keeper" in self.__dict__:
+            self.keeper.lease.close()
 
     async def _observe(
         self, happened: Happening, leaving: LeavingChat | None, asking: SessionAsking
