@@ -190,7 +190,7 @@ def test_the_head_names_the_active_task(desk: Desk, snapshot: SnapshotAssertion)
 def test_what_a_person_changes_in_a_session_is_a_humans_doing(desk: Desk) -> None:
     text = desk.first.user_mutate.run({"action": "create", "title": "Ask for it"})
     task = desk.first.work.find(text.split()[1])
-    assert task.generator == "human"
+    assert task.provenance.generator == "human"
     desk.first.user_mutate.run({"action": "claim", "id": task.id})
     assert desk.first.active.id() == task.id
     desk.first.mutate.run({"action": "close", "id": task.id, "summary": "Done."})

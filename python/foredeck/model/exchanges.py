@@ -14,7 +14,7 @@ MessageKind = Literal["user", "assistant", "result", "context", "opaque"]
 extensions). `opaque`: a message whose content is not ours to edit, or that the model never sees."""
 
 
-class _Call(Protocol):
+class _HasId(Protocol):
     @property
     def id(self) -> str: ...
 
@@ -25,7 +25,7 @@ class CallOrResult(Protocol):
     @property
     def kind(self) -> MessageKind: ...
     @property
-    def calls(self) -> Sequence[_Call]: ...
+    def calls(self) -> Sequence[_HasId]: ...
     @property
     def call_id(self) -> str: ...
     @property
