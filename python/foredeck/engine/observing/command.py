@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from foredeck.engine.background.jobs import BackgroundWorker
-from foredeck.engine.observing.chosen_mode import GUESS, keep_mode, mode_named
-from foredeck.engine.observing.observing import Observing
+from foredeck.engine.observing.observing import GUESS, Observing, mode_named
 from foredeck.errors import ToolError
 from foredeck.model.observations import Mode
 from foredeck.observations.timing import coverage
@@ -32,15 +31,15 @@ def observe_command(workers: tuple[BackgroundWorker, ...], arguments: str) -> st
         raise ToolError(USAGE)
     if verb == "reflect":
         return _reflect(observing)
-    return _observe(observing, insists=verb == "yes")
+    return _observe(observing, at_any_price=verb == "yes")
 
 
-def _observe(observing: Observing, *, insists: bool) -> str:
+def _observe(observing: Observing, *, at_any_price: bool) -> str:
     waiting = observing.pending()
     if not waiting:
         return "There is nothing to note: all of this chat is observed."
-    observing.wishes.add("observe")
-    observing.insists = insists
+    observing.requested.add("observe")
+    observing.at_any_price = at_any_price
     return f"Noting down {waiting:,} tokens of chat in the background ({_mode_line(observing)})."
 
 
@@ -48,18 +47,16 @@ def _reflect(observing: Observing) -> str:
     count = len(observing.on_branch.observations)
     if not count:
         return "There are no observations to condense."
-    observing.wishes.add("reflect")
+    observing.requested.add("reflect")
     return f"Condensing observations in the background; there are {count}."
 
 
 def _mode(observing: Observing, name: str) -> str:
     if name:
-        chosen = mode_named(name)
-        if chosen is None and name != GUESS:
+        if mode_named(name) is None and name != GUESS:
             known = ", ".join(get_args(Mode))
             raise ToolError(f"There is no mode {name!r}. Modes: {known}; or guess.")
-        keep_mode(observing.objects, observing.chat, name)
-        observing.chosen = chosen
+        observing.choose(name)
     return f"This is observed as {_mode_line(observing)}."
 
 

@@ -12,9 +12,7 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.workplace import Workplace
-from foredeck.engine.observing.chosen_mode import kept_mode
-from foredeck.engine.observing.observing import Observing
-from foredeck.engine.observing.settings import observing_settings
+from foredeck.engine.observing.observing import Observing, observing_settings
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
 from foredeck.model.observations import observing_id
@@ -58,7 +56,6 @@ def make_observing(
         sessions,
         lambda: _keeper(info, store, key, project, rules),
         lambda chunk: _summary(objects, chat.branch, chunk),
-        kept_mode(objects),
     )
     _clear_stale(objects.store, inbox, observing, key)
     return observing

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from foredeck.config import Config
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
@@ -17,41 +18,81 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.window.compactions import turn_of
 from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.observing.notes import SessionNotes
-from foredeck.engine.observing.settings import ObservingSettings
-from foredeck.model.observations import Mode, Work
-from foredeck.observations.chunks import pending_tokens
+from foredeck.model.observations import Mode, ModeBy, Work
+from foredeck.observations.chunks import ChunkRules, pending_tokens
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice, guess_mode
 from foredeck.observations.reading import ObservedBranch
 from foredeck.observations.timing import (
+    TimingRules,
     begins,
     is_pressing,
     least_pending,
     notes_limit,
     to_condense,
 )
-from foredeck.store.clock import now_ms
+from foredeck.store.clock import HOUR_MS, now_ms
 
 if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.model_free import Summarise
 
-LEAVING, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
-"""Priorities: of the observation of chat that will soon be gone, of one that much waits for, of any
-other, of a reflection."""
+COMPACTED, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
+"""Priorities: of the observation of chat that the host is about to sum up, of one where much waits,
+of any other, of a reflection."""
+
+GUESS = "guess"
+"""In place of a mode: the user has gone back to guessing."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeavingChat:
-    """Chat that the user has compacted, as it stood before: a job that has to wait finds another.
+class ObservingSettings:
+    """`always`: not only where it pays (`observations = "on"`). `mode`: None where it is guessed,
+    `mode_by`: who else said it."""
 
-    `call`: the newest one then. The prompts of later ones do not show this chat.
+    always: bool
+    rules: TimingRules
+    mode: Mode | None
+    mode_by: ModeBy
+
+
+def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSettings | None:
+    """How a session is observed; None where it is not."""
+    section = config.observing
+    if config.observations == "off" or (is_subagent and not section.subagents):
+        return None
+    rules = TimingRules(
+        threshold=section.threshold,
+        reflection=section.reflection_tokens,
+        activation=section.activation,
+        block_after=section.block_after,
+        raw_count=section.raw_count,
+        raw_ms=section.raw_hours * HOUR_MS,
+        chunk=ChunkRules(least=section.buffer_tokens),
+        scope=section.scope,
+    )
+    by: ModeBy = "start" if is_subagent else "user"
+    return ObservingSettings(config.observations == "on", rules, section.mode, by)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatBefore:
+    """The chat before a compaction that the user has asked for: a job that has to wait would find
+    the summary.
+
+    `call`: the newest one then. The prompts of later calls do not show this chat.
     """
 
     messages: Sequence[SourceMessage]
     mode: ModeChoice
     call: int
+
+
+def mode_named(name: object) -> Mode | None:
+    """The mode of this name; None where there is none."""
+    known: tuple[Mode, ...] = get_args(Mode)
+    return next((mode for mode in known if mode == name), None)
 
 
 @dataclass
@@ -70,12 +111,10 @@ class Observing:
     sessions: Sequence[str]
     make_keeper: Callable[[], ObservationKeeper]
     summarise: Summarise
-    chosen: Mode | None = None
-    """The mode that the user has said, here or before a restart."""
-    wishes: set[Work] = field(default_factory=set)
+    requested: set[Work] = field(default_factory=set)
     """What the user has asked for."""
-    insists: bool = False
-    """Whether they want the next observation at any price."""
+    at_any_price: bool = False
+    """Whether the user wants the next observation whatever it costs."""
     last: str = ""
     """What became of it the last time, for the user."""
     not_before: dict[Work, int] = field(default_factory=dict)
@@ -83,11 +122,14 @@ class Observing:
     of notes where these were to be condensed."""
     reason: str = ""
     """Why no model is asked, as it is on record."""
-    is_alone_told: bool = False
+    has_said_alone: bool = False
     """The user has read that foredeck writes by itself."""
 
     def __post_init__(self) -> None:
         store, rules = self.objects.store, self.settings.rules
+        document = self.objects.document()
+        self.chosen = None if document is None else mode_named(document.observing_mode)
+        """The mode that the user has said, here or before a restart."""
         self.sources = BranchSources(self.chat)
         self.notes = SessionNotes(store, self.sessions, rules, lambda: self.mode().mode)
 
@@ -101,12 +143,12 @@ class Observing:
         if happened in ("answer", "command"):
             self.notes.look()
         waiting = self.pending()
-        leaving = self._leaving() if happened == "compaction" else None
-        if leaving or "observe" in self.wishes or self._is_observation_due(waiting):
+        before = self._chat_before() if happened == "compaction" else None
+        if before or "observe" in self.requested or self._is_observation_due(waiting):
             pressing = is_pressing(self.settings.rules, waiting)
-            priority = LEAVING if leaving else PRESSING if pressing else FIRST
-            yield Job("observe", partial(self._observe, happened, leaving), priority)
-        if "reflect" in self.wishes or self._is_reflection_due():
+            priority = COMPACTED if before else PRESSING if pressing else FIRST
+            yield Job("observe", partial(self._observe, happened, before), priority)
+        if "reflect" in self.requested or self._is_reflection_due():
             yield Job("reflect", self._reflect, AFTERWARDS)
 
     def close(self) -> None:
@@ -115,18 +157,19 @@ class Observing:
             self.keeper.lease.close()
 
     async def _observe(
-        self, happened: Happening, leaving: LeavingChat | None, asking: SessionAsking
+        self, happened: Happening, before: ChatBefore | None, asking: SessionAsking
     ) -> None:
         # Not at the top: an engine starts without what most sessions never need.
-        from foredeck.engine.observing.runs import observe
+        from foredeck.engine.observing.runs import ObservingRun
 
-        await observe(self, asking, happened, leaving)
+        run = ObservingRun(self, asking, "observe", before)
+        await run.observe(under_way=happened in ("call", "tool"))
 
     async def _reflect(self, asking: SessionAsking) -> None:
         # Loads with the first chunk that is observed.
-        from foredeck.engine.observing.runs import reflect
+        from foredeck.engine.observing.runs import ObservingRun
 
-        await reflect(self, asking)
+        await ObservingRun(self, asking, "reflect").reflect()
 
     @property
     def on_branch(self) -> ObservedBranch:
@@ -140,6 +183,17 @@ class Observing:
         if self.settings.mode is not None:
             return ModeChoice(self.settings.mode, self.settings.mode_by, "observing.mode says so")
         return guess_mode(self.sources.messages()[self.on_branch.position.messages :])
+
+    def choose(self, name: str) -> None:
+        """Take the user's word for the mode, or `GUESS`, and keep it: at once where the session is
+        stored, else with its first call. Its forks take it along. Raises `StoreError`."""
+        document = self.objects.document()
+        if document is not None and document.observing_mode != name:
+            changed = document.model_copy(update={"observing_mode": name})
+            self.objects.workspace.put(changed.seal())
+            if self.chat.log.newest or self.chat.turns:
+                self.objects.workspace.commit()
+        self.chosen = mode_named(name)
 
     def tokens(self, text: str) -> int:
         """Tokens of a text, by the current rate."""
@@ -179,12 +233,12 @@ class Observing:
         record = self.chat.newest_record
         return None if record is None else record.model.window
 
-    def _leaving(self) -> LeavingChat | None:
+    def _chat_before(self) -> ChatBefore | None:
         """What the user has compacted, where it is observed."""
         if not self.settings.always and not self.has_begun():
             return None
         messages = tuple(self.sources.messages())
-        return LeavingChat(messages, self.mode(), self.chat.log.newest)
+        return ChatBefore(messages, self.mode(), self.chat.log.newest)
 
     def _is_observation_due(self, waiting: int) -> bool:
         rules = self.settings.rules
@@ -194,8 +248,8 @@ class Observing:
             return False
         return self.settings.always or self.has_begun()
 
-    def as_much_again(self, work: Work) -> int:
-        """The `not_before` of work that is begun now and comes to nothing."""
+    def retry_threshold(self, work: Work) -> int:
+        """The `not_before` of work that is begun now and comes to nothing: as much again."""
         if work == "observe":
             return 2 * self.pending()
         return self.standing_tokens() + notes_limit(self.settings.rules, self.window)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from foredeck.context.state.chat import Chat
 from foredeck.engine.background.asking import SessionAsking
-from foredeck.engine.background.jobs import Happening
 from foredeck.engine.observing.questions import ModelQuestions
 from foredeck.engine.observing.worth import Covered, worth_of
 from foredeck.errors import ForedeckError
@@ -23,182 +22,198 @@ from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import ModelObserver
 
 if TYPE_CHECKING:
-    from foredeck.engine.observing.observing import LeavingChat, Observing
+    from foredeck.engine.observing.observing import ChatBefore, Observing
 
 NOTHING = "There is nothing to note yet."
 ALONE = "foredeck notes down older chat without a model: {reason}."
+LATER = "It will cost less once the agent's model has begun to answer."
 
 _NUMBERS = re.compile(r"\$?\d[\d.,]*")
+_WORDS: dict[Work, str] = {"observe": "An observation", "reflect": "Condensing older notes"}
 
 
-async def observe(
-    observing: Observing,
-    asking: SessionAsking,
-    happened: Happening,
-    leaving: LeavingChat | None = None,
-) -> None:
-    """Observe the next chunk, where it may be and pays; of what is `leaving` however little it is.
-    Nothing is raised for what can go wrong: the user reads of it, and it is tried again later."""
-    wanted = _take_wish(observing, "observe")
-    # The agent goes on meanwhile.
-    is_under_way = happened in ("call", "tool") and not wanted
-    least = 1 if wanted or leaving else None
-    try:
-        questions = await _questions(observing, asking, "observe", wanted=wanted)
-    except ForedeckError as error:
-        _refused(observing, asking, "observe", str(error), wanted=wanted)
-        return
-    if questions is None:
-        await _observe_without_model(observing, least, leaving, wanted=wanted)
-        return
-    questions.insisted, observing.insists = wanted and observing.insists, False
-    if leaving and leaving.call != observing.chat.log.newest:
-        questions.agent = replace(questions.agent, warm=None)
-    choice = _choice(observing, questions, least, leaving, may_wait=is_under_way)
-    is_told = await _observe_by(observing, choice, leaving, wanted=wanted)
-    if not is_told and choice.reason == LATER and await questions.wait_until_warm():
-        choice = _choice(observing, questions, least, leaving, may_wait=False)
-        is_told = await _observe_by(observing, choice, leaving, wanted=wanted)
-    if not is_told and choice.reason not in ("", LATER):
-        _refused(observing, asking, "observe", choice.reason, choice.price, wanted=wanted)
-    elif not is_told:
-        _tell(observing, choice.reason or NOTHING, wanted=wanted)
+@dataclass
+class ObservingRun:
+    """One job. Nothing is raised for what can go wrong: the user reads of it, and it is tried again
+    later.
 
+    `before`: the chat that the user has compacted, as it was; None where it is as it is now.
+    """
 
-def _choice(
-    observing: Observing,
-    questions: ModelQuestions,
-    least: int | None,
-    leaving: LeavingChat | None,
-    *,
-    may_wait: bool,
-) -> ChunkChoice:
-    return ChunkChoice(
-        chat=observing.chat,
-        observer=_asking_model(observing, questions),
-        questions=questions,
-        mode=leaving.mode if leaving else observing.mode(),
-        rules=observing.settings.rules.chunk,
-        least=least,
-        always=observing.settings.always or least is not None,
-        may_wait=may_wait,
-    )
+    observing: Observing
+    asking: SessionAsking
+    work: Work
+    before: ChatBefore | None = None
+    requested: bool = field(init=False)
+    """Whether the user has asked for it."""
 
+    def __post_init__(self) -> None:
+        self.requested = self.work in self.observing.requested
+        self.observing.requested.discard(self.work)
 
-def _messages(observing: Observing, leaving: LeavingChat | None) -> list[SourceMessage]:
-    return list(leaving.messages if leaving else observing.sources.messages())
+    async def observe(self, *, under_way: bool) -> None:
+        """Observe the next chunk, where it may be and pays; of compacted chat however little it is.
+        `under_way`: the agent goes on meanwhile, and its model may be about to answer."""
+        observing = self.observing
+        try:
+            questions = await self._questions()
+        except ForedeckError as error:
+            self._refuse(str(error))
+            return
+        if questions is None:
+            await self._observe_without_model()
+            return
+        questions.insisted, observing.at_any_price = (
+            self.requested and observing.at_any_price,
+            False,
+        )
+        if self.before and self.before.call != observing.chat.log.newest:
+            questions.agent = replace(questions.agent, warm=None)
+        may_wait = under_way and not self.requested
+        choice = self._choice(questions, may_wait=may_wait)
+        is_done = await self._observe_by(choice)
+        if not is_done and choice.reason == LATER and await questions.wait_until_warm():
+            choice = self._choice(questions, may_wait=False)
+            is_done = await self._observe_by(choice)
+        if not is_done and choice.reason not in ("", LATER):
+            self._refuse(choice.reason, choice.price)
+        elif not is_done:
+            self._report(choice.reason or NOTHING)
 
+    async def reflect(self) -> None:
+        """Condense the oldest of what was noted."""
+        observing = self.observing
+        try:
+            questions = await self._questions()
+        except ForedeckError as error:
+            self._refuse(str(error))
+            return
+        observer = self._without_model() if questions is None else self._asking_model(questions)
+        messages, window = list(observing.sources.messages()), observing.window
+        written = observing.keeper.reflect(messages, observer, window, asked=self.requested)
+        if not await self._finish(written, questions):
+            self._report(NOTHING)
 
-async def _observe_by(
-    observing: Observing, choice: ChunkChoice, leaving: LeavingChat | None, *, wanted: bool
-) -> bool:
-    messages = _messages(observing, leaving)
-    written = observing.keeper.observe(messages, choice, choice.observer, choice.mode)
-    return await _finish(observing, "observe", written, choice.questions, wanted=wanted)
+    async def _observe_without_model(self) -> None:
+        rules = self.observing.settings.rules.chunk
 
+        def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
+            return next_chunk(messages, position, rules, least=self._least)
 
-async def _observe_without_model(
-    observing: Observing, least: int | None, leaving: LeavingChat | None, *, wanted: bool
-) -> None:
-    rules = observing.settings.rules.chunk
+        observer, mode = self._without_model(), self._mode
+        written = self.observing.keeper.observe(self._messages, pick, observer, mode)
+        if not await self._finish(written):
+            self._report(NOTHING)
 
-    def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
-        return next_chunk(messages, position, rules, least=least)
+    async def _observe_by(self, choice: ChunkChoice) -> bool:
+        keeper = self.observing.keeper
+        written = keeper.observe(self._messages, choice, choice.observer, choice.mode)
+        return await self._finish(written, choice.questions)
 
-    messages = _messages(observing, leaving)
-    mode = leaving.mode if leaving else observing.mode()
-    written = observing.keeper.observe(messages, pick, _without_model(observing), mode)
-    if not await _finish(observing, "observe", written, wanted=wanted):
-        _tell(observing, NOTHING, wanted=wanted)
+    def _choice(self, questions: ModelQuestions, *, may_wait: bool) -> ChunkChoice:
+        settings = self.observing.settings
+        return ChunkChoice(
+            chat=self.observing.chat,
+            observer=self._asking_model(questions),
+            questions=questions,
+            mode=self._mode,
+            rules=settings.rules.chunk,
+            least=self._least,
+            always=settings.always or self._least is not None,
+            may_wait=may_wait,
+        )
 
+    @property
+    def _messages(self) -> list[SourceMessage]:
+        return list(self.before.messages if self.before else self.observing.sources.messages())
 
-async def reflect(observing: Observing, asking: SessionAsking) -> None:
-    """Condense the oldest of what was noted; as `observe`."""
-    wanted = _take_wish(observing, "reflect")
-    try:
-        questions = await _questions(observing, asking, "reflect", wanted=wanted)
-    except ForedeckError as error:
-        _refused(observing, asking, "reflect", str(error), wanted=wanted)
-        return
-    observer = (
-        _without_model(observing) if questions is None else _asking_model(observing, questions)
-    )
-    messages = list(observing.sources.messages())
-    written = observing.keeper.reflect(messages, observer, observing.window, asked=wanted)
-    if not await _finish(observing, "reflect", written, questions, wanted=wanted):
-        _tell(observing, NOTHING, wanted=wanted)
+    @property
+    def _mode(self) -> ModeChoice:
+        return self.before.mode if self.before else self.observing.mode()
 
+    @property
+    def _least(self) -> int | None:
+        """Tokens that a chunk has at least; None for the configured ones."""
+        return 1 if self.requested or self.before else None
 
-async def _questions(
-    observing: Observing, asking: SessionAsking, work: Work, *, wanted: bool
-) -> ModelQuestions | None:
-    """How to ask a model; None where foredeck is to write by itself, for a reason on record."""
-    try:
-        return await ModelQuestions.open(asking, wanted=wanted)
-    except (NoModel, NotAsked) as error:
-        _record(observing, asking, work, str(error))
-        return None
+    async def _questions(self) -> ModelQuestions | None:
+        """How to ask a model; None where foredeck is to write by itself, for a reason on record."""
+        try:
+            return await ModelQuestions.open(self.asking, wanted=self.requested)
+        except (NoModel, NotAsked) as error:
+            self._record(str(error))
+            return None
 
+    def _asking_model(self, questions: ModelQuestions) -> ModelObserver:
+        observing = self.observing
+        rules, cwd = observing.settings.rules.chunk, observing.objects.info.cwd
+        return ModelObserver(questions.ask, observing.tokens, rules=rules, cwd=cwd)
 
-def _asking_model(observing: Observing, questions: ModelQuestions) -> ModelObserver:
-    return ModelObserver(
-        questions.ask,
-        observing.tokens,
-        rules=observing.settings.rules.chunk,
-        cwd=observing.objects.info.cwd,
-    )
+    def _without_model(self) -> ModelFreeObserver:
+        return ModelFreeObserver(self.observing.summarise, self.observing.tokens)
 
-
-def _without_model(observing: Observing) -> ModelFreeObserver:
-    return ModelFreeObserver(observing.summarise, observing.tokens)
-
-
-async def _finish(
-    observing: Observing,
-    work: Work,
-    written: Awaitable[NotedDocument | None],
-    questions: ModelQuestions | None = None,
-    *,
-    wanted: bool,
-) -> bool:
-    """Wait for what is written, and tell what became of it; False where nothing was begun."""
-    again = observing.as_much_again(work)
-    try:
-        noted = await written
-    except (NoModel, NotAsked, ObservingBusy) as error:
-        # Nothing was spent: the next opportunity is as good.
-        _tell(observing, str(error), wanted=wanted)
+    async def _finish(
+        self, written: Awaitable[NotedDocument | None], questions: ModelQuestions | None = None
+    ) -> bool:
+        """Wait for what is written, and say what became of it; False where nothing was begun."""
+        observing = self.observing
+        threshold = observing.retry_threshold(self.work)
+        try:
+            noted = await written
+        except (NoModel, NotAsked, ObservingBusy) as error:
+            # Nothing was spent: the next opportunity is as good.
+            self._report(str(error))
+            return True
+        except ForedeckError as error:
+            # As much again has to come before the same is tried once more: what cannot be read is
+            # not paid for at every call.
+            observing.not_before[self.work] = threshold
+            self._report(f"{_WORDS[self.work]} came to nothing: {error}")
+            return True
+        if noted is None:
+            return False
+        observing.not_before.pop(self.work, None)
+        if questions is None:
+            self._say_who_writes()
+        else:
+            observing.reason = ""
+        observing.notes.refresh()
+        self._report(_result(noted, questions))
         return True
-    except ForedeckError as error:
-        # As much again has to come before the same is tried once more: what cannot be read is not
-        # paid for at every call.
-        observing.not_before[work] = again
-        _tell(observing, f"{_WORDS[work]} came to nothing: {error}", wanted=wanted)
-        return True
-    if noted is None:
-        return False
-    observing.not_before.pop(work, None)
-    if questions is None:
-        _tell_alone(observing, wanted=wanted)
-    else:
-        observing.reason = ""
-    observing.notes.refresh()
-    _tell(observing, _told(noted, questions), wanted=wanted)
-    return True
+
+    def _say_who_writes(self) -> None:
+        """Say once in a session, before its first notes that foredeck writes by itself are read."""
+        observing = self.observing
+        # The answer to what the user has asked for says it anyway.
+        if observing.has_said_alone or self.requested:
+            return
+        observing.has_said_alone = True
+        noted = observing.on_branch.observations
+        if not any(each.document.observed_by == "foredeck" for each in noted):
+            observing.inbox.notify(ALONE.format(reason=observing.reason))
+
+    def _refuse(self, reason: str, price: float = 0.0) -> None:
+        """No model is asked, and nothing is written without one."""
+        self._record(reason, price)
+        insist = " /foredeck observe yes asks all the same."
+        may_insist = price and self.work == "observe" and self.requested
+        self._report(f"No model is asked: {reason}.{insist if may_insist else ''}")
+
+    def _record(self, reason: str, price: float = 0.0) -> None:
+        """Keep a reason with the session, once as long as it is the same but for its numbers."""
+        if _NUMBERS.sub("", reason) != _NUMBERS.sub("", self.observing.reason):
+            self.asking.meter.refuse(self.work, "", price, reason)
+        self.observing.reason = reason
+
+    def _report(self, text: str) -> None:
+        if text != NOTHING or not self.observing.last:
+            self.observing.last = text
+        if self.requested:
+            self.observing.inbox.notify(text)
 
 
-def _tell_alone(observing: Observing, *, wanted: bool) -> None:
-    """Say once in a session, before its first notes of that kind are read, who writes them."""
-    # An answer to a wish says it anyway.
-    if observing.is_alone_told or wanted:
-        return
-    observing.is_alone_told = True
-    noted = observing.on_branch.observations
-    if not any(each.document.observed_by == "foredeck" for each in noted):
-        observing.inbox.notify(ALONE.format(reason=observing.reason))
-
-
-def _told(noted: NotedDocument, questions: ModelQuestions | None) -> str:
+def _result(noted: NotedDocument, questions: ModelQuestions | None) -> str:
+    """What was written, in a sentence or two."""
     ways = "" if questions is None else _ways(questions)
     by = noted.model or "foredeck itself, without a model"
     more = f" Lines of the answer that were no notes: {noted.left_out}." if noted.left_out else ""
@@ -221,49 +236,6 @@ def _ways(questions: ModelQuestions) -> str:
     (taken, price), *others = named
     beside = "".join(f", {other} ${dearer:.4f}" for other, dearer in others)
     return f" (asked with the {taken}, expected ${price:.4f}{beside})"
-
-
-def _refused(
-    observing: Observing,
-    asking: SessionAsking,
-    work: Work,
-    reason: str,
-    price: float = 0.0,
-    *,
-    wanted: bool,
-) -> None:
-    """No model is asked, and nothing is written without one."""
-    _record(observing, asking, work, reason, price)
-    insist = " /foredeck observe yes asks all the same." if price and work == "observe" else ""
-    _tell(observing, f"No model is asked: {reason}.{insist if wanted else ''}", wanted=wanted)
-
-
-def _record(
-    observing: Observing, asking: SessionAsking, work: Work, reason: str, price: float = 0.0
-) -> None:
-    """Keep a reason with the session, once as long as it is the same but for its numbers."""
-    if _NUMBERS.sub("", reason) != _NUMBERS.sub("", observing.reason):
-        asking.meter.refuse(work, "", price, reason)
-    observing.reason = reason
-
-
-def _tell(observing: Observing, text: str, *, wanted: bool) -> None:
-    if text != NOTHING or not observing.last:
-        observing.last = text
-    if wanted:
-        observing.inbox.notify(text)
-
-
-def _take_wish(observing: Observing, work: Work) -> bool:
-    wanted = work in observing.wishes
-    observing.wishes.discard(work)
-    return wanted
-
-
-_WORDS: dict[Work, str] = {"observe": "An observation", "reflect": "Condensing older notes"}
-
-
-LATER = "It will cost less once the agent's model has begun to answer."
 
 
 @dataclass
