@@ -22,8 +22,7 @@ from foredeck.observations.lease import (
     is_gone,
     owner_name,
 )
-from foredeck.observations.model_free import ModelFreeObserver
-from foredeck.observations.observers import ModelReply
+from foredeck.observations.observers import ModelFreeObserver, ModelReply
 from foredeck.observations.reading import stored_notes
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import LocalStore

@@ -2,16 +2,16 @@
 
 messages.py   what an observer is shown of the conversation
 modes.py      what it looks for, by the kind of work
-chunks.py     which span of messages is observed next
+chunks.py     which messages are observed next
 timing.py     when: pure rules over counted tokens
 excerpt.py    the messages of a chunk as an observer reads them
-names.py      the names in a text, and which of them nothing vouches for
-texts.py      remarks as text, and text as remarks; parsing.py: a model's answer
+names.py      which names of a remark are in none of its sources
+texts.py      remarks as text, and text as remarks
 prompts.py    the instructions of observer and reflector
-recall.py     observations and reflections as stored, and which are a branch's own
+observers.py  those who write: a model, whose answer is checked; foredeck without one
+reading.py    observations and reflections as stored, and which are a branch's own
 lease.py      one operation at a time, and nothing kept twice
-observers.py  those who write: a model; model_free.py: foredeck itself
-documents.py  the documents of what was written
 keeping.py    all of it from beginning to end
 editing.py    what a user changes
+others.py     what a project's other sessions have noted
 """

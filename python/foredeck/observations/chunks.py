@@ -1,4 +1,4 @@
-"""Which stretch of messages is observed next: counted, bounded, and never cut within a batch."""
+"""Which messages are observed next: how many, and never a part of a batch."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def next_chunk(
     """
     if position.messages >= len(messages):
         return None
-    chunk = _part(messages, position, rules) or _stretch(messages, position, rules)
+    chunk = _part(messages, position, rules) or _whole_messages(messages, position, rules)
     if chunk is None:
         return None
     chunk = replace(chunk, request=_request(messages[: position.messages], chunk))
@@ -118,13 +118,13 @@ def _request(before: Sequence[SourceMessage], chunk: Chunk) -> str:
     return shortened(next(asked, ""), REQUEST_CHARS)
 
 
-def _stretch(
+def _whole_messages(
     messages: Sequence[SourceMessage], position: Position, rules: ChunkRules
 ) -> Chunk | None:
     """Whole messages up to the last end of a batch that the bound allows.
 
     A batch that is longer by itself than an observer may be shown is taken whole: of results it
-    sees a little, and longer texts are cut into parts. One of these ends the stretch before it.
+    sees a little, and longer texts are cut into parts. One of these ends the span before it.
     """
     start, end = position.messages, None
     for candidate in _ends(messages, start, rules):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Provenance
 from foredeck.model.observations import NotedDocument, ObservationDocument, Remark
-from foredeck.observations.documents import fields_of
 from foredeck.observations.excerpt import WallTime
+from foredeck.observations.keeping import fields_of
 from foredeck.observations.modes import MODES
 from foredeck.observations.reading import note_named, stored_notes
 from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of, zone_of

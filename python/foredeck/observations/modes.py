@@ -100,7 +100,7 @@ _MANY_FILES = 5
 
 @dataclass(slots=True)
 class _Done:
-    """What the tools of a stretch did."""
+    """What the tools did in a span of messages."""
 
     calls: int = 0
     web: int = 0

@@ -36,7 +36,7 @@ from foredeck.store.clock import HOUR_MS, now_ms
 if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
     from foredeck.observations.keeping import ObservationKeeper
-    from foredeck.observations.model_free import Summarise
+    from foredeck.observations.observers import Summarise
 
 COMPACTED, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
 """Priorities: of the observation of chat that the host is about to sum up, of one where much waits,

@@ -17,9 +17,8 @@ from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
 from foredeck.observations.lease import ObservingBusy
 from foredeck.observations.messages import SourceMessage
-from foredeck.observations.model_free import ModelFreeObserver
 from foredeck.observations.modes import ModeChoice
-from foredeck.observations.observers import ModelObserver
+from foredeck.observations.observers import ModelFreeObserver, ModelObserver
 
 if TYPE_CHECKING:
     from foredeck.engine.observing.observing import ChatBefore, Observing
