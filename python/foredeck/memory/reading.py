@@ -52,8 +52,8 @@ class MemoryReader:
         """What is kept of the user, the newest first; never more than the cap. `project`: only
         what holds there.
 
-        All of it came in by their word. What does not carry that was written by others in
-        their name, or before their key was lost, and is left out.
+        All of it carries their word. What does not was written by others in their name, or before
+        their key was lost, and is left out.
         """
         where: dict[str, Scalar | None] = {"object": self._list, "place": "global", "state": "kept"}
         found = self._capped(self.store.query("memory", where), "global")

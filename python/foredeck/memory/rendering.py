@@ -17,9 +17,9 @@ MAX_BYTES = 16 * 1024
 """Of one section, however much the head has room for."""
 
 REST_SHARE, LEAST_REST, MOST_REST, WORD_CHARS = 0.6, 80, 600, 40
-"""The line on what is left out takes this share of its section at most, from so many characters to
-so many: that nothing vanishes without a word comes before one rule more. No word in it is longer
-than the last."""
+"""How long the line on what is left out may be: this share of its section, but at least and at most
+so many characters. To say that something is left out comes before one rule more. It names no word
+that is longer than the last number."""
 
 _NAME = re.compile(r"[^\W_]+(?:[-_./][^\W_]+)*")
 
@@ -97,7 +97,7 @@ def _names(text: str) -> list[str]:
 
 
 def _rest(count: int, words: Sequence[str], limit: int) -> str:
-    """That so many are left out, and by which words they are found, as many as fit."""
+    """The line on what is left out: how many, and the words that find them, as many as fit."""
     if not count:
         return ""
     bare, named = f"({count} left out)", list(dict.fromkeys(filter(None, words)))

@@ -80,8 +80,8 @@ class EntriesSection:
         return [entry for entry in self._sorted_out()[0] if is_rule(entry)]
 
     def is_withdrawn(self, said: str) -> bool:
-        """Whether a line must leave the prompt: the user has
-        taken it out or moved it away, or its ground has moved.
+        """Whether a line must leave the prompt: the user has taken its entry out or moved it away,
+        or its ground has moved.
 
         What merely reads otherwise by now, or has made room for others, can wait for the next time
         that the head is written.
@@ -104,8 +104,8 @@ class EntriesSection:
         return [entry for entry in entries if entry.id not in gone], moved
 
     def _may_wait(self, id: str | None, here: Collection[str]) -> bool:
-        """Whether an entry that the prompt has in earlier words was never withdrawn: it is
-        kept here in other words by now, or has left without an act of the user's."""
+        """Whether a line of an entry can stay in the prompt for now: the entry is kept here in other
+        words, or has left memory without an act of the user's."""
         head = None if id is None else self.store.head(id)
         if head is None:
             return False
@@ -114,8 +114,8 @@ class EntriesSection:
         return id in here or (left and not self.ground.moved(document.grounds))
 
     def _look_up(self, lines: Sequence[str]) -> None:
-        """Note the entries that these lines are of. It looks through all of memory, so what it has
-        found is kept for the calls to come."""
+        """Find the entries of these lines. All of memory is searched, so what was found is kept for
+        the calls to come."""
         for head in self.store.query("memory"):
             for version in self.store.history(head.id):
                 old = MemoryDocument.model_validate(dict(version.fields))

@@ -32,7 +32,7 @@ def session_statement(session: str) -> list[Any]:
 
 def renewed_word(user: User) -> Callable[[Document, Document], None]:
     """For what is imported under fresh ids: an entry that carried this user's word, unchanged,
-    carries it under its new id. All else stays as far from it as it was."""
+    carries it under its new id. No other entry comes to carry it."""
 
     def renew(before: Document, now: Document) -> None:
         if isinstance(before, MemoryDocument) and isinstance(now, MemoryDocument):

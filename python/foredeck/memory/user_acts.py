@@ -170,8 +170,8 @@ class UserActs(Memory):
         return changed(attempt, MemoryRefused(BUSY))
 
     def restore_without(self, gone: Collection[str]) -> list[MemoryEntry]:
-        """Bring back what had left memory for these entries alone, which are about to be purged:
-        what they took the place of, and what had to make room for them."""
+        """Bring back what left memory only because of these entries, which are about to be purged:
+        what they superseded, and what was evicted for them."""
         entries = [entry for entry in self.all() if entry.id not in gone]
         back = [entry for entry in entries if entry.document.superseded_by in gone]
         places = {
@@ -190,7 +190,7 @@ class UserActs(Memory):
     def _refill(
         self, entries: Sequence[MemoryEntry], place: Place, session: str | None
     ) -> list[MemoryEntry]:
-        """Those of a place that had to make room, as many as there is room for again."""
+        """Those of a place that were evicted, as many as there is room for again."""
         here = [
             entry
             for entry in entries

@@ -35,7 +35,8 @@ def folded(text: str) -> str:
 
 
 def content_words(text: str) -> list[str]:
-    """The words that a short text is about, in their order, each once, without endings."""
+    """The words that a short text is about, in their order, each once, without endings; words that
+    say nothing of that are left out."""
     found = (word for word in _words(folded(text)) if word not in _EMPTY and word not in _FRAME)
     return list(dict.fromkeys(_stem(word) for word in found))
 

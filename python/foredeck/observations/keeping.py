@@ -43,7 +43,7 @@ from foredeck.store.protocol import Token
 
 T = TypeVar("T")
 _RETRIES_S = (1.0, 5.0)
-"""How long a commit waits for a database that has just gone away."""
+"""How long a commit waits, each time, for a database that has stopped answering."""
 Step = Callable[[str], None]
 """Called with the name of each step of the protocol as it is done."""
 

@@ -14,7 +14,7 @@ from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Store
 
 MOST_CHARS = 2400
-"""Of the block. The head is longer by as much, so that it leaves the other sections their room."""
+"""Of the block. The head may be longer by as much, so that other sections lose no room to it."""
 MOST_SESSIONS = 5
 _SHORT = 8
 

@@ -61,6 +61,15 @@ class Settled:
     because: str | None
 
 
+_AWAY = (
+    "The database is away: until it is back, make new tasks, and change only those that you have "
+    "claimed."
+)
+
+Edit = Callable[[TaskDocument, Task], None]
+"""Changes a task's next version. Given with it: the task as it is. Raises `ToolError`."""
+
+
 class TaskWork:
     """The tasks of one project, as one `actor` works on them."""
 
@@ -77,17 +86,14 @@ class TaskWork:
         self.now_ms = clock
         self.news: list[str] = []
         """What the agent has yet to read, each in a line."""
+        self.away = False
+        """Whether the last change is only on this machine so far, since the database that others
+        share did not answer."""
         self.store = store
-        self._writer = TaskWriter(store, self.board, actor, clock)
 
     def by(self, actor: Actor) -> TaskWork:
         """The same tasks, as another works on them."""
         return TaskWork(self.store, self.board.project, actor, self.now_ms, self.board)
-
-    @property
-    def away(self) -> bool:
-        """Whether the last change is on this machine alone so far."""
-        return self._writer.away
 
     def find(self, name: str) -> Task:
         """The task that a name means. Raises `ToolError`."""
@@ -112,8 +118,6 @@ class TaskWork:
         stored = self.store.get(task.id, TaskDocument, task.token)
         return None if stored is None else stored.content
 
-    # Changes
-
     def said_for(self, task: Task) -> list[str]:
         """What was said while a task was active, by names that open it."""
         versions = self.store.history(task.id)
@@ -128,6 +132,8 @@ class TaskWork:
                 last = next(n for n in count(first) if n + 1 not in numbers)
                 found.append(f"{chat_id(session)} {Slice('turn', first, last)}")
         return found
+
+    # Changes
 
     def create(self, new: NewTask) -> Task:
         """Make a task."""
@@ -149,9 +155,10 @@ class TaskWork:
             created_by=self.actor.origin,
             created_ms=now,
             updated_ms=now,
-            provenance=self._writer.provenance(),
+            provenance=self._provenance(),
         )
-        return self._writer.new(document)
+        self._put(document, {document.id: None}, can_wait=True)
+        return self._reread(document.id)
 
     def claim(self, id: str) -> Claimed:
         """Take a task to work on it. Whoever is first has it, on whatever machine."""
@@ -168,7 +175,7 @@ class TaskWork:
             document.claimed_ms, document.lease_ms = now, self.actor.lease_ms(now)
 
         try:
-            task = self._writer.change(id, edit, is_claim=True)
+            task = self._change(id, edit, is_claim=True)
         except StoreUnavailable:
             return self._claim_provisionally(id)
         if self.actor.session is not None and pending_claim(self.store, self.actor.session):
@@ -221,7 +228,7 @@ class TaskWork:
             if document.assignee is None:
                 document.assignee, document.session = self.actor.assignee, self.actor.session
 
-        return self._writer.change(id, edit)
+        return self._change(id, edit)
 
     def update(self, id: str, fields: dict[str, Any]) -> Task:
         """Change fields of a task; `status` is `open` for releasing or reopening it."""
@@ -236,7 +243,7 @@ class TaskWork:
                 document.claimed_ms = document.lease_ms = None
                 document.closed_ms = document.close_reason = None
 
-        return self._writer.change(id, edit)
+        return self._change(id, edit)
 
     def connect(self, id: str, on: str, relation: Relation, *, add: bool = True) -> Task:
         """Add or remove a dependency of a task on another one."""
@@ -261,7 +268,7 @@ class TaskWork:
 
         # The other task must not have changed either: of several changes that close a circle
         # together, the last to come finds that.
-        return self._writer.change(id, edit, together=(on,))
+        return self._change(id, edit, together=(on,))
 
     def link(self, id: str, link: TaskLink, *, add: bool = True) -> Task:
         """Connect a message or object to a task."""
@@ -270,7 +277,7 @@ class TaskWork:
             others = [k for k in document.links if (k.object, k.part) != (link.object, link.part)]
             document.links = [*others, link] if add else others
 
-        return self._writer.change(id, edit)
+        return self._change(id, edit)
 
     # Checks
 
@@ -305,36 +312,9 @@ class TaskWork:
         other = self.board.names.name(on)
         return f"{self.name(task)} has no dependency {relation} on {other}.{known}"
 
+    # Writing
 
-_AWAY = (
-    "The database is away: until it is back, make new tasks, and change only those that you have "
-    "claimed."
-)
-
-Edit = Callable[[TaskDocument, Task], None]
-"""Changes a task's next version. Given with it: the task as it is. Raises `ToolError`."""
-
-
-@dataclass
-class TaskWriter:
-    """Writes for one `actor` into the project of `board`.
-
-    `away` says whether the last change is only on this machine so far, since the database that
-    others share did not answer.
-    """
-
-    store: LocalStore
-    board: Board
-    actor: Actor
-    clock: Callable[[], int] = now_ms
-    away: bool = field(default=False, init=False)
-
-    def new(self, document: TaskDocument) -> Task:
-        """Store a task that is not there yet."""
-        self._put(document, {document.id: None}, can_wait=True)
-        return self._reread(document.id)
-
-    def change(
+    def _change(
         self, id: str, edit: Edit, *, together: tuple[str, ...] = (), is_claim: bool = False
     ) -> Task:
         """Store the next version of a task, as `edit` makes it.
@@ -356,7 +336,7 @@ class TaskWriter:
             expect: dict[str, Token | None] = {id: task.token}
             expect |= {other: self._reread(other).token for other in together}
             try:
-                can_wait = not is_claim and holds(task, self.actor, self.clock())
+                can_wait = not is_claim and holds(task, self.actor, self.now_ms())
                 self._put(document, expect, can_wait=can_wait)
             except StoreUnavailable:
                 if is_claim or not self.store.is_shared:
@@ -374,11 +354,11 @@ class TaskWriter:
         stored = self.store.get(task.id, TaskDocument, task.token)
         assert stored is not None
         document = stored.model_copy(deep=True)
-        document.provenance = self.provenance()
-        document.updated_ms = max(self.clock(), task.updated_ms)
+        document.provenance = self._provenance()
+        document.updated_ms = max(self.now_ms(), task.updated_ms)
         return document
 
-    def provenance(self) -> Provenance:
+    def _provenance(self) -> Provenance:
         """Of what is written now."""
         return Provenance(origin=self.actor.origin, generator=self.actor.generator)
 
