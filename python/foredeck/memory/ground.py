@@ -21,8 +21,8 @@ _State = tuple[int, int, int]
 
 
 class GroundReader:
-    """Checks the ground of entries, seen from one folder. What was found of a file is kept until the
-    file changes, so that this can be asked at every call."""
+    """Checks the ground of entries, seen from one folder. What was found of a file is kept until
+    that changes, so that this can be asked at every call."""
 
     def __init__(self, store: Store, filesystems: FilesystemMap) -> None:
         self._store = store

@@ -104,7 +104,7 @@ class EntriesSection:
         return [entry for entry in entries if entry.id not in gone], moved
 
     def _may_wait(self, id: str | None, here: Collection[str]) -> bool:
-        """Whether a line of an entry can stay in the prompt for now: the entry is kept here in other
+        """Whether an entry's line can stay in the prompt for now: the entry is kept here in other
         words, or has left memory without an act of the user's."""
         head = None if id is None else self.store.head(id)
         if head is None:
@@ -114,8 +114,8 @@ class EntriesSection:
         return id in here or (left and not self.ground.moved(document.grounds))
 
     def _look_up(self, lines: Sequence[str]) -> None:
-        """Find the entries of these lines. All of memory is searched, so what was found is kept for
-        the calls to come."""
+        """Find the entries of these lines. All of memory is searched, so what was found is kept
+        for the calls to come."""
         for head in self.store.query("memory"):
             for version in self.store.history(head.id):
                 old = MemoryDocument.model_validate(dict(version.fields))

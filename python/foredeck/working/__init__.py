@@ -2,7 +2,6 @@
 write.
 
 markdown  sections of a page, and what of it is worth showing
-schema    pages that are JSON, and what their schema allows
-memory    reading and changing a page in the store
+memory    what a page may be, Markdown or JSON; reading and changing it in the store
 section   the page before the chat
 """

@@ -72,7 +72,7 @@ def page_of(sections: list[PageSection]) -> str:
 def put_section(page: str, name: str, body: str, template: str) -> str:
     """The page with one section replaced; one that is not there comes last.
 
-    An empty body gives the section back what the template has there, or takes it away.
+    An empty body puts back what the template has there, or removes the section.
     """
     body = _body_of(name, body).strip("\n")
     if not body.strip():

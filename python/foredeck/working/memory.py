@@ -84,7 +84,7 @@ class MarkdownForm:
 
 @dataclass(frozen=True, slots=True)
 class JsonForm:
-    """A JSON object as a schema allows it, one that `check_schema` has passed; its sections are its
+    """A JSON object that fits a schema, which `check_schema` has passed; its sections are its
     fields."""
 
     schema: Mapping[str, Any] = field(default_factory=dict)

@@ -100,8 +100,8 @@ class SessionWork:
 
 
 def failed_run(tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """The command that a failing call ran, as `FinishedWork.what` of a passing run names it: that
-    run's tests pass no longer."""
+    """The command that a failing call ran, by the name that `FinishedWork.what` has where it
+    passes: what passed under that name passes no longer."""
     command = command_of(tool, arguments)
     return None if command is None else _last_act(command) or None
 
@@ -126,14 +126,14 @@ def _passed(output: str) -> str | None:
 
 def _last_act(command: str) -> str:
     """The step of a command line that ran the tests: the last one that sounds like it, else the
-    last. Steps that only show something are left out: what they show may be anybody's run."""
+    last. Steps that only show something are left out: they may show any run."""
     made = [act for act in acts(command) if act.program.split()[0] not in _SHOWING]
     testing = [act for act in made if _TESTING.search(act.text)] or made
     return shortened(" ".join(testing[-1].words), COMMAND_CHARS) if testing else ""
 
 
 def newest(finished: Sequence[FinishedWork]) -> list[FinishedWork]:
-    """The same in its order, without what later work repeats: of all runs of one command, and of
-    all commits with one subject, the last stays."""
+    """The same in its order, without what later work repeats: the last run of each command, and the
+    last commit of each subject."""
     last = {(each.kind, each.what): each for each in finished}
     return [each for each in finished if last[each.kind, each.what] is each]

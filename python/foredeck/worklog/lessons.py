@@ -1,7 +1,7 @@
 """In which form a command worked soon after it had failed in another.
 
 A *lesson* is a pair of acts of one session: one that a program complained about, and a later one
-by which the same was done. A command that meets the same complaint again is answered with it.
+by which the same was done. The next command with the same complaint is answered with it.
 """
 
 from __future__ import annotations
@@ -298,8 +298,8 @@ class BranchLessons:
     _learning: SessionLessons = field(default_factory=SessionLessons)
 
     def follow(self, commands: Iterable[tuple[str, Run]]) -> None:
-        """Take in the commands of a branch, all of them, each with its name. Where they go on from
-        those that are known only the new ones are read, else everything is begun again."""
+        """Take in all commands of a branch, each with its name. Where they continue those that are
+        known, only the new ones are read; else all of them are."""
         given = list(commands)
         if [name for name, _run in given[: len(self.names)]] != self.names:
             self.names, self.own, self._learning = [], [], SessionLessons()

@@ -345,8 +345,8 @@ def _too_dear(asked: Sequence[AskedDocument], spending: Spending, caps: Caps) ->
 
 
 def _paused(asked: Sequence[AskedDocument], now_ms: int) -> str | None:
-    """After failures: a minute, doubled with each one more; longer where the provider says that
-    it is asked too much."""
+    """Why a question waits after failures: for a minute, doubled with each further failure; longer
+    where the provider says that it is asked too often."""
     failures = _last_failures(asked)
     if not failures:
         return None
@@ -371,7 +371,7 @@ def _last_failures(asked: Sequence[AskedDocument]) -> list[AskedDocument]:
 
 
 def is_rate_limit(reason: str) -> bool:
-    """Whether a provider has said that it is asked too much."""
+    """Whether a provider has said that it is asked too often."""
     said = reason.lower()
     return any(words in said for words in _RATE_LIMITS)
 

@@ -45,7 +45,7 @@ class Background:
         return self._running is not None and not self._running.done()
 
     def attach(self, session: Session, workers: Sequence[BackgroundWorker]) -> None:
-        """A session is open; the one before is let go."""
+        """Work for this session from now on."""
         self.detach()
         if self._models is not None:
             self._asking = SessionAsking(
@@ -57,8 +57,8 @@ class Background:
             self._workers = workers
 
     def detach(self) -> None:
-        """The session is let go: its jobs are cancelled, and its question is noted as such while
-        its store is open."""
+        """Let go of the session: cancel its jobs, and record its open question as cancelled while
+        the store is open."""
         if self._asking is not None:
             self._asking.close()
         if self._running is not None:

@@ -10,17 +10,22 @@ if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
 
 Happening = Literal["call", "tool", "answer", "command", "compaction"]
-"""What has just happened in the session: a prompt has gone out, a tool that its answer called has
-run, a run has ended with an answer, the user has typed a command of ours, or wants the chat
-compacted, which is still whole now."""
+"""What has just happened in the session.
+
+call        a prompt has gone out
+tool        a tool that the answer called has run
+answer      a run has ended with an answer
+command     the user has typed a command of ours
+compaction  the user wants the chat compacted; it is still whole
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work of a while. It may be cancelled at any `await`; whatever it raises is logged.
+    """Work that takes a while. It may be cancelled at any `await`; whatever it raises is logged.
 
-    `name`: one that waits is replaced by a later one of the same name, unless that has a smaller
-    `priority`. Of those that wait the one with the largest runs first.
+    `name`: a job that waits is replaced by a later one of its name, unless that has a smaller
+    `priority`. Of the jobs that wait, the one with the largest priority runs first.
     """
 
     name: str
