@@ -1,8 +1,8 @@
-"""The links in chat messages, brought into the layer once all else that is new is in it.
+"""The links in chat messages, read into the layer after everything else that is new.
 
-Messages are the larger part of a store and hold few links: the graph of notes does not wait for
-them. The layer keeps which turns are still to be read. The newest go first, so that a reader whose
-time ends has those that are asked for most.
+Messages are the larger part of a store and hold few links, so the graph of notes does not wait for
+them. The layer keeps which turns are still to be read. The newest are read first: where the time
+is up, those are there that are asked for most.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NEWEST = "SELECT number, id FROM unread_turn ORDER BY number DESC LIMIT ?"
 
 
 def read_chats(follower: Follower, store: Store, advance: Advance = lambda: None) -> int:
-    """Read the turns that no reader has read yet, and say how many they were.
+    """Read the turns that are not read yet, and return how many they were.
 
     `advance` is called after each `CHUNK`: what it raises ends the reading, and the next one goes
     on from there. Raises `StoreUnavailable` where the layer's file cannot be used.

@@ -68,7 +68,8 @@ def has_text(type_: str, fields: Fields) -> bool:
 def entry_of(
     id: str, type_: str, fields: Fields, text: str | None, *, set_aside: bool = False
 ) -> GraphEntry | None:
-    """What a version adds; `text` where `has_text`. None for types without a place in it.
+    """What a version adds to the graph; None for types that are not in it. `text`: where
+    `has_text`.
 
     `set_aside`: reading the text has failed before, so only a file's properties are read.
     """

@@ -15,8 +15,8 @@ FindTop = Callable[[str], str | None]
 class NoteRule:
     """What `notes.folders` says, for many files: each folder is resolved once.
 
-    Relative folders (`notes`, `.pi/notes`) lie at the top of the file's repository; in a file that
-    lies in none, or is not on this machine, anywhere above it. Others are absolute.
+    A relative folder (`notes`, `.pi/notes`) is one at the top of the file's repository; for a file
+    in no repository, or on another machine, any folder of that name above it.
     """
 
     def __init__(self, folders: Iterable[str], find_top: FindTop) -> None:

@@ -1,7 +1,7 @@
 """Markdown to structure: references, tags and headings with their places.
 
-CommonMark and tables are markdown-it-py's business: what is code, what is escaped, what a Markdown
-link refers to. Wikilinks and tags are two more rules within it. Nothing is rendered.
+markdown-it-py reads CommonMark and tables: what is code, what is escaped, what a Markdown link
+refers to. Wikilinks and tags are two more rules within it. Nothing is rendered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Under which keys a reference looks, and under which an object is found.
+"""Under which keys a reference is looked up, and under which an object is found.
 
 A reference that is written by people has no one spelling: `[[Tides]]` may be an id, a nickname, a
 title or a file's name. Each object is entered under a few keys; a reference asks for at most three,

@@ -74,9 +74,9 @@ class NoteHeading:
 class ParsedNote:
     """All that was found in one Markdown text, in its order there.
 
-    `properties` is the frontmatter as JSON values. `problems` are sentences about what was
-    passed over, such as frontmatter that is no YAML. `is_cut`: the text has only its frontmatter
-    read, since it is too long or takes too long.
+    `properties` is the frontmatter as JSON values. `problems` are sentences about what was passed
+    over, such as frontmatter that is no YAML. `is_cut`: only its frontmatter was read, since the
+    text is too long or takes too long.
     """
 
     references: list[Reference] = field(default_factory=list)

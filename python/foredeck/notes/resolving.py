@@ -39,7 +39,7 @@ WHERE n.target IN (SELECT value FROM json_each(?))"""
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
     """A stored reference: its row, the object that it is in, its place among those of the
-    object (see `layer.TURN_ROOM`), and the version it is pinned to.
+    object (see `rows.TURN_ROOM`), and the version it is pinned to.
 
     `pin` has the fields of a `VersionRef`, for references that foredeck recorded.
     """
@@ -95,8 +95,7 @@ def came_from(db: sqlite3.Connection, objects: Iterable[int]) -> set[int]:
 def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Resolution]:
     """What each reference means, in the same order.
 
-    References of one spelling that look under the same keys are worked out once: a name that many
-    share is often referred to by many, too.
+    References with one spelling and the same keys are resolved once: many may refer to one name.
     """
     keys: dict[int, list[str | bytes]] = defaultdict(list)
     for number, key in db.execute(_KEYS, (json.dumps([row.number for row in rows]),)):

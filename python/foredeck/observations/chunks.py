@@ -18,9 +18,13 @@ REQUEST_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ChunkRules:
-    """`least`: tokens that a chunk has at least. `most`: tokens that an observer is shown of one
-    at most, which bounds its prompt. `result`: tokens of each result that it is shown. `calls`: the
-    share of a chunk's tokens that what its calls write may take in its excerpt."""
+    """How long a chunk is, in tokens.
+
+    least   of the messages of a chunk
+    most    that an observer is shown of one, so that its prompt is bounded
+    result  that it is shown of each result
+    calls   the share of a chunk's tokens that may go to what calls write, in its excerpt
+    """
 
     least: int = 6000
     most: int = 24_000
@@ -32,10 +36,10 @@ class ChunkRules:
 class Chunk:
     """Consecutive messages to be observed at once.
 
-    `part`: of its first message only this piece, where that is longer than a chunk may be; more
-    messages follow only on its last piece. `tokens`: of its messages in the prompt, a part's in
-    proportion. `request`: what the user asked for last before it, where nothing in it is the
-    user's; `task`: what was noted before it as the task.
+    `part`: the piece that is observed of its first message, where that is longer than a chunk may
+    be; only the last piece is followed by more messages. `tokens`: of its messages in the prompt, a
+    part's in proportion. `request`: what the user asked for last before it, where nothing in it is
+    the user's; `task`: what was noted before it as the task.
     """
 
     messages: tuple[SourceMessage, ...]
@@ -141,8 +145,8 @@ def _whole_messages(
 def _ends(messages: Sequence[SourceMessage], start: int, rules: ChunkRules) -> list[int]:
     """Where a chunk may end that begins at `start`.
 
-    Before a message that is cut into parts it may end, too: its calls follow it, so none is parted
-    from its result. A message under way never ends one.
+    It may also end before a message that is cut into parts: the calls are in that message, so none
+    is separated from its result. It never ends after a message that is under way.
     """
     ends = [end for end in ends_of_batches(messages) if end > start]
     last = ends[-1] if ends else start
@@ -151,8 +155,8 @@ def _ends(messages: Sequence[SourceMessage], start: int, rules: ChunkRules) -> l
 
 
 def _part(messages: Sequence[SourceMessage], position: Position, rules: ChunkRules) -> Chunk | None:
-    """A piece of the next message, where that is too long to be observed at once. With its last
-    piece goes what belongs to it: its results, or its answer."""
+    """A piece of the next message, where that is too long to be observed at once. Its results, or
+    its answer, belong to the last piece."""
     start, message = position.messages, messages[position.messages]
     ends = _ends(messages, start, rules)
     if not _is_huge(message, rules) or not ends:

@@ -32,8 +32,8 @@ def edit(
 ) -> NotedDocument:
     """Store the user's own text of an observation or reflection.
 
-    It is written as the text is printed: dates, and a line for each remark. Raises `EditRefused`
-    for a text that is not, or where it was changed at the same time; `NoObservation`.
+    The text has the form that is printed: dates, and a line for each remark. Raises `EditRefused`
+    for any other text, or where it was changed at the same time; `NoObservation`.
     """
     document, token = _found(store, id)
     # In the zone in which it is printed: what is edited keeps its times.
@@ -57,10 +57,10 @@ def edit(
 
 
 def delete(store: Store, id: str, who: str) -> NotedDocument:
-    """Let an observation or reflection say nothing from now on.
+    """Make an observation or reflection empty.
 
-    Its messages count as observed all the same: what the user has taken out is not written again.
-    What a reflection had replaced counts again. Earlier versions stay in the history. Raises
+    Its messages still count as observed, so what the user has taken out is not written again. What
+    a reflection had replaced counts again. Earlier versions stay in the history. Raises
     `NoObservation`, and `EditRefused` where it was changed at the same time.
     """
     document, token = _found(store, id)

@@ -136,8 +136,8 @@ def _shown_call(call: SourceCall, lines: Sequence[str], room: int) -> Iterator[s
 
 
 def _lines_of(call: SourceCall) -> list[str]:
-    """What a call says beyond its few words: the changed lines of an edit, and of any other call
-    the texts that these words do not hold."""
+    """What a call says beyond the few words of `shown`: the changed lines of an edit; of any other
+    call the texts that are not among these words."""
     edits = edits_of(call.arguments)
     if edits:
         return [line for edit in edits for line in _changed_lines(edit)]
@@ -166,8 +166,8 @@ def _room(sizes: Sequence[int], budget: int) -> int:
 
 
 def telling_lines(lines: Sequence[str], room: int) -> list[str]:
-    """As many lines as have room, in characters: definitions first, then lines that name something
-    new, then the others; what was taken out goes last."""
+    """As many lines as have room, in characters: definitions first, then lines
+    that name something new, then the others, and last the lines that an edit removes."""
     if _chars(lines) <= room:
         return list(lines)
     seen: set[str] = set()

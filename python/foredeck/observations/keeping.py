@@ -214,7 +214,7 @@ class _HeldLease:
         expect: dict[str, Token | None],
     ) -> None:
         """Write it. Raises `ObservingFailed` where another process was faster, or where the
-        database that decides stays away: then it is not known whether it was written, and the next
+        database that decides stays away. Then it is not known whether it was written, and the next
         process finds out."""
         for wait_s in (*_RETRIES_S, None):
             try:

@@ -60,8 +60,8 @@ class Seen:
 
 
 def owner_name() -> str:
-    """This process as an owner of leases: where its number means something, that number, and a
-    part that no other has."""
+    """This process as an owner of leases: `SPACE/PID/UNIQUE`, where SPACE says in which place that
+    process number means something."""
     return f"{_process_space()}/{os.getpid()}/{uuid7()}"
 
 
@@ -238,8 +238,8 @@ class ObservingLease:
         return _CUT_OFF[work]
 
     def _is_held(self, document: ObservingDocument, now: int) -> bool:
-        """Whether a process works under it whose time is not over and which is there, for all that
-        is known."""
+        """Whether a process works under it whose time is not over, and which is running as far as
+        can be known."""
         if document.work is None or now >= document.lease_ms:
             return False
         return document.owner == self.owner or not is_gone(document.owner)

@@ -64,10 +64,8 @@ def tokens_of(messages: Iterable[SourceMessage]) -> int:
 
 
 def ends_of_batches(messages: Sequence[CallOrResult]) -> list[int]:
-    """Where a chunk may end: indexes `n` so that `messages[:n]` leaves no call without its result,
-    and the last is a result or an answer.
-
-    A question stays with its answer, and a call with what came of it.
+    """Where a chunk may end: indexes `n` such that every call in `messages[:n]` has its result
+    there, and the last message is a result or an answer. So a question stays with its answer.
     """
     ends: list[int] = []
     for index, is_answered in enumerate(are_answered(messages)):

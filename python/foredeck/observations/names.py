@@ -1,4 +1,4 @@
-"""Whether the names that an observer writes stand in its sources."""
+"""Whether the names that an observer writes are in its sources."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def unfounded(text: str, known: KnownNames, doubted: Collection[str] = ()) -> li
 def checked(
     remarks: Sequence[Remark], known: KnownNames, doubted: Collection[str] = ()
 ) -> list[Remark]:
-    """The remarks, each with the names that nothing vouches for. `doubted`: names of which that
-    was said of the sources already."""
+    """The remarks, each with its names that no source has. `doubted`: names that the sources have,
+    but marked as unfounded."""
     return [
         remark.model_copy(update={"unfounded": unfounded(all_of(remark), known, doubted)})
         for remark in remarks

@@ -23,9 +23,9 @@ _SHORT = 8
 class OtherSessionsSection:
     """The newest remarks of the project's other sessions, for the head.
 
-    Of a session's own past there is nothing in it, forks included (`own`: the session and those
-    that it was forked from), nor of private sessions. It says what others did, and asks for
-    nothing: whoever reads it must not go on with another session's work.
+    Nothing of the session's own past is in it (`own`: the session and those that it was forked
+    from), and nothing of private sessions. It only says what others did: the model must not go on
+    with another session's work.
     """
 
     store: Store

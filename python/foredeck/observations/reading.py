@@ -135,7 +135,7 @@ def note_named(store: Store, id: str) -> Observation | Reflection | None:
 def latest_in_project(
     store: Store, project: str, but: AbstractSet[str], most: int
 ) -> list[tuple[str, list[Observation]]]:
-    """The sessions of a project that have noted something last, the latest first, each with its
+    """The sessions of a project with the latest observations, the latest first, each with its
     observations that are not deleted, oldest first. `but`: sessions to leave out; `most`: how many
     are read."""
     by_session: dict[str, list[Head]] = {}

@@ -182,8 +182,8 @@ class NotesReader:
         return [reading.remark(self._rules.clock) for reading in self._found]
 
     def read(self, text: str, *, only_whole: bool = False) -> None:
-        """Read the lines of a text. `only_whole`: notes count that have time and priority, and no
-        other line is missed."""
+        """Read the lines of a text. `only_whole`: only notes with time and priority count, and any
+        other line is no fault."""
         for line in _CONTROL.sub(" ", text).split("\n"):
             self._number += 1
             if not line.strip():

@@ -1,7 +1,7 @@
-"""When to observe, to let observations replace messages, and to reflect.
+"""When to observe, when observations replace messages, and when to reflect.
 
-Pure rules over counted tokens. Nothing here knows a clock but for the age of remarks, and nothing
-begins by itself: whoever asks has just had a call, or a message of the user's.
+Pure rules over counted tokens. Time counts only for the age of remarks. The rules are asked after
+a call, or a message of the user's.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def is_activation_due(
 
 
 def is_pressing(rules: TimingRules, pending: int) -> bool:
-    """Whether so many unobserved tokens wait that observing goes before all else that is done in
-    the background."""
+    """Whether so many unobserved tokens wait that observing comes before all other work in the
+    background."""
     return pending >= rules.chunk.least + rules.block_after
 
 
@@ -118,8 +118,8 @@ def notes_limit(rules: TimingRules, window: int | None) -> int:
 def kept_raw(rules: TimingRules, standing: Sequence[Condensable], limit: int, now_ms: int) -> int:
     """How many of the newest texts stay as they are when others are condensed.
 
-    Those that hold the newest remarks of the last day, up to their number, and as many as take
-    half of the limit. Whole ones: half an observation covers nothing.
+    They hold the newest remarks of the last day, `raw_count` at most, and take half of the limit at
+    most. An observation is kept or condensed as a whole.
     """
     kept = remarks = tokens = 0
     for one in reversed(standing):
@@ -161,6 +161,6 @@ def to_condense(
 
 
 def coverage(covered_tokens: int, left_tokens: int) -> float:
-    """The share of the tokens that left the prompt which had been observed before: 1 where none
-    has left."""
+    """Of the tokens that have left the prompt, the share that was observed before; 1 where none has
+    left."""
     return 1.0 if left_tokens <= 0 else min(1.0, covered_tokens / left_tokens)

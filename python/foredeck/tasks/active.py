@@ -1,4 +1,4 @@
-"""The task that a session works on, and to which what is said meanwhile belongs."""
+"""The task that a session works on: what is said meanwhile belongs to it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class ActiveTask:
         self._id = id
 
     def id(self) -> str | None:
-        """Its id, for what is stored now; None where no task is active. Never raises: without it
-        things are stored all the same."""
+        """Its id, for what is stored now; None where no task is active, or none can be read: things
+        are stored all the same."""
         try:
             task = self.task()
         except StoreError:
@@ -45,8 +45,8 @@ class ActiveTask:
         return None if task is None else task.id
 
     def keep_lease(self) -> None:
-        """The session works: a lease that is half over is renewed. Never raises: without this it
-        ends at its time."""
+        """The session works: renew a lease that is half over. Never raises: the lease then ends at
+        its time."""
         with suppress(StoreError):
             task = self.task()
             if task is not None:

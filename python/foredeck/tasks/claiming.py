@@ -2,8 +2,8 @@
 
 A claim by a session is a lease. It ends when the session does, or after two hours in which the
 session did nothing; while the session works it is renewed. A claim by a person holds until it is
-released. After its end the task stays in progress, and the session that had it may go on with it,
-until another claims it. One that still waits for other tasks, or is closed, cannot be claimed.
+released. After a claim has ended the task stays in progress, and its session may go on with it
+until another claims it. A task that still waits for others, or is closed, cannot be claimed.
 """
 
 from __future__ import annotations
