@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from foredeck.config.asking import AskingSection
 from foredeck.context.state.session import Session
 from foredeck.engine.background.asking import (
     MINUTE_MS,
+    AskingTerms,
     Caps,
     SessionAsking,
     Spending,
@@ -24,7 +26,7 @@ from foredeck.engine.background.asking import (
     why_not,
 )
 from foredeck.engine.background.jobs import Happening, Job
-from foredeck.engine.background.prices import AskingPrices, question_tokens
+from foredeck.engine.background.prices import AskingPrices
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import Facilities, Opening
 from foredeck.errors import ForedeckError
@@ -357,8 +359,7 @@ def test_what_says_that_a_provider_is_asked_too_much() -> None:
 
 
 def test_a_warm_question_reads_the_prompt_and_sends_itself() -> None:
-    tokens = question_tokens(QUESTION.model_copy(update={"warm": 3}), 50_000, 4.0, 20)
-    assert (tokens.fresh, tokens.read, tokens.output) == (101, 50_000, 20)
-    prices = AskingPrices.of({"cost": COST})
-    assert prices.price(tokens) == pytest.approx(101 * 3e-6 + 50_000 * 0.3e-6 + 20 * 15e-6)
-    assert AskingPrices.of({}).price(tokens) == 0
+    warm = QUESTION.model_copy(update={"warm": 3})
+    terms = AskingTerms("test/model", AskingPrices.of({"cost": COST}), False, 3, 50_000, 4.0)
+    assert terms.price(warm, 20) == pytest.approx(101 * 3e-6 + 50_000 * 0.3e-6 + 20 * 15e-6)
+    assert replace(terms, prices=AskingPrices.of({})).price(warm, 20) == 0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from foredeck.accounting.asked import AskedAccount, asked_account, cost_of, stored_questions
 from foredeck.config.asking import AskingSection
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.state.chat import Chat
 from foredeck.context.status import tokens_of
-from foredeck.engine.background.prices import AskingPrices, question_tokens
+from foredeck.engine.background.prices import AskingPrices
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.asking import (
     AskCancelled,
@@ -49,9 +50,21 @@ class AskingTerms:
     def price(self, question: CompleteParams, output_tokens: int | None = None) -> float:
         """Dollars that a question is expected to cost. `output_tokens`: how long the answer will
         be; None: as long as it may."""
-        return self.prices.price(
-            question_tokens(question, self.prompt_tokens, self.rate, output_tokens)
-        )
+        chars = len(question.system or "") + sum(map(_chars, question.messages))
+        # Uncached, read from the cache with the agent's last prompt, generated.
+        fresh = int(chars / self.rate) + 1
+        read = self.prompt_tokens if question.warm is not None else 0
+        output = question.max_tokens if output_tokens is None else output_tokens
+        prices = self.prices
+        return fresh * prices.fresh + read * prices.read + output * prices.output
+
+
+def _chars(message: Mapping[str, Any]) -> int:
+    content = message.get("content")
+    if isinstance(content, str):
+        return len(content)
+    blocks = content if isinstance(content, list) else []
+    return sum(len(str(block.get("text") or "")) for block in blocks if isinstance(block, dict))
 
 
 class SessionAsking:

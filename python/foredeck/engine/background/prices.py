@@ -1,12 +1,10 @@
-"""What a question is expected to cost, from the prices of the host's model record. Pure."""
+"""What a token costs where a model is asked, by the host's model record. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from foredeck.hosts.asking import CompleteParams
 
 MILLION = 1_000_000
 
@@ -26,38 +24,6 @@ class AskingPrices:
         named = cost if isinstance(cost, dict) else {}
         fresh, output = _price(named, "input", 0.0), _price(named, "output", 0.0)
         return cls(fresh, _price(named, "cacheRead", fresh), output)
-
-    def price(self, tokens: QuestionTokens) -> float:
-        """What a question of this size costs."""
-        return tokens.fresh * self.fresh + tokens.read * self.read + tokens.output * self.output
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionTokens:
-    """What a question sends that no cache has, reads from one, and is answered with."""
-
-    fresh: int
-    read: int
-    output: int
-
-
-def question_tokens(
-    question: CompleteParams, prompt_tokens: int, rate: float, output: int | None
-) -> QuestionTokens:
-    """The size of a question. `prompt_tokens`: of the agent's last prompt, which a warm question
-    reads; `rate`: characters a token; `output`: expected, None for as much as it may be."""
-    chars = len(question.system or "") + sum(map(_chars, question.messages))
-    read = prompt_tokens if question.warm is not None else 0
-    limit = question.max_tokens
-    return QuestionTokens(int(chars / rate) + 1, read, limit if output is None else output)
-
-
-def _chars(message: Mapping[str, Any]) -> int:
-    content = message.get("content")
-    if isinstance(content, str):
-        return len(content)
-    blocks = content if isinstance(content, list) else []
-    return sum(len(str(block.get("text") or "")) for block in blocks if isinstance(block, dict))
 
 
 def _price(cost: Mapping[str, Any], name: str, default: float) -> float:
