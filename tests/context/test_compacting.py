@@ -281,7 +281,10 @@ def test_finished_work_is_named_in_a_summary(snapshot: SnapshotAssertion) -> Non
             assistant(calls(f"d{number}", tool, **arguments)),
             result(f"d{number}", tool, output, failed=failed),
         ]
-    told = summarise(stretch(*STORY, *story, assistant("Mended.")), 8000)
+    chat = Plan()
+    for item in items(*STORY, *story, assistant("Mended.")):
+        chat.append(item)  # a result has the arguments of its call from here
+    told = summarise(replace(stretch(*STORY), turns=split_turns(chat.items, 1)), 8000)
 
     assert told.long[told.long.index("Done:") : told.long.index("Answers:")] == snapshot
 
