@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from foredeck.context.state.chat import Chat
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.observing.questions import ModelQuestions
-from foredeck.engine.observing.worth import Covered, worth_of
+from foredeck.engine.observing.worth import worth_of
 from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import NoModel, NotAsked
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
@@ -272,17 +272,20 @@ class ChunkChoice:
             return False
         way = questions.priced(asked)[0]
         if not self.always:
-            questions.worth = worth_of(self._covered(chunk, position), questions.agent.prices)
+            questions.worth = self._worth(chunk, position)
         self.price = way.price
         meter = questions.asking.meter
         why = meter.why_not(way.price, questions.worth, insisted=questions.insisted)
         self.reason = why or ""
         return why is None
 
-    def _covered(self, chunk: Chunk, position: Position) -> Covered:
+    def _worth(self, chunk: Chunk, position: Position) -> float:
+        """Dollars that noting it saves."""
         chars = self.chat.branch.plan.chars
         first = position.messages
         sent = sum(chars[first : first + len(chunk.messages)])
-        record = self.chat.newest_record
+        record, questions = self.chat.newest_record, self.questions
         calls = 0 if record is None else self.chat.log.newest
-        return Covered(chunk.tokens, int(sent / self.questions.alone.rate), calls)
+        return worth_of(
+            chunk.tokens, int(sent / questions.alone.rate), calls, questions.agent.prices
+        )
