@@ -43,7 +43,7 @@ def proposals_of(memory: MemoryReader) -> list[Proposal]:
 
 
 def _proposal(memory: MemoryReader, entry: MemoryEntry, kept: dict[str, MemoryEntry]) -> Proposal:
-    rivals = [other for other in kept.values() if _stands_beside(entry, other)]
+    rivals = [other for other in kept.values() if _is_rival(entry, other)]
     facts = [KnownFact(other.id, other.document.fact) for other in rivals]
     compared = compare(entry.document.fact, facts)
     against = compared.contradicts or compared.same
@@ -57,7 +57,7 @@ def _proposal(memory: MemoryReader, entry: MemoryEntry, kept: dict[str, MemoryEn
     )
 
 
-def _stands_beside(entry: MemoryEntry, other: MemoryEntry) -> bool:
+def _is_rival(entry: MemoryEntry, other: MemoryEntry) -> bool:
     mine, its = entry.document, other.document
     if mine.place != its.place:
         return False

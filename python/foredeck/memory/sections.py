@@ -71,8 +71,8 @@ class EntriesSection:
     def text(self, limit: int) -> str:
         """Those whose ground has not moved, as far as they fit: what the user has stated for good
         first, then what was of use last."""
-        standing, moved = self._sorted_out()
-        ordered = in_order(standing, self.about())
+        valid, moved = self._sorted_out()
+        ordered = in_order(valid, self.about())
         return section_text(ordered, len(moved), limit, searched=self.searched)
 
     def rules(self) -> list[MemoryEntry]:
@@ -86,11 +86,11 @@ class EntriesSection:
         What merely reads otherwise by now, or has made room for others, can wait for the next time
         that the head is written.
         """
-        standing = [line for line in said.splitlines() if line.startswith("- ")]
-        if not standing:
+        shown = [line for line in said.splitlines() if line.startswith("- ")]
+        if not shown:
             return False
         valid, _moved = self._sorted_out()
-        unknown = _without(standing, (line for entry in valid for line in lines_of(entry)))
+        unknown = _without(shown, (line for entry in valid for line in lines_of(entry)))
         here = {entry.id for entry in valid}
         unknown = [line for line in unknown if not self._may_wait(self.known.get(line), here)]
         if unknown:

@@ -75,7 +75,7 @@ class SessionMemory:
     def tidy(self) -> str:
         """Let go of what was not used. Returns what the user should read of it, empty for
         nothing."""
-        return _told(self.memory.tidy(self.session))
+        return _news(self.memory.tidy(self.session))
 
     def take_over(self) -> None:
         """A fork has what its parent knew, from the call on that is under way; its chat is known
@@ -100,7 +100,7 @@ class SessionMemory:
         )
 
 
-def _told(gone: Sequence[MemoryEntry]) -> str:
+def _news(gone: Sequence[MemoryEntry]) -> str:
     unanswered = sum(entry.document.act == "unanswered" for entry in gone)
     counts = {
         "that nobody has used for long": len(gone) - unanswered,

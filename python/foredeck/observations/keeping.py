@@ -139,8 +139,8 @@ class ObservationKeeper:
         """
         found = self.read([message.address for message in messages])
         self._check(found)
-        standing, now = found.branch.standing, self.lease.clock()
-        replaced = standing[: to_condense(self.rules, standing, now, window, asked=asked)]
+        notes, now = found.branch.notes, self.lease.clock()
+        replaced = notes[: to_condense(self.rules, notes, now, window, asked=asked)]
         if not replaced:
             return None
         self.step("read")

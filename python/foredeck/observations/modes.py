@@ -104,7 +104,7 @@ class _Done:
 
     calls: int = 0
     web: int = 0
-    looked: int = 0
+    looking: int = 0
     failed: int = 0
     changed: int = 0
     files: tuple[str, ...] = ()
@@ -126,8 +126,8 @@ def _guessed(done: _Done) -> tuple[Mode, str]:
     if not done.changed:
         if done.failed > 1:
             return "debugging", f"{done.failed} calls failed and nothing was changed"
-        if done.looked * 3 >= done.calls * 2:
-            return "explore", f"{done.looked} of {done.calls} calls only looked"
+        if done.looking * 3 >= done.calls * 2:
+            return "explore", f"{done.looking} of {done.calls} calls only looked"
         return "default", "nothing was changed"
     if done.tests and len(done.tests) == len(done.files):
         return "testing", f"only tests were changed ({len(done.tests)})"
@@ -146,7 +146,7 @@ def _done(messages: Sequence[SourceMessage]) -> _Done:
             tool = call.tool.lower()
             done.calls += 1
             done.web += any(word in tool for word in _WEB)
-            done.looked += tool in _LOOKS
+            done.looking += tool in _LOOKS
             if tool in _WRITES:
                 done.changed += 1
                 files[call.path] = None

@@ -208,7 +208,7 @@ class ObservedBranch:
         return _observed_up_to(self.placed[-1]) if self.placed else Position()
 
     @property
-    def standing(self) -> Sequence[Observation | Reflection]:
+    def notes(self) -> Sequence[Observation | Reflection]:
         """What may replace its messages, oldest first."""
         return (*self.reflections, *self.observations)
 

@@ -115,14 +115,14 @@ def notes_limit(rules: TimingRules, window: int | None) -> int:
     return min(rules.reflection, int(NOTES_SHARE * window)) if window else rules.reflection
 
 
-def kept_raw(rules: TimingRules, standing: Sequence[Condensable], limit: int, now_ms: int) -> int:
+def kept_raw(rules: TimingRules, notes: Sequence[Condensable], limit: int, now_ms: int) -> int:
     """How many of the newest texts stay as they are when others are condensed.
 
     They hold the newest remarks of the last day, `raw_count` at most, and take half of the limit at
     most. An observation is kept or condensed as a whole.
     """
     kept = remarks = tokens = 0
-    for one in reversed(standing):
+    for one in reversed(notes):
         times = one.remark_times
         tokens += one.tokens
         is_old = max(times, default=0) < now_ms - rules.raw_ms
@@ -135,7 +135,7 @@ def kept_raw(rules: TimingRules, standing: Sequence[Condensable], limit: int, no
 
 def to_condense(
     rules: TimingRules,
-    standing: Sequence[Condensable],
+    notes: Sequence[Condensable],
     now_ms: int,
     window: int | None = None,
     *,
@@ -143,13 +143,13 @@ def to_condense(
 ) -> int:
     """How many of the oldest texts that replace chat are to be condensed now; 0 for none.
 
-    `standing`: reflections and observations, oldest first. `window`: of the model, in tokens.
+    `notes`: reflections and observations, oldest first. `window`: of the model, in tokens.
     `asked`: by the user, whatever their size.
     """
     limit = notes_limit(rules, window)
-    if not asked and sum(one.tokens for one in standing) < limit:
+    if not asked and sum(one.tokens for one in notes) < limit:
         return 0
-    older = standing[: len(standing) - kept_raw(rules, standing, limit, now_ms)]
+    older = notes[: len(notes) - kept_raw(rules, notes, limit, now_ms)]
     count = tokens = 0
     for one in older:
         tokens += one.tokens

@@ -25,7 +25,7 @@ def line(board: Board, task: Task, now_ms: int) -> str:
     kind = "" if task.task_type == "task" else f" {task.task_type}"
     labels = "".join(f" #{one_line(label)}" for label in task.labels)
     head = f"{board.names.name(task.id)} P{task.priority}{kind}: {task.called}{labels}"
-    return head + _standing(board, task, now_ms)
+    return head + _state(board, task, now_ms)
 
 
 def closed_line(board: Board, task: Task) -> str:
@@ -40,7 +40,7 @@ def any_line(board: Board, task: Task, now_ms: int) -> str:
     return closed_line(board, task) if task.is_closed else line(board, task, now_ms)
 
 
-def _standing(board: Board, task: Task, now_ms: int) -> str:
+def _state(board: Board, task: Task, now_ms: int) -> str:
     if task.status == "in_progress":
         if task.is_held(now_ms):
             return f" (in progress: {holder(task)})"

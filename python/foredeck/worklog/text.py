@@ -72,8 +72,8 @@ class WorkLog:
         room = limit
         for each in _chosen(self.done):
             # A commit names the files; the test run beside it was about the same ones.
-            told = replace(each, files=()) if each.kind == "tests" else each
-            line = f"{day(each.time_ms, self.done[-1].time_ms)}: {describe(told, self.cwd)}"
+            shown = replace(each, files=()) if each.kind == "tests" else each
+            line = f"{day(each.time_ms, self.done[-1].time_ms)}: {describe(shown, self.cwd)}"
             room -= len(line) + 1
             if room < -1:  # one less than nothing: no line break follows the last line
                 break

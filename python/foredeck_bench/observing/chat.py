@@ -70,7 +70,7 @@ def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
 
 def prompt_of(found: ObservedBranch, messages: list[SourceMessage]) -> str:
     """What would stand in the next prompt: reflections, observations, and the rest of the chat."""
-    shown = [one.text for one in found.standing]
+    shown = [one.text for one in found.notes]
     return "\n\n".join([*shown, *(m.text for m in messages[found.position.messages :])])
 
 

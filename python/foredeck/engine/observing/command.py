@@ -68,7 +68,7 @@ def status_of(observing: Observing) -> str:
     lines = [
         f"Observed {when}; {_mode_line(observing)}.",
         f"{seen:,} tokens of chat are noted in {len(noted.observations)} observations and "
-        f"{len(noted.reflections)} reflections of {observing.standing_tokens():,} tokens; "
+        f"{len(noted.reflections)} reflections of {observing.note_tokens():,} tokens; "
         f"{observing.pending():,} wait, and {rules.chunk.least:,} are observed at once at least.",
     ]
     left, seen_before = observing.left_tokens()

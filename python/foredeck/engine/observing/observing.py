@@ -203,9 +203,9 @@ class Observing:
         """Tokens of the branch that are not observed yet."""
         return pending_tokens(self.sources.messages(), self.on_branch.position)
 
-    def standing_tokens(self) -> int:
+    def note_tokens(self) -> int:
         """Tokens of the notes that may replace chat."""
-        return sum(one.tokens for one in self.on_branch.standing)
+        return sum(one.tokens for one in self.on_branch.notes)
 
     def chat_tokens(self) -> int:
         """Tokens of the chat as it goes out."""
@@ -244,7 +244,7 @@ class Observing:
         rules = self.settings.rules
         if waiting < max(rules.chunk.least, self.not_before.get("observe", 0)):
             return False
-        if waiting < least_pending(rules, self.mode().mode, self.standing_tokens()):
+        if waiting < least_pending(rules, self.mode().mode, self.note_tokens()):
             return False
         return self.settings.always or self.has_begun()
 
@@ -252,13 +252,13 @@ class Observing:
         """The `not_before` of work that is begun now and comes to nothing: as much again."""
         if work == "observe":
             return 2 * self.pending()
-        return self.standing_tokens() + notes_limit(self.settings.rules, self.window)
+        return self.note_tokens() + notes_limit(self.settings.rules, self.window)
 
     def _is_reflection_due(self) -> bool:
-        if self.standing_tokens() < self.not_before.get("reflect", 0):
+        if self.note_tokens() < self.not_before.get("reflect", 0):
             return False
-        standing = self.on_branch.standing
-        return to_condense(self.settings.rules, standing, now_ms(), self.window) > 0
+        notes = self.on_branch.notes
+        return to_condense(self.settings.rules, notes, now_ms(), self.window) > 0
 
 
 _OURS = "[foredeck]"
