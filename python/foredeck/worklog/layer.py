@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foredeck.commands.shell import command_of
@@ -127,75 +128,68 @@ def _take_task(db: sqlite3.Connection, head: Head) -> None:
         db.execute(_ADD_DONE, (*_done_row(done), fields.get("project")))
 
 
+@dataclass(frozen=True, slots=True)
 class _Call:
     """One tool call into the tables."""
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        session: str,
-        tool: str,
-        arguments: Mapping[str, Any],
-        time_ms: int,
-    ) -> None:
-        self._db = db
-        self._session = session
-        self._tool = tool
-        self._arguments = arguments
-        self._time_ms = time_ms
+    db: sqlite3.Connection
+    session: str
+    tool: str
+    arguments: Mapping[str, Any]
+    time_ms: int
 
     def take(self, output: str, *, failed: bool) -> None:
         """Add what its output shows."""
-        command = command_of(self._tool, self._arguments)
+        command = command_of(self.tool, self.arguments)
         if command is not None and was_run(output):
             self._learn(command, output, failed=failed)
         self._work(output, failed=failed)
 
     def _learn(self, command: str, output: str, *, failed: bool) -> None:
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT session, time_ms, command, said, failed FROM run WHERE session = ? ORDER BY id",
-            (self._session,),
+            (self.session,),
         ).fetchall()
         # Of an output only the complaint is kept, or its first letter: that there was one.
         found = complaint(output, failed=failed)
         said = found.line if found else output.strip()[:1]
-        run = Run(self._session, self._time_ms, command, said, failed)
+        run = Run(self.session, self.time_ms, command, said, failed)
         learning = SessionLessons()
         for earlier, time_ms, line, heard, how in rows:
             learning.take(Run(earlier, time_ms, line, heard, bool(how)))
-        self._db.executemany(
+        self.db.executemany(
             "INSERT INTO lesson (session, time_ms, program, complaint, failed, worked, typed, kept)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [_lesson_row(lesson) for lesson in learning.take(run)],
         )
-        self._db.execute(
+        self.db.execute(
             "INSERT INTO run (session, time_ms, command, said, failed) VALUES (?, ?, ?, ?, ?)",
-            (self._session, self._time_ms, _encodable(command), _encodable(said), failed),
+            (self.session, self.time_ms, _encodable(command), _encodable(said), failed),
         )
-        self._db.execute(
+        self.db.execute(
             "DELETE FROM run WHERE session = ?1 AND id NOT IN"
             " (SELECT id FROM run WHERE session = ?1 ORDER BY id DESC LIMIT ?2)",
-            (self._session, WITHIN_COMMANDS),
+            (self.session, WITHIN_COMMANDS),
         )
 
     def _work(self, output: str, *, failed: bool) -> None:
-        row = self._db.execute(
-            "SELECT files FROM edited WHERE session = ?", (self._session,)
+        row = self.db.execute(
+            "SELECT files FROM edited WHERE session = ?", (self.session,)
         ).fetchone()
         before = json.loads(row[0]) if row else []
-        work = SessionWork(self._session, list(before))
-        time_ms = self._time_ms
-        done = work.take(self._tool, self._arguments, output, failed=failed, time_ms=time_ms)
+        work = SessionWork(self.session, list(before))
+        time_ms = self.time_ms
+        done = work.take(self.tool, self.arguments, output, failed=failed, time_ms=time_ms)
         if work.edited != before:
-            kept = (self._session, json.dumps(work.edited))
-            self._db.execute("INSERT OR REPLACE INTO edited VALUES (?, ?)", kept)
-        if failed and (run := failed_run(self._tool, self._arguments)) is not None:
-            self._db.execute(
+            kept = (self.session, json.dumps(work.edited))
+            self.db.execute("INSERT OR REPLACE INTO edited VALUES (?, ?)", kept)
+        if failed and (run := failed_run(self.tool, self.arguments)) is not None:
+            self.db.execute(
                 "DELETE FROM done WHERE session = ? AND kind = 'tests' AND what = ?",
-                (self._session, _encodable(run)),
+                (self.session, _encodable(run)),
             )
         if done is not None and done.kind != "task":  # `_take_task` has those, with their titles
-            self._db.execute(_ADD_DONE, (*_done_row(done), None))
+            self.db.execute(_ADD_DONE, (*_done_row(done), None))
 
 
 def _lesson_row(lesson: Lesson) -> tuple[object, ...]:
