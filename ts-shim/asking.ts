@@ -47,7 +47,7 @@ export class Asking {
     this.shim = shim;
   }
 
-  /** The session ends: nobody waits for what is being asked in it. */
+  /** The session ends, and with it what is being asked in it. */
   stop(): void {
     this.ending.abort();
     this.ending = new AbortController();
@@ -168,7 +168,7 @@ function failureOf({ stopReason, errorMessage }: Answer, callsTools: boolean): s
   if (stopReason === "error" || stopReason === "aborted") {
     return errorMessage || `the call was ${stopReason}`;
   }
-  // They are the agent's own tools, and nobody will run them.
+  // They are the agent's own tools, and will not be run.
   return callsTools ? "it calls tools instead of answering" : null;
 }
 

@@ -10,7 +10,7 @@ import type { EngineCommand } from "./engine/process.ts";
 import { unref } from "./engine/run.ts";
 import { stateDir } from "./engine/state-dir.ts";
 
-/** Commands that notices name: they stand in backquotes. */
+/** Commands that notices name, in backquotes. */
 const NAMED = /(?<=`)foredeck(?= [a-z])/g;
 
 export class CommandLine {

@@ -2,8 +2,8 @@
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import definitions from "./commands.json" with { type: "json" };
+import type { Stretch } from "./context/compactions.ts";
 import { isRecord } from "./context/messages.ts";
-import type { Stretch } from "./context/put-away.ts";
 import { GoneError, textOf, within } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
@@ -68,7 +68,7 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
   });
 }
 
-/** What could stand after a command, with a description each: verbs, then what the engine knows. */
+/** What could follow a command, with a description each: verbs, then what the engine knows. */
 async function completions(
   command: string,
   prefix: string,
@@ -164,7 +164,7 @@ async function forward(
   shim: Shim,
   { signal }: ExtensionCommandContext,
 ): Promise<Answered> {
-  const { engine, host, putAway } = shim;
+  const { engine, host, compactions } = shim;
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
     const isDoctor = name === "doctor";
@@ -174,7 +174,7 @@ async function forward(
     const answer = await engine.ask(method, params, { deadlineMs, signal });
     const result = isRecord(answer) ? answer : {};
     host.take(result);
-    if (result.stretch) putAway.keep(result.stretch as Stretch);
+    if (result.stretch) compactions.keep(result.stretch as Stretch);
     const view = asView(result.view, (line) => host.worded(line));
     return { text: String(result.text ?? ""), view, asked: [name, args] };
   } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * Compaction: the engine decides whether it is needed, and writes the summary unless the user's
  * model should. Where the engine is away, slow or wrong, Pi's own compaction goes ahead. Another
- * extension may cancel it or write the summary itself; then the user and the engine are told.
+ * extension may cancel it or write the summary itself; then the user reads so, and the engine gets to know.
  */
 
 import type {

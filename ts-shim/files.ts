@@ -1,5 +1,5 @@
 /**
- * Opening what is named, where it may be anything: a pipe that nobody writes to would stop Pi, and a
+ * Opening what is named, where it may be anything: a pipe without a writer would stop Pi, and a
  * device may never end. Nothing is read on Pi's main thread.
  */
 

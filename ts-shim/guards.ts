@@ -43,7 +43,7 @@ export function registerGuards(pi: ExtensionAPI): void {
   });
 }
 
-/** Pi's own read waits for ever on a FIFO that nobody writes to. */
+/** Pi's own read waits for ever on a FIFO without a writer. */
 function specialFile(path: string, cwd: string): string | undefined {
   const stats = statSync(resolveLikePi(path, cwd), { throwIfNoEntry: false });
   const kind = stats && kindOf(stats);

@@ -119,7 +119,7 @@ export class Host {
     });
   }
 
-  /** Where the session has just been replaced, nobody is left to read it. */
+  /** Pi's objects throw where the session has just been replaced, and with it who would read this. */
   private quietly(show: () => void): void {
     try {
       show();

@@ -35,7 +35,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerNames(pi, shim, facilities, isOhMyPi(pi));
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
-  // Before the reports: a call that is blocked never runs, so nobody is told that it started.
+  // Before the reports: a call that is blocked never runs, so its start is not reported.
   registerPreparing(pi, shim, shim.pi.ExtensionRunner);
   registerReporting(pi, shim);
   register(pi, shim, "foredeck");

@@ -1,6 +1,6 @@
 /** The Pi that this extension runs in, and what its module lends; a fork may lend less. */
 
-import type { Project } from "./context/put-away.ts";
+import type { Project } from "./context/compactions.ts";
 import type { RunnerClass } from "./preparing.ts";
 
 /** The first Pi that fires `context_with_system`. */

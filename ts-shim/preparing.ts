@@ -96,7 +96,7 @@ async function prepared(
     return isRecord(answer) ? answer : {};
   } catch (error) {
     shim.logError("tool/prepare", error);
-    // The call itself could be luckier: then it would show what nobody was asked about.
+    // The call itself could be luckier: then it would show a file that no extension was asked about.
     return isShowing ? { block: AWAY } : {};
   }
 }

@@ -64,11 +64,11 @@ function observed(event: ToolResultEvent, shim: Shim): Record<string, unknown> {
 
 /**
  * What of an input the user typed; null for nothing. Of what came with Pi's command line one
- * argument of one line counts: files and standard input stand before it in the same text, and a
+ * argument of one line counts: files and standard input come before it in the same text, and a
  * longer argument is most likely the text of a file (`pi "$(cat issue.md)"`).
  *
  * @param args the arguments of this process
- * @param hasUI whether somebody could type into this Pi
+ * @param hasUI whether a user could type into this Pi
  */
 export function typedIn(
   { text, source }: { text: string; source: string },

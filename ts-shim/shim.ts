@@ -2,9 +2,9 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { Asking, type Question } from "./asking.ts";
+import { Compactions } from "./context/compactions.ts";
 import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
-import { PutAway } from "./context/put-away.ts";
 import { describe } from "./context/request.ts";
 import { Engine, type EngineHost, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
@@ -40,7 +40,7 @@ export class Shim implements EngineHost {
   readonly host = new Host();
   readonly engine: Engine;
   readonly context: ContextHook;
-  readonly putAway: PutAway;
+  readonly compactions: Compactions;
   /** While Pi makes a compaction that takes another one back: that one. */
   takingBack: MadeCompaction | null = null;
   private readonly asking: Asking;
@@ -49,13 +49,13 @@ export class Shim implements EngineHost {
   readonly state = stateDir();
   private session: SessionParams | null = null;
   private trusted = false;
-  private compaction: CompactionSettings | null = null;
+  private settings: CompactionSettings | null = null;
   /** When setting up the engine began; null where it was there. */
   private settingUpSince: number | null = null;
 
   constructor(pi: ExtensionAPI, module: PiModule) {
     this.pi = module;
-    this.putAway = new PutAway(pi, module.buildSessionProjection);
+    this.compactions = new Compactions(pi, module.buildSessionProjection);
     this.engine = new Engine(this);
     this.context = new ContextHook(pi, this);
     this.asking = new Asking(this);
@@ -90,7 +90,7 @@ export class Shim implements EngineHost {
     this.trusted = ctx.isProjectTrusted?.() ?? false;
     this.safely("settings", () => {
       const trust = { projectTrusted: this.trusted };
-      this.compaction = this.pi.SettingsManager?.create(ctx.cwd, undefined, trust) ?? null;
+      this.settings = this.pi.SettingsManager?.create(ctx.cwd, undefined, trust) ?? null;
     });
     if (this.isOff()) this.host.status("foredeck off");
     else if (this.engine.state !== "ready") this.engine.start();
@@ -101,7 +101,7 @@ export class Shim implements EngineHost {
   model(ctx: ExtensionContext): Record<string, unknown> | null {
     const model = ctx.model ? describe(ctx.model) : null;
     this.safely("settings", () => {
-      const { enabled, reserveTokens } = this.compaction?.getCompactionSettings(ctx.model) ?? {};
+      const { enabled, reserveTokens } = this.settings?.getCompactionSettings(ctx.model) ?? {};
       if (model && enabled) model.reserve = reserveTokens;
     });
     return model;
@@ -117,7 +117,7 @@ export class Shim implements EngineHost {
       const params = { session: session.session, reason };
       await this.engine
         .request("session/close", params, { deadlineMs: CLOSE_MS })
-        .catch((error) => this.log(`session/close: ${error.message}`));
+        .catch((error) => this.logError("session/close", error));
     }
     await this.engine.stop();
     this.host.detach();
@@ -156,10 +156,8 @@ export class Shim implements EngineHost {
     const installed = await locateInstalled(process.env, undefined, options.signal);
     if (installed) return installed;
     return provision({
+      ...options,
       stateDir: this.state,
-      signal: options.signal,
-      insist: options.insist,
-      verify: options.failedBefore,
       log: (text) => this.log(text),
       onProgress: (text) => {
         if (this.engine.state !== "setup") {
@@ -211,7 +209,7 @@ export class Shim implements EngineHost {
         }
       })
       .catch((error: Error) => {
-        this.log(`session/open: ${error.message}`);
+        this.logError("session/open", error);
         if (error instanceof RpcError) this.host.notifyOnce("open", "error", error.message);
       });
     const ctx = this.host.context();

@@ -47,7 +47,7 @@ export const TOOL_SPECS: readonly ToolSpec[] = definitions;
 export const TOOL_NAMES = new Set(TOOL_SPECS.map(({ name }) => name));
 
 /**
- * Registers the tools of these facilities. Throwing is how a tool tells Pi that it failed.
+ * Registers the tools of these facilities. A tool that fails throws.
  * @param taken names that are not free
  * @returns those among them that are not registered for that
  */
@@ -103,7 +103,7 @@ async function callTool(
 
 /**
  * Asks the user about the first of an answer's questions; what the model reads then. Undefined where
- * nobody was asked, or nobody answered: the proposal waits.
+ * the user was not asked, or did not answer: the proposal waits.
  */
 async function confirmed(
   questions: unknown,

@@ -10,7 +10,7 @@ import type {
   ExtensionCommandContext,
   SessionBeforeCompactResult,
 } from "@earendil-works/pi-coding-agent";
-import { type Entry, isStretch, standing, summaryOf, takingBack } from "./context/put-away.ts";
+import { type Entry, isStretch, standing, summaryOf, takingBack } from "./context/compactions.ts";
 import type { Shim } from "./shim.ts";
 
 /** Stands for the summary where there was none before: Pi's list begins with one. */
@@ -26,14 +26,14 @@ const BY_US =
 /** A compaction that Pi is to make. */
 export type MadeCompaction = NonNullable<SessionBeforeCompactResult["compaction"]>;
 
-/** Takes the newest compaction back; what the user reads. Throws what stands in the way. */
+/** Takes the newest compaction back; what the user reads. Throws what prevents it. */
 export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
   if (!ctx.isIdle()) throw new Error(BUSY);
   const branch = ctx.sessionManager.getBranch() as unknown as Entry[];
   const newest = standing(branch).at(-1);
   if (!newest) throw new Error(NOTHING);
   const told = await takeBack(newest, branch, shim, ctx);
-  // The engine keeps it in the store: what a summary stands for may be pruned, and this no more.
+  // The engine keeps it in the store: what a summary replaces may be pruned, and this no more.
   shim.event("uncompact", { summary: summaryOf(newest) });
   return told;
 }
@@ -46,7 +46,7 @@ async function takeBack(
   ctx: ExtensionCommandContext,
 ): Promise<string> {
   if (isStretch(newest)) {
-    shim.putAway.takeBack(newest);
+    shim.compactions.takeBack(newest);
     return BACK;
   }
   if (branch.at(-1)?.id === newest.id && isPlace(branch.at(-2))) {
@@ -62,7 +62,7 @@ async function takeBack(
   } catch (error) {
     shim.logError("uncompact", error);
     if (!shim.pi.buildSessionProjection) throw error;
-    shim.putAway.takeBack(newest);
+    shim.compactions.takeBack(newest);
     return `${BACK} ${BY_US}`;
   } finally {
     shim.takingBack = null;

@@ -14,7 +14,7 @@ export interface Row {
   about?: string[];
 }
 
-/** `run`: a command, in which `{row}` and `{text}` stand for the row's name and a typed line. */
+/** `run`: a command, in which the row's name and a typed line replace `{row}` and `{text}`. */
 export interface ViewKey {
   key: KeyId;
   label: string;
@@ -29,7 +29,7 @@ export interface View {
   notes: string[];
   /** Of each part of the bar: what it is, how large, and what the legend says. */
   bar: [string, number, string][];
-  /** What stands above the columns. */
+  /** The names of the columns. */
   heads: string[];
   rows: Row[];
   keys: ViewKey[];

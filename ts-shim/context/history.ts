@@ -10,7 +10,7 @@ import type { RequestBuilder } from "./request.ts";
 
 /** A shorter history comes with the first call, which takes it in as fast. */
 export const LEAST_MESSAGES = 200;
-/** How long the engine may take over it while nobody waits. */
+/** How long the engine may take over it while no call waits. */
 const TAKING_MS = 120_000;
 /** How long the first call waits for that, unless it may wait longer for an answer anyway. */
 export const HISTORY_MS = 10_000;

@@ -62,18 +62,18 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
   pi.on(event as "context", async ({ messages }, ctx): Promise<ContextEventResult | undefined> => {
     shim.host.attach(ctx);
     const own = messages as unknown as HostMessage[];
-    const list = withPutAway(own, ctx, shim);
+    const list = withCompactions(own, ctx, shim);
     const result = await shim.context.run(list, ctx);
     if (!result && list === own) return undefined;
     return { messages: (result ?? list) as unknown as typeof messages };
   });
 }
 
-/** Pi's list, with what the user has had put away or back; Pi's own where that fails. */
-function withPutAway(own: HostMessage[], ctx: ExtensionContext, shim: Shim): HostMessage[] {
+/** Pi's list, with the user's compactions done and undone; Pi's own where that fails. */
+function withCompactions(own: HostMessage[], ctx: ExtensionContext, shim: Shim): HostMessage[] {
   let list = own;
-  shim.safely("chat put away or back", () => {
-    if (!shim.isOff()) list = shim.putAway.apply(own, ctx);
+  shim.safely("compactions", () => {
+    if (!shim.isOff()) list = shim.compactions.apply(own, ctx);
   });
   return list;
 }
@@ -106,14 +106,14 @@ export class ContextHook {
 
   /** Sends what a session holds, ahead of its first call. */
   sendHistory(session: string, ctx: ExtensionContext): void {
-    const all = this.shim.putAway.current(ctx);
+    const all = this.shim.compactions.current(ctx);
     if (all.length < LEAST_MESSAGES || this.inForce.call !== null) return;
     this.history = sendHistory(this.shim, this.requests, { session, all, ctx });
   }
 
   /** What of the session's messages the engine has not been sent yet. */
   unseen(ctx: ExtensionContext): HostMessage[] {
-    const list = this.shim.putAway.current(ctx).filter((message) => !isSystem(message));
+    const list = this.shim.compactions.current(ctx).filter((message) => !isSystem(message));
     return list.slice(this.inForce.commonPrefix(list));
   }
 
@@ -250,7 +250,7 @@ export class ContextHook {
   private say(reason: string, text: string, state: EngineState): void {
     const { host } = this.shim;
     this.shim.log(`fell back (${reason}): ${text}`);
-    // In these states the user has been told already that there is no engine, and why.
+    // In these states the user has read already that there is no engine, and why.
     if (state === "setup" || state === "away") return;
     if (state !== "idle") host.notifyOnce("fallback", "warning", toldOf(reason, text));
     // The status line must not keep showing the figures of a prompt that was not sent.

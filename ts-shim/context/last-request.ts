@@ -7,7 +7,7 @@
  *
  * It also shows what other extensions change after the conversation has gone through foredeck. Pi
  * turns a message into the same bytes every time. So where foredeck changed nothing since the last
- * request, the next must begin with it. If it does not, somebody else has changed one of the two,
+ * request, the next must begin with it. If it does not, another extension has changed one of the two,
  * and the provider's cache misses everything after the change. This sees extensions loaded before
  * foredeck, and later ones that change a request in place; a later extension that replaces the
  * request does so out of our sight.
@@ -72,7 +72,7 @@ export class LastRequest {
   /**
    * Takes a request. One that was not announced (a warming request, a summary) is ignored.
    * @returns null where there is nothing to compare; else a function that compares this request
-   *   with the last one, and returns what somebody else has changed in either, null for nothing
+   *   with the last one, and returns what another extension has changed in either, null for nothing
    */
   take(payload: unknown, model: ModelRecord | undefined): (() => string | null) | null {
     const { expected, payload: last } = this;

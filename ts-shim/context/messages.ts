@@ -18,7 +18,7 @@ export type HostMessage = {
 /** Roles whose `content` is what the model gets. The others Pi turns into text of its own. */
 const CONTENT_ROLES = new Set(["user", "assistant", "toolResult", "custom"]);
 
-/** Whether the model gets this message's `content` as it stands. */
+/** Whether the model gets this message's `content` as it is. */
 export function hasContent(message: HostMessage): boolean {
   return CONTENT_ROLES.has(message.role);
 }

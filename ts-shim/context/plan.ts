@@ -21,7 +21,7 @@ import {
 /** The engine's answer cannot be used; the message says what is wrong with it. */
 export class BadAnswerError extends Error {}
 
-/** A block of a rewritten message: `{keep: k}` stands for block `k` of the message's own content. */
+/** A block of a rewritten message: `{keep: k}` is block `k` of the message's own content. */
 export type EditBlock = { keep: number } | Block;
 
 /** What goes out before a message of the host's, and what becomes of that. */
@@ -97,7 +97,7 @@ export class Plan {
    *
    * @param list the host's messages, system entries included
    * @param limit messages at or after this index go out as they are, and nothing of ours after it
-   * @param ending whether what is said at that index, which ends what stands before it, goes out
+   * @param ending whether what is said at that index, which ends what comes before it, goes out
    */
   apply(
     list: readonly HostMessage[],
@@ -140,7 +140,7 @@ function resolved(blocks: readonly EditBlock[], own: readonly Block[]): Block[] 
   return blocks.map((block) => (isKeep(block) ? (own[block.keep] as Block) : block));
 }
 
-/** Whether an edit's block stands for one of the message's own blocks. */
+/** Whether an edit's block is one of the message's own blocks. */
 function isKeep(block: EditBlock): block is { keep: number } {
   return "keep" in block && !("type" in block);
 }

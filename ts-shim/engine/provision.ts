@@ -10,27 +10,24 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { isRecord } from "../context/messages.ts";
 import { readText } from "../files.ts";
+import type { LocateOptions } from "./engine.ts";
 import { engineWith } from "./locate.ts";
 import { engineKey, PACKAGE_ROOT } from "./package.ts";
 import type { EngineCommand } from "./process.ts";
 import { run } from "./run.ts";
 import { makePrivate } from "./state-dir.ts";
 
-export interface ProvisionOptions {
+export interface ProvisionOptions
+  extends Pick<LocateOptions, "signal" | "insist" | "failedBefore"> {
   stateDir: string;
-  signal: AbortSignal;
   log(text: string): void;
   /** The package to install from. */
   root?: string;
-  /** Set up although a failure is remembered: the user asked. */
-  insist?: boolean;
-  /** Check that an engine found still starts: the last one ended before it answered anything. */
-  verify?: boolean;
   /** What is being done now, in a few words; not called where the engine is there already. */
-  onProgress?(text: string): void;
+  onProgress(text: string): void;
 }
 
-/** The engine cannot be set up; the text is for the user. `known`: they have been told before. */
+/** The engine cannot be set up; the text is for the user. `known`: they have read it before. */
 export class ProvisionError extends Error {
   readonly known: boolean;
   constructor(message: string, known = false) {
@@ -50,7 +47,7 @@ export async function provision(options: ProvisionOptions): Promise<EngineComman
   const root = options.root ?? PACKAGE_ROOT;
   const target = join(makePrivate(join(options.stateDir, "engines")), await engineKey(root));
   const ready = await readSetUp(target);
-  if (ready && !options.verify) return engineWith(ready);
+  if (ready && !options.failedBefore) return engineWith(ready);
   const failure = options.insist ? null : await readFailure(target);
   if (failure) throw new ProvisionError(failure, true);
   const said = await setUp(root, target, options);
@@ -73,14 +70,14 @@ async function setUp(
 ): Promise<Record<string, unknown>> {
   const { signal, log, onProgress } = options;
   const script = [join(root, "python", "setup_engine.py"), target];
-  if (options.verify) script.push("--check");
+  if (options.failedBefore) script.push("--check");
   let hasUv = false;
   for (const { words, uv } of runners()) {
     const [file, ...first] = words;
     let last: Record<string, unknown> = {};
     const onLine = (line: string) => {
       const said = parsed(line);
-      if (typeof said.progress === "string") onProgress?.(said.progress);
+      if (typeof said.progress === "string") onProgress(said.progress);
       if (said.python !== undefined || said.error !== undefined) last = said;
     };
     const args = [...first, "-I", ...script, ...(uv ? ["--uv", uv] : [])];

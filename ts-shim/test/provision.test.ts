@@ -57,6 +57,8 @@ function options(root: string) {
     root,
     stateDir: join(folder, "state"),
     signal: new AbortController().signal,
+    insist: false,
+    failedBefore: false,
     log: (text: string) => void logged.push(text),
     onProgress: (text: string) => void progress.push(text),
   };
@@ -86,10 +88,10 @@ test(
     assert.ok(how.progress.includes("starting it for the first time"), how.progress.join());
     how.progress.length = 0;
     assert.deepEqual(await provision(how), command);
-    assert.deepEqual(await provision({ ...how, verify: true }), command);
+    assert.deepEqual(await provision({ ...how, failedBefore: true }), command);
     assert.deepEqual(how.progress, [], "a second set-up");
     await removeFolder(join(command.file, "..", "..", "lib"));
-    assert.deepEqual(await provision({ ...how, verify: true }), command);
+    assert.deepEqual(await provision({ ...how, failedBefore: true }), command);
     assert.notDeepEqual(how.progress, []);
     if (process.platform !== "win32") {
       const typed = join(how.stateDir, "bin", "foredeck");

@@ -1,5 +1,5 @@
 /**
- * Chat that the user has had put away, or back: what that makes of Pi's list.
+ * What the user has had compacted, or taken back, beside Pi: what that makes of Pi's list.
  *
  * Pi's session says which, in entries of its own: so it holds on one branch, and after a restart. A
  * stretch that foredeck has compacted is a custom entry. What takes a compaction back is either a
@@ -26,7 +26,7 @@ export type Project = (
   leaf: string,
 ) => { entries: { sourceEntry: Entry; messages: HostMessage[] }[] };
 
-/** A stretch of chat for which a summary of foredeck's stands. `first`, `last`: its messages. */
+/** A stretch of chat that a summary of foredeck's replaces. `first`, `last`: its messages. */
 export interface Stretch {
   first: string;
   last: string;
@@ -45,7 +45,7 @@ export function isStretch(entry: Entry): boolean {
   return stretchOf(entry) !== null;
 }
 
-/** The summary that stands for what a compaction has put away; null where it has none. */
+/** The summary that a compaction has put in place of messages; null where it has none. */
 export function summaryOf(compaction: Entry): string | null {
   const { summary } = stretchOf(compaction) ?? compaction;
   return typeof summary === "string" ? summary : null;
@@ -95,8 +95,8 @@ function withoutTakenBack(branch: readonly Entry[]): Entry[] {
   return left.map((entry, at) => ({ ...entry, parentId: left[at - 1]?.id ?? null }));
 }
 
-/** What the user has put away or back, on the branch at hand. */
-export class PutAway {
+/** The user's compactions on the branch at hand. */
+export class Compactions {
   private readonly pi: Pick<ExtensionAPI, "appendEntry">;
   /** What Pi itself makes of entries; undefined where it does not say. */
   private readonly project: Project | undefined;
@@ -108,7 +108,7 @@ export class PutAway {
     this.project = project;
   }
 
-  /** Lets the summary of a stretch stand for it from now on. */
+  /** Replaces a stretch by its summary from now on. */
   keep(stretch: Stretch): void {
     this.pi.appendEntry(STRETCH, stretch);
   }
@@ -126,7 +126,7 @@ export class PutAway {
   }
 
   /**
-   * The list to go on with: `list` itself where nothing was put away or back.
+   * The list to go on with: `list` itself where nothing was compacted or taken back.
    * @param list the host's messages, system entries included
    */
   apply(list: HostMessage[], ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
@@ -164,7 +164,7 @@ export class PutAway {
   }
 }
 
-/** The messages before the first one that a compaction keeps; null where that cannot be told. */
+/** The messages before the first one that a compaction keeps; null where that is not known. */
 function before(compaction: Entry, branch: Entry[], project: Project): HostMessage[] | null {
   const entries = withoutTakenBack(branch);
   const { id: leaf } = entries.at(-1) ?? {};

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildSessionProjection } from "@earendil-works/pi-coding-agent";
+import { Compactions, type Entry, nameOf, type Project, standing } from "../context/compactions.ts";
 import type { HostMessage } from "../context/messages.ts";
-import { type Entry, nameOf, type Project, PutAway, standing } from "../context/put-away.ts";
 import { assistant, call, result, user } from "./support/conversation.ts";
 
 const project = buildSessionProjection as unknown as Project;
@@ -44,9 +44,9 @@ class Branch {
 
   /** Texts and summaries of what goes on to the engine. */
   texts(): unknown[] {
-    const putAway = new PutAway({ appendEntry: () => undefined } as never, project);
+    const compactions = new Compactions({ appendEntry: () => undefined } as never, project);
     const ctx = { sessionManager: { getBranch: () => this.entries } };
-    return putAway.apply(this.list(), ctx as never).map(textOf);
+    return compactions.apply(this.list(), ctx as never).map(textOf);
   }
 }
 
