@@ -5,6 +5,7 @@ import definitions from "./commands.json" with { type: "json" };
 import type { Stretch } from "./context/compactions.ts";
 import { isRecord } from "./context/messages.ts";
 import { GoneError, textOf, within } from "./engine/wire.ts";
+import { openInspector } from "./inspector.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
 import { asView, readable, showView, type View } from "./view.ts";
@@ -119,9 +120,7 @@ async function run(
       return setUp(shim);
     case "ui":
       if (!ctx.hasUI) throw new Error("Run `foredeck ui`: here the pages would end with this Pi.");
-      return `The inspector is open at ${await shim.host.commandLine.open(shim.engine.command)}`;
-    case "command":
-      return shim.host.commandLine.putOnPath();
+      return `The inspector is open at ${await openInspector(shim.engine.command)}`;
     case "doctor":
       if (rest !== "" && rest !== "ask") throw new Error("It is /foredeck doctor [ask].");
       return ask(verb, rest);
@@ -151,10 +150,9 @@ async function setUp(shim: Shim): Promise<string> {
   shim.switchOn();
   if (shim.engine.state === "away") shim.engine.start(true);
   await within(shim.engine.whenReady(true), { deadlineMs: SETUP_MS });
-  const { commandLine } = shim.host;
-  const called = commandLine.called();
-  const offer = called === "foredeck" ? "" : "; /foredeck command puts it on your PATH";
-  return `foredeck's engine is set up and running. Its command line is ${called}${offer}.`;
+  const { command } = shim.host;
+  const offer = command === "foredeck" ? "" : "; /foredeck command puts it on your PATH";
+  return `foredeck's engine is set up and running. Its command line is ${command}${offer}.`;
 }
 
 /** The engine's answer to a command, with all that came beside the text. */

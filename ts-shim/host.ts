@@ -7,13 +7,15 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { CommandLine } from "./command-line.ts";
 import { isRecord } from "./context/messages.ts";
 import { visible } from "./visible.ts";
 
 const STATUS_KEY = "foredeck";
 const WIDGET_KEY = "foredeck-tasks";
 const WORK_KEY = "foredeck-work";
+
+/** Commands of the command line that notices name, in backquotes. */
+const NAMED = /(?<=`)foredeck(?= [a-z])/g;
 
 export type NoticeLevel = "info" | "warning" | "error";
 
@@ -28,7 +30,8 @@ export class Host {
   private name = "foredeck";
   /** Short commands that belong to another extension: ours are typed behind /foredeck. */
   readonly taken = new Set<string>();
-  readonly commandLine = new CommandLine();
+  /** What to type in a shell for `foredeck`. */
+  command = "foredeck";
 
   /** Uses this context from now on. */
   attach(ctx: ExtensionContext): void {
@@ -106,8 +109,8 @@ export class Host {
 
   /** The text with every command as it is typed here. */
   worded(text: string): string {
-    return this.commandLine
-      .typed(visible(text))
+    return visible(text)
+      .replace(NAMED, () => this.command)
       .replace(/(?<![\w./~-])\/([a-z]+)(?![\w./-])/g, (all, name) =>
         this.taken.has(name) ? `/foredeck ${name}` : all,
       );

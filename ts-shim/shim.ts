@@ -189,6 +189,7 @@ export class Shim implements EngineHost {
         `foredeck is ready after ${seconds} s. /foredeck help says what it does.`,
       );
     }
+    this.host.command = info.command ?? "foredeck";
     this.host.status(this.isOff() ? "foredeck off" : "foredeck");
     for (const text of info.warnings ?? []) this.host.notifyOnce(text, "warning", text);
     this.open();

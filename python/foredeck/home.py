@@ -24,17 +24,29 @@ def default_home() -> Path:
 def command_name() -> str:
     """What to type in a shell to run this command line: its name if that is on the PATH, else how
     it was called, or where it is."""
-    if shutil.which("foredeck"):
-        return "foredeck"
-    suffix = {"win32": (".cmd", ".exe")}.get(sys.platform, ("", ""))
-    launcher = default_home() / "bin" / f"foredeck{suffix[0]}"
-    called = Path(sys.argv[0])
-    beside = Path(sys.executable).with_name(f"foredeck{suffix[1]}")
+    called, home = Path(sys.argv[0]), default_home()
     if called.stem != "foredeck" and called.name != "main.py":
         return "foredeck"  # another program, which has this one's modules
-    if default_home() in beside.parents and launcher.is_file():
-        return _quoted(launcher)
-    return _quoted(called if called.stem == "foredeck" else beside)
+    if called.stem == "foredeck" and home not in Path(sys.executable).parents:
+        return "foredeck" if shutil.which("foredeck") else _quoted(called)
+    return typed_command(home)
+
+
+def typed_command(home: Path) -> str:
+    """What to type in a shell to run the command line of this Python, with this state folder."""
+    file = command_file(home)
+    return "foredeck" if file is None or shutil.which("foredeck") else _quoted(file)
+
+
+def command_file(home: Path) -> Path | None:
+    """The program of this Python's command line: of an engine that Pi has set up, the one that
+    always runs the newest. None where there is none."""
+    suffix, own = {"win32": (".cmd", ".exe")}.get(sys.platform, ("", ""))
+    beside = Path(sys.executable).with_name(f"foredeck{own}")
+    launcher = home / "bin" / f"foredeck{suffix}"
+    if home in beside.parents and launcher.is_file():
+        return launcher
+    return beside if beside.is_file() else None
 
 
 def _quoted(path: Path) -> str:

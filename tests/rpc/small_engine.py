@@ -79,6 +79,7 @@ class SmallEngine:
             "store": self.config.store,
             "deadline_ms": self.config.deadline_ms,
             "prepare_ms": 0,
+            "command": "foredeck",
             "warnings": self.warnings,
         }
 

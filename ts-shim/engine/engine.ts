@@ -36,6 +36,7 @@ export interface EngineInfo {
   protocol: number;
   deadline_ms: number;
   prepare_ms: number;
+  command: string;
   warnings: string[];
 }
 

@@ -33,6 +33,7 @@ from foredeck.context.window.preview import last_compaction, preview, report_of
 from foredeck.context.window.stretch import compact_calls
 from foredeck.context.window.transcript import split_turns
 from foredeck.context.wording import handle
+from foredeck.engine.command_line import put_on_path
 from foredeck.engine.memory_commands import memory_commands
 from foredeck.engine.observing.command import observe_command
 from foredeck.engine.opening import OpenedSession
@@ -128,6 +129,8 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
             return memory_commands(config, opened).run(arguments)
         case "trace":
             return _trace(session.objects.store, session.info, session.chat.branch, arguments)
+        case "command":
+            return put_on_path(config.home)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
 
 

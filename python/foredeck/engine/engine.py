@@ -35,6 +35,7 @@ from foredeck.engine.recovery import RecoverableStore
 from foredeck.engine.task_commands import with_tasks
 from foredeck.engine.watching import CallSoon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
+from foredeck.home import typed_command
 from foredeck.hosts.asking import AskModels
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outgoing import to_ops
@@ -142,6 +143,7 @@ class Engine:
             "store": self._config.store,
             "deadline_ms": self._config.deadline_ms,
             "prepare_ms": self._config.prepare_ms if asks else 0,
+            "command": typed_command(self._config.home),
             "warnings": [
                 *self._warnings,
                 *self._store.warnings,

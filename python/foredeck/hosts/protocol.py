@@ -250,6 +250,8 @@ class InitializeResult(TypedDict):
     deadline_ms: int
     prepare_ms: int
     """How long a tool waits for `tool/prepare`; 0 where that is not wanted."""
+    command: str
+    """What to type in a shell to run the command line."""
     warnings: list[str]
 
 

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Host } from "../host.ts";
+import { openInspector } from "../inspector.ts";
+
+test("commands in notices are as they can be typed", () => {
+  const host = new Host();
+  host.command = "~/bin/foredeck";
+  assert.equal(
+    host.worded(
+      "Run `foredeck doctor`; foredeck is off. `foredeck cost 0199` says (/foredeck cost).",
+    ),
+    "Run `~/bin/foredeck doctor`; foredeck is off. `~/bin/foredeck cost 0199` says (/foredeck cost).",
+  );
+});
+
+test("the pages are opened once", { skip: process.platform === "win32" }, async () => {
+  await assert.rejects(openInspector(null), /not running/);
+  const failing = { file: "/bin/sh", args: ["-c", "echo nothing is stored >&2; exit 1", "engine"] };
+  await assert.rejects(openInspector(failing), /nothing is stored/);
+  const folder = mkdtempSync(join(tmpdir(), "foredeck-line-"));
+  const file = join(folder, "foredeck");
+  writeFileSync(file, "#!/bin/sh\necho http://127.0.0.1:1/?token=x\nexec sleep 30\n");
+  chmodSync(file, 0o755);
+  const address = "http://127.0.0.1:1/?token=x";
+  const engine = { file, args: ["engine"] };
+  assert.deepEqual([await openInspector(engine), await openInspector(engine)], [address, address]);
+  rmSync(folder, { recursive: true });
+});
