@@ -22,7 +22,8 @@ from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import arguments, wording
-from foredeck.context.intake import notices, pauses, reconcile, worked
+from foredeck.context.calls import newest_lines
+from foredeck.context.intake import notices, reconcile, worked
 from foredeck.context.plan import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
@@ -52,8 +53,8 @@ USERS = (
     layout,
     listing,
     losses,
+    newest_lines,
     notices,
-    pauses,
     pieces,
     pools,
     reasons,

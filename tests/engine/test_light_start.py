@@ -12,7 +12,6 @@ from pathlib import Path
 LATER = (
     "foredeck.accounting.composition",
     "foredeck.context.window.compacting",
-    "foredeck.context.window.compacting",
     "foredeck.context.window.summary",
     "foredeck.engine.commands",
     "foredeck.engine.memory_commands",

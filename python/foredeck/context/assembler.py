@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from foredeck.context.calls.answering import answer_again, answer_call
 from foredeck.context.calls.call import AssemblySettings, CallInProgress, Withdrawal, rendering_of
-from foredeck.context.calls.continuing import attach_continuation
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window, predict_cache
 from foredeck.context.calls.host_calls import record_host_calls, repeated_record
+from foredeck.context.calls.newest_lines import attach_continuation, attach_task_news, attach_time
 from foredeck.context.calls.recording import record_call
 from foredeck.context.calls.reports import take_report
 from foredeck.context.calls.sealing import Refusals, seal_rule
@@ -22,11 +22,9 @@ from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
 from foredeck.context.intake.notices import attach_notices
 from foredeck.context.intake.our_messages import put_layout_text, repair_list
-from foredeck.context.intake.pauses import attach_time
 from foredeck.context.intake.renames import follow_renames
 from foredeck.context.intake.system import take_system
 from foredeck.context.intake.take_in import MessageIntake
-from foredeck.context.intake.task_news import attach_task_news
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout

@@ -1,0 +1,89 @@
+"""Lines that join the newest message, where it is new in a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+from foredeck.context.calls.call import CallInProgress
+from foredeck.context.messages.items import Item
+from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.rewriting.stand_in_lines import continuation
+from foredeck.context.state.request import Zone
+from foredeck.context.state.stand_ins import StandIn
+from foredeck.context.wording import time_now
+from foredeck.store.clock import MINUTE_MS
+
+if TYPE_CHECKING:  # imported where a session has tasks
+    from foredeck.tasks.tools import SessionTasks
+
+
+def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minutes: int) -> None:
+    """After a pause: date, time and zone.
+
+    Only where that is a new one of the user's (from `first_new` on) that came `minutes` or more
+    after the message before it, by the times that both have. 0 for never; never, too, where the
+    host has sent no zone: a recorded session goes out as it did.
+    """
+    items = context.plan.items
+    index = len(items) - 1
+    if not minutes or zone is None or index < first_new or not context.takes_lines(index):
+        return
+    if items[index].kind == "user" and _gap_ms(items) >= minutes * MINUTE_MS:
+        context.attach(index, _line(items[index].time_ms, zone))
+
+
+def _gap_ms(items: Sequence[Item]) -> int:
+    """How long nothing was said before the newest message; 0 where nothing was before."""
+    before = next((item.time_ms for item in reversed(items[:-1]) if item.time_ms), 0)
+    return items[-1].time_ms - before if before else 0
+
+
+def _line(time_ms: int, zone: Zone) -> str:
+    here = timezone(timedelta(minutes=zone.offset_minutes))
+    at = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)).astimezone(here)
+    return time_now(at, zone.name)
+
+
+def attach_continuation(call: CallInProgress) -> None:
+    """Where older messages have just made way: a word to go on as before.
+
+    Once: at the call at which texts have taken the place of chat, or the window's or the host's
+    summary has. Only where observations are switched on.
+    """
+    context = call.context
+    if call.features.stand_ins is None or not _made_way(call):
+        return
+    index = len(context.plan) - 1
+    if not context.takes_lines(index):
+        return
+    if context.plan.ops[index].form == "note":
+        # An answer of our own tools: where a call goes out without us, it counts as it stands here.
+        return
+    newest = _newest(call)
+    task, suggestion = ("", "") if newest is None else (newest.task, newest.suggestion)
+    context.attach(index, continuation(task, suggestion))
+
+
+def _made_way(call: CallInProgress) -> bool:
+    """Whether something has replaced messages at this call."""
+    summed_up = call.alignment.replaced and call.items[0].kind == "context"
+    return bool(call.decision.stand_ins or call.decision.compaction or summed_up)
+
+
+def _newest(call: CallInProgress) -> StandIn | None:
+    """The observation or reflection that covers the newest messages."""
+    stretches = call.session.chat.branch.plan.observed
+    known = call.features.stand_ins.known() if call.features.stand_ins else ()
+    standing = [each for each in known if each.id in stretches]
+    return max(standing, key=lambda each: stretches[each.id][1], default=None)
+
+
+def attach_task_news(tasks: SessionTasks | None, context: RenderContext) -> None:
+    """What has become of a provisional claim, said once."""
+    news = [] if tasks is None else tasks.work.news
+    index = len(context.plan) - 1
+    if news and context.takes_lines(index):
+        context.attach(index, "\n".join(f"[foredeck] {text}" for text in news))
+        news.clear()
