@@ -28,10 +28,9 @@ from foredeck.config import Config
 from foredeck.context import wording
 from foredeck.context.digests import DigestSize, digest
 from foredeck.context.head import lines as head_lines
-from foredeck.context.intake import notice_lines
 from foredeck.context.rewriting import stand_in_lines
 from foredeck.context.rewriting.runs import _Called
-from foredeck.context.tools import link_lines
+from foredeck.context.tools import describing
 from foredeck.lookup.reader import Reader
 from foredeck.mcp_server.answers import Answers
 from foredeck.memory.keeping import NewMemory
@@ -71,7 +70,7 @@ OTHER_LINES = [
     "(2 left out; memory-search finds them by: a, b)",
     "t-abcd P2: Fix it",
     '22 November: committed "x"',
-    link_lines.LINKS,
+    describing.LINKS,
     passed_text("@9 a.py", "+x"),
     # As earlier versions wrote them.
     'toolcall_ref id=@9 tool=bash status=ok args="ls" chars=4120',
@@ -146,7 +145,7 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "call": lambda text: _Called(["@9"], [True], one_line(text)).line(text),
     "digest": lambda text: digested("bash", {"command": "make"}, f"{text}\nError: {text}\n" * 9),
     "headings": lambda text: digested("read", {"path": "a.md"}, f"# {text}\n" * 9),
-    "link": lambda text: link_lines.unresolved(text, [name(text)]),
+    "link": lambda text: describing.unresolved(text, [name(text)]),
     "difference": lambda text: passed_text(f"@9 {name(text)}", text),
     "commit": lambda text: describe(FinishedWork("commit", text, "", (text, f"/{text}"), "s", 1)),
     "tests": lambda text: "3 May: " + describe(FinishedWork("tests", text, text, (text,), "s", 1)),
@@ -156,12 +155,12 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "file": lambda text: wording.file_line(9, text, "read", 7, "now text"),
     "error": lambda text: wording.error_line(9, text, 7, text),
     "transcript": lambda text: wording.call_line(9, text, text, "ok"),
-    "changed": lambda text: notice_lines.changed_on_disk(9, text),
-    "overwritten": lambda text: notice_lines.overwritten_on_disk(9, text, 3),
-    "deleted": lambda text: notice_lines.deleted_on_disk(9, text),
+    "changed": lambda text: wording.changed_on_disk(9, text),
+    "overwritten": lambda text: wording.overwritten_on_disk(9, text, 3),
+    "deleted": lambda text: wording.deleted_on_disk(9, text),
     "elsewhere": wording.handles_of,
     "schema": lambda text: refused_page({"properties": {text: {}, "a": {"enum": [text]}}}),
-    "moved": lambda text: notice_lines.moved_on_disk(9, 10, text),
+    "moved": lambda text: wording.moved_on_disk(9, 10, text),
 }
 
 
