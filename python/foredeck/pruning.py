@@ -16,9 +16,11 @@ from typing import Any
 
 from foredeck.errors import UnknownSession
 from foredeck.model.archive import ARCHIVED, ArchivedDocument, archived_id
+from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.canonical import canonical_json, decode_text
+from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import session_object_id
-from foredeck.model.messages import WORDS_LEFT, marked, put_blob, unpack
+from foredeck.model.messages import WORDS_LEFT, MessageKey, marked, put_blob, unpack
 from foredeck.model.portions import portions
 from foredeck.model.records import call_id, messages_of_turn
 from foredeck.observations.reading import stored_notes
@@ -197,10 +199,6 @@ def stored_stubs(plan: Pruning, blobs: dict[str, bytes]) -> dict[str, dict[str, 
     return {address: {"$json": put_blob(stub, blobs)} for address, stub in plan.messages.items()}
 
 
-Key = tuple[str | None, str]
-"""A message in a list of the host's: its entry id where there is one, and its address."""
-
-
 @dataclass(frozen=True, slots=True)
 class CompactedStretch:
     """Messages that were compacted: their addresses, and the blobs that hold them turn by turn."""
@@ -226,7 +224,7 @@ def summarised(store: Store, session: str) -> list[CompactedStretch]:
         is_hosts = head.fields.get("asked_by") != "window"
         if is_hosts and entries and entries[0] in listed - {None}:
             continue
-        keys = _keys_at(store, call_id(session, int(head.fields["call"])))
+        keys = _keys_at(store, call_id(session, head.view(CompactionDocument).call))
         if addresses := _between(keys, entries):
             texts = frozenset(marked(head.fields.get("turns")))
             found.append(CompactedStretch(frozenset(addresses), texts))
@@ -239,7 +237,7 @@ def observed(store: Store, session: str) -> set[str]:
     return {address for one in there for address in one.document.covers}
 
 
-def _between(keys: list[Key], entries: list[Any]) -> list[str]:
+def _between(keys: list[MessageKey], entries: list[Any]) -> list[str]:
     """The addresses from the first of two entries to the last one.
 
     The last may have come after this call: then all from the first one on. Where
@@ -252,19 +250,20 @@ def _between(keys: list[Key], entries: list[Any]) -> list[str]:
     return [address for _, address in keys[places[entries[0]] : last + 1]]
 
 
-def _newest_list(store: Store, session: str) -> list[Key]:
+def _newest_list(store: Store, session: str) -> list[MessageKey]:
     """The list of messages that the host had at the session's newest call."""
     calls = store.query("call", {"session": session})
-    newest = max(calls, key=lambda head: int(head.fields["ordinal"]), default=None)
+    newest = max(calls, key=lambda head: head.view(CallDocument).ordinal, default=None)
     return [] if newest is None else _keys_at(store, newest.id)
 
 
-def _keys_at(store: Store, call: str) -> list[Key]:
+def _keys_at(store: Store, call: str) -> list[MessageKey]:
     """The list of messages that the host had at a call."""
-    keys: list[Key] = []
+    keys: list[MessageKey] = []
     for head in reversed([*_chain(store, call)]):
-        del keys[head.fields["kept"] :]
-        keys.extend((entry, address) for entry, address in head.fields["keys"])
+        record = CallRecord(head.fields)
+        del keys[record.kept :]
+        keys.extend(record.keys)
     return keys
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from examples import examples
 from foredeck.config import Config
 from foredeck.errors import Conflict
 from foredeck.model.messages import store_message
-from foredeck.store.forgetting import Forgetting, forget, plan_forgetting
+from foredeck.store.erasing import erase
+from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
 from foredeck.store.protocol import Batch
 from foredeck.store.references import in_message, references
 from foredeck.store.sqlite import codec, writing
@@ -154,7 +155,7 @@ def forget_some(home: Path, first: list[int], then: list[int], killed_after: int
     config = Config(home=home)
     left = [killed_after]
 
-    def advance(_session: str) -> None:
+    def advance(_sessions: Sequence[str]) -> None:
         if not left[0]:
             raise Killed
         left[0] -= 1
@@ -164,7 +165,7 @@ def forget_some(home: Path, first: list[int], then: list[int], killed_after: int
             there = [f"s{n}" for n in numbers if store.head(f"session:s{n}")]
             if there:
                 with suppress(Killed):
-                    forget(config, store, plan_forgetting(store, there), tell)
+                    erase(config, store, erasure_of(plan_forgetting(store, there)), tell)
 
 
 def kept_alive(plans: list[Plan], kept: set[int]) -> set[int]:
@@ -233,11 +234,11 @@ def test_what_is_taken_up_meanwhile_stays(
         bash(host, "late", TEXTS[1])
     host.close()
     if how == "is unrelated":
-        forget(config, store, plans)
+        erase(config, store, erasure_of(plans))
         assert store.head("session:s0") is None
     else:
         with pytest.raises(Conflict, match="meanwhile, so nothing was deleted"):
-            forget(config, store, plans)
+            erase(config, store, erasure_of(plans))
         assert store.head("session:s0") is not None
         assert len(store.blobs(plans[0].blobs)) == len(plans[0].blobs)
     store.close()
@@ -250,8 +251,8 @@ def test_what_comes_under_an_older_transaction_is_seen(
     first = store.records(None, 1)[0].origin
     store.commit(Batch(puts=[note("imported")]), origin=first)
     with pytest.raises(Conflict, match="meanwhile"):
-        forget(config, store, plans)
-    forget(config, store, plan_forgetting(store, ["s0"]))
+        erase(config, store, erasure_of(plans))
+    erase(config, store, erasure_of(plan_forgetting(store, ["s0"])))
     store.close()
 
 

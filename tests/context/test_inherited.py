@@ -18,7 +18,8 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
 from foredeck.model.user_objects import user_object_id
 from foredeck.notes.expanding import expand
-from foredeck.store.forgetting import forget, plan_forgetting
+from foredeck.store.erasing import erase
+from foredeck.store.forgetting import erasure_of, plan_forgetting
 from foredeck.store.sqlite.adapter import open_sqlite
 
 
@@ -168,7 +169,7 @@ def test_a_fork_whose_parent_was_forgotten_says_so(parent: Host) -> None:
     fork.close()
     config = Config(home=fork.home)
     store = open_sqlite(fork.home / "foredeck.db")
-    forget(config, store, plan_forgetting(store, ["s"]))
+    erase(config, store, erasure_of(plan_forgetting(store, ["s"])))
     store.close()
     assert text(fork).splitlines()[0] == (
         "--- the turns before are those of session s, which was forgotten"

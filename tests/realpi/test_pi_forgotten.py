@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from foredeck.engine.current import FORGOTTEN
-from foredeck.store.forgetting import forget, plan_forgetting
+from foredeck.store.erasing import erase
+from foredeck.store.forgetting import erasure_of, plan_forgetting
 from foredeck_bench.scripted import call
 from harness import Asked, Pi, one_version
 from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
@@ -98,7 +99,7 @@ def test_a_session_erased_under_pi_begins_anew_and_is_resumed(pi: Pi) -> None:
         rpc.prompt("work")
         with stored(pi) as store:
             session = session_of(store)
-            forget(pi.config(), store, plan_forgetting(store, [session]))
+            erase(pi.config(), store, erasure_of(plan_forgetting(store, [session])))
         rpc.prompt("go on")
         (told,) = [text for text in notified(rpc) if "begins it anew" in text]
         # A command that is not on PATH is named by its path.

@@ -23,7 +23,7 @@ from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.outgoing import to_message
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.model.call_changes import PartRow
-from foredeck.model.calls import CallRecord
+from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import MessageKey, marked, unpack
 from foredeck.store.protocol import Head, Store
@@ -71,9 +71,9 @@ def compositions(
     """
     log = CallLog.load(heads)
     walk = _Measuring(store, log)
-    ordered = sorted(heads, key=lambda head: int(head.fields["ordinal"]))
+    ordered = sorted(heads, key=lambda head: head.view(CallDocument).ordinal)
     for head in ordered:
-        is_wanted = int(head.fields["ordinal"]) in wanted
+        is_wanted = head.view(CallDocument).ordinal in wanted
         walk.go_to(head.id)
         if is_wanted:
             yield Composition(log.records[head.id], walk.chars(head))

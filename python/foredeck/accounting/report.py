@@ -10,6 +10,7 @@ from typing import Any
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id, session_object_id
+from foredeck.model.records import MemberDocument
 from foredeck.model.sources import history_source, path_of
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.branches import records_of
@@ -130,8 +131,9 @@ def report_of(
 
 
 def _handles(store: Store, session: str) -> dict[str, str]:
-    members = store.query("member", {"session": session})
-    return {member.fields["object"]: f"@{member.fields['ordinal']}" for member in members}
+    heads = store.query("member", {"session": session})
+    members = (head.view(MemberDocument) for head in heads)
+    return {member.object: f"@{member.ordinal}" for member in members}
 
 
 def _changed_files(store: Store, session: str, changes: Iterable[Head]) -> Iterator[ChangedFile]:

@@ -18,6 +18,7 @@ from foredeck.cli.output import screen_width, table, typed
 from foredeck.cli.progress import Progress
 from foredeck.lookup.sessions import newest_calls, project_folder
 from foredeck.lookup.texts import counted
+from foredeck.model.documents import SessionDocument
 from foredeck.model.short_texts import shortened
 from foredeck.store.protocol import Store
 
@@ -83,10 +84,10 @@ def add_stored(overview: Overview, store: Store) -> None:
     read."""
 
     heads = store.query("session")
-    newest = newest_calls(store, [str(head.fields["session_id"]) for head in heads])
+    newest = newest_calls(store, [head.view(SessionDocument).session_id for head in heads])
     with Progress("looking at session", len(heads)) as progress:
         for head in heads:
-            session = str(head.fields["session_id"])
+            session = head.view(SessionDocument).session_id
             record = newest[session]
             if record is None:
                 overview.ingested += bool(head.fields.get("ingested"))

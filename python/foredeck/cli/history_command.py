@@ -24,7 +24,7 @@ from foredeck.lookup.contents import WHOLE, content_of
 from foredeck.lookup.finding import AskedPart, Found
 from foredeck.lookup.renames import Stretch, Version, stretches
 from foredeck.lookup.texts import counted, when
-from foredeck.model.documents import session_of
+from foredeck.model.documents import SessionDocument, session_of
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
 from foredeck.sources.versions import version_ms
@@ -251,7 +251,7 @@ def _chat(store: Store, version: Version) -> dict[str, Any]:
 def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
     """Index, pool, active and pinned set of a session after its last call, or the last by then."""
 
-    session = version.head.fields["session_id"]
+    session = version.head.view(SessionDocument).session_id
     if at is None:
         return sets_at_call(store, session, newest_call(store, session))
     moment = parse_moment(at)

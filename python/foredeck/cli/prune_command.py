@@ -13,6 +13,7 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
+from foredeck.model.documents import SessionDocument
 from foredeck.pruning import Pruning, erasure_of, plan_pruning
 from foredeck.store.clock import DAY_MS, now_ms
 from foredeck.store.erasing import erase
@@ -45,7 +46,7 @@ def _prune(args: Namespace) -> int:
 def _sessions(store: Store, names: list[str]) -> list[str]:
     if names:
         return list(dict.fromkeys(find_session(store, name) for name in names))
-    return [str(head.fields["session_id"]) for head in store.query("session")]
+    return [head.view(SessionDocument).session_id for head in store.query("session")]
 
 
 def _confirm(args: Namespace, plans: list[Pruning]) -> None:

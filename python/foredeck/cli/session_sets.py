@@ -12,7 +12,7 @@ from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.sets import Sets
 from foredeck.context.tools.version_refs import ref_of_member
 from foredeck.lookup.texts import counted, when
-from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.calls import CallDocument, CallRecord, in_order
 from foredeck.model.documents import Fields
 from foredeck.model.records import VersionRef, call_id
 from foredeck.model.sources import path_of
@@ -103,9 +103,8 @@ def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
 
 def newest_call(store: Store, session: str) -> int:
     """The last call of a session; 0 where it has made none."""
-    return max(
-        (head.fields["ordinal"] for head in store.query("call", {"session": session})), default=0
-    )
+    calls = store.query("call", {"session": session})
+    return max((head.view(CallDocument).ordinal for head in calls), default=0)
 
 
 def call_by_then(store: Store, session: str, time_ms: int) -> int:

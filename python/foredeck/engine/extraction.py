@@ -22,6 +22,7 @@ from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.memory import caps_of, user_of
 from foredeck.hosts.asking import CompleteParams
 from foredeck.model.documents import session_object_id
+from foredeck.model.extractions import ExtractionDocument
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
@@ -107,7 +108,7 @@ class Extraction:
     def _read_out(self) -> int:
         if self._last is None:
             done = self._chat.store.query("extraction", {"session": self._chat.info.id})
-            self._last = max((head.fields["last"] for head in done), default=0)
+            self._last = max((head.view(ExtractionDocument).last for head in done), default=0)
         return self._last
 
 

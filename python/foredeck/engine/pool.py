@@ -20,6 +20,7 @@ from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import SessionDocument
 from foredeck.model.quoting import name as named
 from foredeck.model.quoting import one_line
+from foredeck.model.records import MemberDocument
 from foredeck.model.sources import filesystem_source
 from foredeck.notes.kinds import NoteRule
 from foredeck.notes.live import live_graph
@@ -166,12 +167,12 @@ class PoolSection:
             head
             for head in store.query("session")
             if head.fields.get("cwd") in places
-            and head.fields["session_id"] != self._objects.info.id
+            and head.view(SessionDocument).session_id != self._objects.info.id
             and not SessionDocument.is_private(head.fields)
         ]
         for session in sessions[-EARLIER_SESSIONS:]:
-            members = store.query("member", {"session": session.fields["session_id"]})
-            heads = store.heads(member.fields["object"] for member in members)
+            members = store.query("member", {"session": session.view(SessionDocument).session_id})
+            heads = store.heads(member.view(MemberDocument).object for member in members)
             for head in heads.values():
                 is_text = head.type == "file" and head.fields.get("state") == "text"
                 if is_text and not is_unread(head.fields):

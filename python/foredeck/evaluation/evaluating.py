@@ -25,6 +25,7 @@ from foredeck.evaluation.results import SIDES, ResultsFile, RunKey, RunResult
 from foredeck.evaluation.scratch import MARK, ScratchRun
 from foredeck.evaluation.task_folders import EvalTask
 from foredeck.model.calls import CallRecord
+from foredeck.model.documents import SessionDocument
 from foredeck.store.opening import open_store
 from foredeck.store.registry import store_kind
 
@@ -228,7 +229,7 @@ def own_share(home: Path) -> OwnShare:
         asked = [
             question
             for head in store.query("session")
-            for question in stored_questions(store, str(head.fields["session_id"]))
+            for question in stored_questions(store, head.view(SessionDocument).session_id)
         ]
     managed = sum(not record.decision.is_host for record in records)
     return OwnShare(managed, len(asked), sum(map(cost_of, asked)))

@@ -6,7 +6,8 @@ from foredeck.context.tools.versions import WHY_NO_CONTENT
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import AskedPart, Found
-from foredeck.model.documents import Document, session_of
+from foredeck.model.documents import ChatDocument, Document, session_of
+from foredeck.model.memory import MemoryDocument
 from foredeck.model.sources import path_of
 from foredeck.notes.named_parts import field_text
 from foredeck.sources.pointing import pointer_label
@@ -53,14 +54,15 @@ def _content(store: Store, head: Head, part: AskedPart) -> tuple[str | None, str
         document = store.get(head.id, Document, head.token)
         return field_text(document, part.field, name_of(head), store.blob), ""
     if head.type == "chat":
-        session = session_of(head.fields["session_ref"])
+        session = session_of(head.view(ChatDocument).session_ref)
         asked = part.slice if part.slice and part.slice.unit != "char" else None
-        text = render_chat(store, session, head.fields["turn_count"], asked)
+        text = render_chat(store, session, head.view(ChatDocument).turn_count, asked)
         return (text, "") if text or asked is None else (None, f"it has no {asked}")
     if head.type == "task":
         return _task(store, head), ""
     if head.type == "memory":
-        return "\n".join(filter(None, (head.fields["fact"], head.fields.get("native")))), ""
+        entry = head.view(MemoryDocument)
+        return "\n".join(filter(None, (entry.fact, entry.native))), ""
     document = store.get(head.id, Document, head.token)
     if document is not None and document.content is not None:
         return document.content, ""

@@ -20,7 +20,7 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
 from foredeck.model.quoting import one_line
-from foredeck.model.records import member_id, nickname_id
+from foredeck.model.records import MemberDocument, member_id, nickname_id
 from foredeck.model.short_names import ENTRY, TASK, ShortNames
 from foredeck.model.sources import history_source, path_of
 from foredeck.sources.pointers import is_pointer
@@ -156,7 +156,7 @@ def _by_handle(store: Store, session: str | None, ordinal: int) -> Found:
             f"@{ordinal} is a handle within a session: write SESSION:@{ordinal}, or use --session."
         )
     member = store.head(member_id(session, ordinal))
-    head = None if member is None else store.head(member.fields["object"])
+    head = None if member is None else store.head(member.view(MemberDocument).object)
     if head is None:
         count = len(store.query("member", {"session": session}))
         raise NotFound(f"session {session} has no @{ordinal}; its handles: @1 to @{count}.")
@@ -169,13 +169,13 @@ def _in_session(store: Store, head: Head, session: str | None) -> Found:
         members = store.query("member", {"object": head.id}, limit=2)
         if len(members) != 1:
             return Found(head)
-        session = members[0].fields["session"]
+        session = members[0].view(MemberDocument).session
     return Found(head, session, _ordinal(store, head.id, session))
 
 
 def _ordinal(store: Store, object: str, session: str) -> int | None:
     members = store.query("member", {"object": object, "session": session}, limit=1)
-    return int(members[0].fields["ordinal"]) if members else None
+    return members[0].view(MemberDocument).ordinal if members else None
 
 
 def _by_nickname(store: Store, text: str) -> Head | None:

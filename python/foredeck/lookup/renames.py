@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from foredeck.lookup.finding import Found, find_object, in_histories
+from foredeck.model.documents import Document
 from foredeck.model.sources import history_source
 from foredeck.sources.versions import MOVED_FROM, version_ms
 from foredeck.store.protocol import Head, Store
@@ -48,7 +49,7 @@ def versions_until_now(store: Store, found: Found) -> list[Head]:
             told = history_source(head.fields)
             call = tool_call_of(head) if told else None
             versions.setdefault(
-                (call, head.fields["text_hash"]) if call else (head.token, head.id), head
+                (call, head.view(Document).text_hash) if call else (head.token, head.id), head
             )
         if stretch.found.id == found.id:
             break

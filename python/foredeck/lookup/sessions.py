@@ -186,7 +186,7 @@ def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord 
 
 
 def _id(head: Head) -> str:
-    return str(head.fields["session_id"])
+    return head.view(SessionDocument).session_id
 
 
 def _counts(store: Store, session: str) -> tuple[int, int]:

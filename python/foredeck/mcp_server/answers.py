@@ -18,6 +18,7 @@ from foredeck.lookup.finding import AskedPart, Found, find_part, find_session
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
 from foredeck.lookup.texts import counted, when
+from foredeck.model.documents import SessionDocument
 from foredeck.model.quoting import block, name, one_line
 from foredeck.notes.graph import Edge, Graph
 from foredeck.search.index import Filters
@@ -116,7 +117,11 @@ class Answers:
         """The sessions that were used last, a line each, with the id to read the chat by."""
         with self._reader.store() as store:
             private = set(private_sessions(store))
-            heads = [h for h in store.query("session") if h.fields["session_id"] not in private]
+            heads = [
+                head
+                for head in store.query("session")
+                if head.view(SessionDocument).session_id not in private
+            ]
             found = sorted(summaries(store, heads), key=lambda s: s.last_ms, reverse=True)
         lines = [
             f"- {one_line(s.id)}: {when(s.last_ms)[:16]}, {one_line(s.project_name)}, "

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 from foredeck.model.canonical import decode_text, hash_text
 from foredeck.model.portions import portions
+from foredeck.model.records import TurnDocument
 from foredeck.model.user_objects import PASTE_CHARS, user_object_id
 from foredeck.notes.fields import PASTED
 from foredeck.notes.markdown import parse_note
@@ -69,7 +70,7 @@ def links_of_turns(store: Store, turns: Sequence[Head]) -> Iterator[TurnLinks]:
                 for field, address in _messages(turn)
                 for reference in _references(field, messages.get(address))
             ]
-            yield TurnLinks(turn.fields["session"], number, found)
+            yield TurnLinks(turn.view(TurnDocument).session, number, found)
 
 
 def links_in(said: str) -> list[Reference]:

@@ -12,7 +12,7 @@ from foredeck.errors import Corrupt, Missing, ToolError
 from foredeck.model.documents import Document, chat_id
 from foredeck.model.kinds import kind_of
 from foredeck.model.quoting import name, one_line
-from foredeck.model.records import SAME_TRANSACTION, member_id
+from foredeck.model.records import SAME_TRANSACTION, MemberDocument, TurnDocument, member_id
 from foredeck.model.summaries import SUMMARIES
 from foredeck.notes.fields import WITHIN
 from foredeck.notes.graph import EVERYTHING, Edge, Graph, Node, Selection
@@ -173,7 +173,7 @@ def _calls_in(
         return None
     if named["calls"] and not named["turns"]:
         edges = [e for e in graph.backlinks(chat) if e.reference.relation == WITHIN]
-        before = [id for turn in inherited(session) for id in turn.fields["toolcall_ids"]]
+        before = [id for turn in inherited(session) for id in turn.view(TurnDocument).toolcall_ids]
         calls = [*before, *_in_order(store, {e.source for e in edges})]
     else:
         turns = [*inherited(session), *_own_turns(store, session)]
@@ -182,7 +182,11 @@ def _calls_in(
             turns = [t for t in turns if t.id.rpartition(":")[2] == named["turn"]][-1:]
         if named["turn"] and not turns:
             raise ToolError(f"{chat} has no turn {named['turn']}.")
-        calls = [] if named["message"] else [c for t in turns for c in t.fields["toolcall_ids"]]
+        calls = (
+            []
+            if named["message"]
+            else [c for t in turns for c in t.view(TurnDocument).toolcall_ids]
+        )
     calls = list(dict.fromkeys(calls))
     if named["call"]:
         calls = calls[int(named["call"]) :][:1]
@@ -346,8 +350,9 @@ def _sessions(store: Store, source: str) -> Iterator[str]:
     while new:
         id = new.pop()
         seen.add(id)
-        yield from (each.fields["session"] for each in store.query("member", {"object": id}))
+        for member in store.query("member", {"object": id}):
+            yield member.view(MemberDocument).session
         head = store.head(id)
-        parents = [] if head is None else (head.fields["provenance"].get("parent_refs") or [])
+        parents = [] if head is None else head.view(Document).provenance.parent_refs
         before = [ref.removeprefix(MOVED_FROM) for ref in parents if ref.startswith(MOVED_FROM)]
         new += [id for id in before if id not in seen]

@@ -10,7 +10,7 @@ from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message, marked
-from foredeck.model.records import messages_of_turn
+from foredeck.model.records import TurnDocument, messages_of_turn
 from foredeck.sources.versions import version_ms
 from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
@@ -32,7 +32,7 @@ class Fetched:
         wanted: set[str] = set()
         heads = list(heads)
         self._turns = self._turns_of(heads)
-        messages.update(turn.fields["assistant"] for turn in self._turns.values())
+        messages.update(str(turn.view(TurnDocument).assistant) for turn in self._turns.values())
         for head in heads:
             fields = head.fields
             if head.type == "turn":
@@ -67,7 +67,8 @@ class Fetched:
         turn = self._turns.get(head.id)
         if turn is None or turn.token != head.token:
             return version_ms(head)
-        return time_of(load_message(turn.fields["assistant"], self.blob), version_ms(head))
+        message = load_message(str(turn.view(TurnDocument).assistant), self.blob)
+        return time_of(message, version_ms(head))
 
     def blob(self, digest: str) -> bytes:
         """The bytes with this hash. Raises `Missing`."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.model.documents import session_object_id
+from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.kinds import owner_of
 from foredeck.model.portions import portions
-from foredeck.model.records import ForgottenDocument, forgotten_id, imported_id
+from foredeck.model.records import ForgottenDocument, MemberDocument, forgotten_id, imported_id
 from foredeck.store.erasing import Erasure, ErasureStep
 from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
@@ -136,7 +136,7 @@ def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
     A copy of a session forgotten earlier may continue any of them: what lay between is gone.
     """
     parents = {
-        str(head.fields["session_id"]): head.fields.get("parent_session")
+        head.view(SessionDocument).session_id: head.fields.get("parent_session")
         for head in store.query("session")
     }
     needed: set[str] = set()
@@ -160,7 +160,8 @@ def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
         return all(_names_only(version, sessions) for version in store.history(head.id))
     # A session lists an object once: not more are read than it takes to find somebody else.
     members = store.query("member", {"object": head.id}, limit=len(sessions) + 1)
-    return len(members) <= len(sessions) and all(m.fields["session"] in sessions for m in members)
+    met_by = [member.view(MemberDocument).session for member in members]
+    return len(met_by) <= len(sessions) and all(session in sessions for session in met_by)
 
 
 def _names_only(version: Head, sessions: Collection[str]) -> bool:

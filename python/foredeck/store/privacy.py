@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from foredeck.model.documents import Fields, SessionDocument, session_object_id, session_of
+from foredeck.model.records import MemberDocument
 from foredeck.store.protocol import Head, Store
 
 
@@ -17,7 +18,7 @@ def is_private(store: Store, session: str | None) -> bool:
 def private_sessions(store: Store, own: Collection[str] = ()) -> tuple[str, ...]:
     """The private sessions of a store, except these, which ask for themselves."""
     heads = store.query("session", {"private": True})
-    return tuple(id for head in heads if (id := str(head.fields["session_id"])) not in own)
+    return tuple(id for head in heads if (id := head.view(SessionDocument).session_id) not in own)
 
 
 def is_hidden(store: Store, head: Head, own: Collection[str]) -> bool:
@@ -32,7 +33,7 @@ def is_hidden(store: Store, head: Head, own: Collection[str]) -> bool:
 
 def _met_by(store: Store, object: str) -> set[str | None]:
     """The sessions in whose index an object is."""
-    return {str(head.fields["session"]) for head in store.query("member", {"object": object})}
+    return {head.view(MemberDocument).session for head in store.query("member", {"object": object})}
 
 
 def _owner(fields: Fields) -> str | None:

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NewType, Protocol, TypeVar
+from typing import Any, NewType, Protocol, TypeAlias, TypeVar
 
 from foredeck.model.documents import Document
+from foredeck.model.views import view_of
 
 Token = NewType("Token", str)
 D = TypeVar("D", bound=Document)
+Kind: TypeAlias = type[D]
+"""For `Head`, in which `type` is a field."""
 Scalar = str | int | bool
 ATTEMPTS = 20
 """How often a compare-and-put is tried where others are faster. Each time one of them has made a
@@ -48,6 +51,11 @@ class Head:
     token: Token
     time_ms: int
     fields: Mapping[str, Any]
+
+    def view(self, kind: Kind[D]) -> D:
+        """The fields by the names and types of the class of the head's type, without validation
+        (`view_of`)."""
+        return view_of(kind, self.fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,9 +114,9 @@ def moment(time_ms: int) -> str:
 def pending_claim(store: Store, session: str) -> str | None:
     """The task that a session has claimed provisionally."""
     head = store.head(claim_id(session))
-    if head is None or head.fields["state"] != "pending":
+    if head is None or head.view(ClaimDocument).state != "pending":
         return None
-    return str(head.fields["task"])
+    return head.view(ClaimDocument).task
 
 
 def note_claim(store: Store, session: str, task: str, state: ClaimState, time_ms: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from foredeck.errors import Conflict, NoSuchTask, StoreUnavailable, ToolError
 from foredeck.model.documents import Provenance, chat_id
 from foredeck.model.places import Slice
+from foredeck.model.records import TurnDocument
 from foredeck.model.tasks import (
     CloseReason,
     Relation,
@@ -126,8 +127,9 @@ class TaskWork:
         for session in sessions:
             if is_private(self.store, session):
                 continue
-            turns = self.store.query("turn", {"session": session})
-            numbers = {int(t.fields["user_turn"]) for t in turns if t.fields.get("task") == task.id}
+            heads = self.store.query("turn", {"session": session})
+            turns = (head.view(TurnDocument) for head in heads)
+            numbers = {turn.user_turn for turn in turns if turn.task == task.id}
             for first in sorted(n for n in numbers if n - 1 not in numbers):
                 last = next(n for n in count(first) if n + 1 not in numbers)
                 found.append(f"{chat_id(session)} {Slice('turn', first, last)}")

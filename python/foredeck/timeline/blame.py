@@ -14,7 +14,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import chat_id
+from foredeck.model.documents import Document, ToolcallDocument, chat_id
+from foredeck.model.records import MemberDocument
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.timeline.callers import (
@@ -75,7 +76,7 @@ def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> 
     shown = [head for head in versions if head.fields.get("text_hash")]
     authors = _Authors(store, {head.id for head in shown})
     texts: Iterable[str] = _texts(store, shown)
-    hashes = [str(head.fields["text_hash"]) for head in shown]
+    hashes = [str(head.view(Document).text_hash) for head in shown]
     if newest is not None:
         texts = chain(texts, [newest])
         hashes.append(hash_text(newest))
@@ -110,7 +111,7 @@ class _Authors:
         tool_call, is_agents = self._tool_call(head, first=first), is_written_by_agent(head)
         if tool_call is None:
             return Author(AGENT if is_agents else PERSON, version_ms(head), first=first)
-        session = str(tool_call.fields["chat_ref"]).removeprefix("chat:")
+        session = tool_call.view(ToolcallDocument).chat_ref.removeprefix("chat:")
         if session not in self._calls:
             self._calls[session] = ModelCalls(self._store, session)
         record = self._calls[session].behind(tool_call)
@@ -136,7 +137,7 @@ class _Authors:
         """Tool calls that touched the file, by the transactions that stored them."""
         members = [m for id in self._objects for m in self._store.query("member", {"object": id})]
         found: dict[Token, Head] = {}
-        for session in sorted({str(member.fields["session"]) for member in members}):
+        for session in sorted({member.view(MemberDocument).session for member in members}):
             touched = (
                 head
                 for head in self._store.query("toolcall", {"chat_ref": chat_id(session)})

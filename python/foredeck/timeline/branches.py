@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_text
+from foredeck.model.compactions import CompactionDocument
+from foredeck.model.file_changes import FileChangeDocument
 from foredeck.model.records import call_id
 from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
@@ -38,7 +40,7 @@ def _summarised(store: Store, record: CallRecord) -> str | None:
     text = message.get("summary")
     digest = text.get("$text") if isinstance(text, dict) else hash_text(str(text))
     calls = [
-        head.fields["call"]
+        head.view(CompactionDocument).call
         for head in store.query("compaction", {"session": record.session})
         if head.fields.get("text_hash") == digest
     ]
@@ -91,7 +93,7 @@ def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
 
 def _name(head: Head) -> bytes:
     """The tool call as a message names it; of one inside a script, the script's."""
-    return json.dumps(str(head.fields["tool_call"]).partition("/")[0]).encode()
+    return json.dumps(head.view(FileChangeDocument).tool_call.partition("/")[0]).encode()
 
 
 def records_of(store: Store, session: str) -> list[CallRecord]:

@@ -375,7 +375,7 @@ class ChangeKeeper:
 def next_ordinal(store: Store, session: str) -> int:
     """The number of a session's next change."""
     stored = store.query("change", {"session": session})
-    return max((head.fields["ordinal"] for head in stored), default=0) + 1
+    return max((head.view(FileChangeDocument).ordinal for head in stored), default=0) + 1
 
 
 def _are_folders(before: PathState, after: PathState) -> bool:

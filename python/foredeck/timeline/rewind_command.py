@@ -8,6 +8,7 @@ from pathlib import Path
 from foredeck.context.state.info import SessionInfo
 from foredeck.errors import ToolError
 from foredeck.model.calls import CallRecord
+from foredeck.model.file_changes import FileChangeDocument
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_text import (
@@ -103,7 +104,7 @@ def calls_with_changes(store: Store, info: SessionInfo) -> list[tuple[str, str]]
         changed = head.fields.get("paths") or head.fields.get("uncovered")
         if changed and (call := head.fields.get("call")) is not None:
             tools, paths = by_call.setdefault(call, (set(), set()))
-            tools.add(str(head.fields["tool"]))
+            tools.add(head.view(FileChangeDocument).tool)
             paths.update(path["path"] for path in head.fields.get("paths") or ())
     found = []
     for call, (tools, paths) in by_call.items():

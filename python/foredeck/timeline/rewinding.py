@@ -16,7 +16,7 @@ from typing import Any
 
 from foredeck.errors import ForedeckError
 from foredeck.model.canonical import sha256_hex
-from foredeck.model.documents import chat_id
+from foredeck.model.documents import ToolcallDocument, chat_id
 from foredeck.model.file_changes import (
     MISSING,
     FileChangeDocument,
@@ -100,19 +100,24 @@ def stored_changes(store: Store, sessions: Iterable[str]) -> list[Head]:
     """The changes of these sessions, the oldest first."""
     heads = [head for id in sessions for head in store.query("change", {"session": id})]
     first = {head.id: store.history(head.id)[0].time_ms for head in heads}
-    return sorted(heads, key=lambda h: (first[h.id], h.fields["session"], h.fields["ordinal"]))
+
+    def order(head: Head) -> tuple[int, str, int]:
+        change = head.view(FileChangeDocument)
+        return first[head.id], change.session, change.ordinal
+
+    return sorted(heads, key=order)
 
 
 def events_of(store: Store, heads: Sequence[Head]) -> list[Event]:
     """The changes of single paths."""
-    marks = store.heads({imported_id(head.fields["session"]) for head in heads})
+    marks = store.heads({imported_id(head.view(FileChangeDocument).session) for head in heads})
     return [
         Event(
             change.path,
             head.id,
             change.before,
             change.after,
-            imported_id(head.fields["session"]) in marks,
+            imported_id(head.view(FileChangeDocument).session) in marks,
         )
         for head in heads
         for change in changes_of(head.fields)
@@ -142,7 +147,7 @@ def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
 def nothing_kept(store: Store, session: str) -> str:
     """Why there is nothing to bring back."""
     calls = store.query("toolcall", {"chat_ref": chat_id(session)})
-    ran = {str(head.fields["tool"]) for head in calls}
+    ran = {head.view(ToolcallDocument).tool for head in calls}
     if ran <= READERS | OWN_TOOLS:
         return f"The tools of session {session} have changed no files."
     kept = f"Nothing is kept of what the tools of session {session} have done to files"
@@ -154,7 +159,8 @@ def nothing_kept(store: Store, session: str) -> str:
 def plan_for_undo(store: Store, session: str) -> RewindPlan:
     """What taking back the newest rewinding does. Raises `CannotRewind` where there is none."""
     heads = stored_changes(store, [session])
-    newest = next((head for head in reversed(heads) if head.fields["tool"] == REWIND), None)
+    rewound = [head for head in heads if head.view(FileChangeDocument).tool == REWIND]
+    newest = rewound[-1] if rewound else None
     if newest is None:
         raise CannotRewind(f"Session {session} has not been rewound.")
     return RewindPlan(plan_undo(events_of(store, [newest]), look))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.extracting.likeness import KnownFact, compare
 from foredeck.memory.reading import MemoryReader
+from foredeck.model.documents import SessionDocument
 from foredeck.model.records import call_id
 
 UNUSED_SESSIONS = 50
@@ -51,6 +52,6 @@ def junk_of(memory: MemoryReader) -> Junk:
 
 def _sessions_begun(memory: MemoryReader) -> list[int]:
     # By its first call, which is never written again; a session without one has used nothing.
-    sessions = (head.fields["session_id"] for head in memory.store.query("session"))
+    sessions = (head.view(SessionDocument).session_id for head in memory.store.query("session"))
     first = memory.store.heads(call_id(session, 1) for session in sessions)
     return sorted(head.time_ms for head in first.values())

@@ -25,7 +25,13 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import ChatDocument, Provenance, chat_id, session_object_id
+from foredeck.model.documents import (
+    ChatDocument,
+    Provenance,
+    ToolcallDocument,
+    chat_id,
+    session_object_id,
+)
 from foredeck.model.ids import uuid7
 from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
@@ -276,7 +282,7 @@ class ObjectWriter:
                 newest = self._objects.store.head(object_id)
                 # If the file was written again since the tool ran, the notice must stay.
                 as_left = newest is not None and newest.token == file.token
-                if as_left and head.fields["tool"] in KNOWS_ITS_FILE:
+                if as_left and head.view(ToolcallDocument).tool in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])
         pin = _pin_with_text(head) or {}
         is_ours = head.fields.get("turn_ref") == turn_id(self._objects.info.id, self._chat.turns)

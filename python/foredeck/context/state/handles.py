@@ -14,10 +14,11 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
 from foredeck.errors import ToolError
+from foredeck.model.documents import SessionDocument
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
 from foredeck.model.quoting import name as quote
-from foredeck.model.records import member_id, nickname_id
+from foredeck.model.records import MemberDocument, member_id, nickname_id
 from foredeck.model.sources import path_of
 from foredeck.sources.pointers import is_address, is_pointer
 from foredeck.sources.pointing import pointer_label
@@ -280,14 +281,17 @@ def _by_handle(store: Store, session: str, ordinal: int, own: Collection[str]) -
     hidden = private_sessions(store, own)
     member = store.head(member_id(session, ordinal))
     if member is None:
-        wrappers = store.query("session")
-        fits = [head for head in wrappers if head.fields["session_id"].startswith(session)]
+        fits = [
+            head
+            for head in store.query("session")
+            if head.view(SessionDocument).session_id.startswith(session)
+        ]
         wrapper = _the_one(session, fits)
         if wrapper is not None:
-            member = store.head(member_id(wrapper.fields["session_id"], ordinal))
-    if member is None or member.fields["session"] in hidden:
+            member = store.head(member_id(wrapper.view(SessionDocument).session_id, ordinal))
+    if member is None or member.view(MemberDocument).session in hidden:
         return None
-    return store.head(member.fields["object"])
+    return store.head(member.view(MemberDocument).object)
 
 
 def _the_one(name: str, found: list[Head]) -> Head | None:

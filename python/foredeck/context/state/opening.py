@@ -16,6 +16,7 @@ from foredeck.context.state.objects import Objects, OpenGraph, Recall
 from foredeck.context.state.request import PromptFrame
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import Workspace
+from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
     Fields,
@@ -159,7 +160,7 @@ def _compactions(store: Store, sessions: list[str]) -> dict[str, Fields]:
     heads = [head for id in sessions for head in store.query("compaction", {"session": id})]
     return {
         head.id: {**head.fields, "turns": []}
-        for head in sorted(heads, key=lambda head: head.fields["call"])
+        for head in sorted(heads, key=lambda head: head.view(CompactionDocument).call)
     }
 
 

@@ -54,7 +54,7 @@ def _task(store: Store, name: str) -> str | None:
     if len(found) != 1 or local is None:
         return None
     id = found[0]
-    board = Board(local, str(heads[id].fields["project"]))
+    board = Board(local, heads[id].view(TaskDocument).project)
     board.refresh()
     task, document = board.get(id), store.get(id, TaskDocument)
     if task is None or document is None:

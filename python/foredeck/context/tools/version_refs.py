@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.documents import Document, session_object_id
-from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id, member_id
+from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, call_id, member_id
 from foredeck.store.protocol import Head, Store, Token
 
 
@@ -17,7 +17,7 @@ def versions_seen(store: Store, session: str, ordinal: int) -> Iterator[VersionR
     left out: newer versions, or another object under the same handle.
     """
     member = store.head(member_id(session, ordinal))
-    object = None if member is None else member.fields["object"]
+    object = None if member is None else member.view(MemberDocument).object
     current: str | None = session
     lowest: int | None = None
     while current is not None:

@@ -23,7 +23,7 @@ from foredeck.context.window.compactions import turn_of, turns_of, turns_of_bran
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
-from foredeck.model.documents import Document, chat_id
+from foredeck.model.documents import ChatDocument, Document, chat_id
 from foredeck.model.places import Slice
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.notes.named_parts import field_text, section_place
@@ -133,7 +133,7 @@ def _turns_behind(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> st
 def _turns_stored(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> Content:
     """Turns of a stored session's chat, or messages of it, on whichever of its branches."""
     head = objects.workspace.head(entry.object)
-    count = 0 if head is None else head.fields["turn_count"]
+    count = 0 if head is None else head.view(ChatDocument).turn_count
     text = _chat_text(objects, chat, entry.object, count, part)
     if not text:
         asked = f"{part.unit}s {part.first}-{part.last}"

@@ -14,7 +14,7 @@ from foredeck.hosts.pi.messages import UNSENT_STOPS, Message
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
 from foredeck.model.places import Slice
-from foredeck.model.records import turn_id
+from foredeck.model.records import MemberDocument, TurnDocument, turn_id
 from foredeck.store.protocol import Head, Store
 
 
@@ -41,9 +41,10 @@ def render_chat(
         own = store.heads(turn_id(session, number) for number in numbers)
         heads = [head for head in heads if head.id in own]
     elif asked is not None:
-        heads = [head for head in heads if head.fields["user_turn"] in asked]
-    calls = [call for head in heads for call in head.fields["toolcall_ids"]]
-    nested = _nested(store, {session, *(head.fields["session"] for head in inherited.turns)})
+        heads = [head for head in heads if head.view(TurnDocument).user_turn in asked]
+    calls = [call for head in heads for call in head.view(TurnDocument).toolcall_ids]
+    parents = (head.view(TurnDocument).session for head in inherited.turns)
+    nested = _nested(store, {session, *parents})
     handles = _handles(store, session) if handles is None else handles
     chat = _Chat(store, handles, store.heads(calls), nested)
     lines = [line for head in heads for line in chat.turn(head)]
@@ -107,8 +108,8 @@ def _turn(store: Store, head: Head) -> dict[str, Any]:
 
 
 def _handles(store: Store, session: str) -> dict[str, int]:
-    members = store.query("member", {"session": session})
-    return {head.fields["object"]: head.fields["ordinal"] for head in members}
+    heads = store.query("member", {"session": session})
+    return {m.object: m.ordinal for m in (head.view(MemberDocument) for head in heads)}
 
 
 def _nested(store: Store, sessions: Collection[str]) -> dict[str, list[Head]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from foredeck.context.state.call_log import CallLog
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import hash_text
+from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message
 from foredeck.model.records import call_id, forgotten_id
@@ -108,5 +109,5 @@ def _compacted_at(
     for session in lineage:
         for head in store.query("compaction", {"session": session}):
             if head.fields.get("text_hash") == digest:
-                return call_id(session, head.fields["call"])
+                return call_id(session, head.view(CompactionDocument).call)
     return None

@@ -197,16 +197,16 @@ def _local(history: list[Head]) -> _Local:
     versions = {
         head.token: VersionHashes(
             head.token,
-            head.fields["identity_hash"],
-            head.fields["content_hash"],
-            head.fields["metadata_view_hash"],
-            head.fields["source_hash"],
+            head.view(Document).identity_hash,
+            head.view(Document).content_hash,
+            head.view(Document).metadata_view_hash,
+            head.view(Document).source_hash,
         )
         for head in history
     }
     newest = history[-1]
     claimed = newest.fields.get("object") if newest.type == "nickname" else None
-    return _Local(newest.type, newest.fields["identity_hash"], versions, claimed)
+    return _Local(newest.type, newest.view(Document).identity_hash, versions, claimed)
 
 
 def _check_continues(id: str, checked: Checked, local: _Local) -> None:

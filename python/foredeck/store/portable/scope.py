@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import chat_id
 from foredeck.model.kinds import OWNED, owner_of
+from foredeck.model.records import MemberDocument
 from foredeck.store.protocol import Head, Store, Token
 
 
@@ -23,7 +24,7 @@ def documents_of(store: Store, session: str) -> list[str]:
         raise UnknownSession(f"no session {session!r} in this store")
     ids = [
         *(head.id for heads in own.values() for head in heads),
-        *(head.fields["object"] for head in own["member"]),
+        *(head.view(MemberDocument).object for head in own["member"]),
         *_tasks(store, session, own["turn"]),
         *_ancestors(store, own["call"]),
     ]

@@ -10,6 +10,7 @@ from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import Found, find_object, find_part
 from foredeck.lookup.renames import versions_until_now
 from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.model.records import MemberDocument
 from foredeck.notes.graph import Edge, Graph
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store
@@ -114,7 +115,7 @@ def _within(number: int, history: list[Head], found: Found) -> int:
 
 def _identity(store: Store, found: Found) -> dict[str, Any]:
     members = store.query("member", {"object": found.id})
-    met = [(str(m.fields["session"]), int(m.fields["ordinal"])) for m in members]
+    met = [(m.view(MemberDocument).session, m.view(MemberDocument).ordinal) for m in members]
     return {
         "object": found.id,
         "name": name_of(found.head),

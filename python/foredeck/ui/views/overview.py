@@ -16,7 +16,7 @@ from foredeck.context.cache.economics import Prices
 from foredeck.hosts.pi.inherited import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.user import KEY_FILE
-from foredeck.model.documents import chat_id, session_of
+from foredeck.model.documents import SessionDocument, ToolcallDocument, chat_id, session_of
 from foredeck.sources.versions import version_ms
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Head, LocalStore, Store
@@ -57,14 +57,16 @@ def overview_page(store: LocalStore, config: Config) -> WebPage:
     active = _active(store)
     newest = max(active.values(), default=0)
     since = newest - DAYS * 86_400_000
-    heads = {str(head.fields["session_id"]): head for head in store.query("session")}
+    heads = {head.view(SessionDocument).session_id: head for head in store.query("session")}
     chosen = sorted((s for s, ms in active.items() if ms >= since), key=active.__getitem__)
     chosen = chosen[::-1][:MOST_SESSIONS]
     spent = list(_spent(store, [heads[s] for s in chosen], active))
     seen = _of_one_unit([each.figure for each in spent if each.figure and each.figure.calls])
     calls = store.query("toolcall")[-MOST_TOOL_CALLS:]
     hidden = set(private_sessions(store))
-    shown = [head for head in calls if session_of(str(head.fields["chat_ref"])) not in hidden]
+    shown = [
+        head for head in calls if session_of(head.view(ToolcallDocument).chat_ref) not in hidden
+    ]
     until = datetime.fromtimestamp(newest / 1000).date() if newest else date.today()
     by_day = _by_day(spent, until)
     data = {
@@ -104,7 +106,7 @@ def follow_page(store: Store) -> WebPage:
 def _active(store: Store) -> dict[str, int]:
     """When each session was active last."""
     chats = {head.id: head.time_ms for head in store.query("chat")}
-    return {str(h.fields["session_id"]): active_ms(h, chats) for h in store.query("session")}
+    return {h.view(SessionDocument).session_id: active_ms(h, chats) for h in store.query("session")}
 
 
 def _recent(store: Store, chosen: Sequence[str], active: dict[str, int]) -> list[dict[str, Any]]:
@@ -113,10 +115,10 @@ def _recent(store: Store, chosen: Sequence[str], active: dict[str, int]) -> list
 
 
 def _spent(store: Store, heads: Sequence[Head], active: dict[str, int]) -> Iterator[_Spent]:
-    newest = newest_calls(store, [str(head.fields["session_id"]) for head in heads])
+    newest = newest_calls(store, [head.view(SessionDocument).session_id for head in heads])
     chats = store.heads(chat_id(session) for session in newest)
     for head in heads:
-        session = str(head.fields["session_id"])
+        session = head.view(SessionDocument).session_id
         day = datetime.fromtimestamp(active[session] / 1000).date()
         project = project_folder(str(head.fields.get("cwd") or ""))
         last = newest[session]

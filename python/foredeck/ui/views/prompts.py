@@ -11,8 +11,8 @@ from foredeck.hosts.pi.prompts import Prompt, prompt_at, prompts_at
 from foredeck.lookup.errors import NotFound
 from foredeck.lookup.sessions import newest_calls
 from foredeck.model.call_changes import PartRow
-from foredeck.model.calls import CallRecord
-from foredeck.model.records import call_id, member_id
+from foredeck.model.calls import CallDocument, CallRecord
+from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.store.protocol import Store
 from foredeck.timeline.differences import hunks
 from foredeck.ui.charts import folded_handles, tokens_of, why
@@ -173,7 +173,7 @@ def _row(store: Store, session: str, row: PartRow) -> dict[str, Any]:
     object_id = None
     if row.subject is not None:
         member = store.head(member_id(session, row.subject))
-        object_id = None if member is None else member.fields["object"]
+        object_id = None if member is None else member.view(MemberDocument).object
     return {
         "message": row.message + 1,
         "form": row.form,
@@ -189,9 +189,9 @@ def _parent_call(store: Store, session: str, call: int) -> int | None:
     head = store.head(call_id(session, call))
     record = None if head is None else CallRecord(head.fields)
     parent = store.head(record.parent) if record and record.parent else None
-    if parent is None or parent.id != call_id(session, int(parent.fields["ordinal"])):
+    if parent is None or parent.id != call_id(session, parent.view(CallDocument).ordinal):
         return None
-    return int(parent.fields["ordinal"])
+    return parent.view(CallDocument).ordinal
 
 
 def _compared(old: Prompt, new: Prompt) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from foredeck.lookup.errors import NotFound
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.sessions import newest_calls, titles
 from foredeck.model.calls import CallRecord
-from foredeck.model.documents import session_object_id
+from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.store.protocol import Head, Store
 
 
@@ -45,7 +45,7 @@ def described(
         "file": str(fields.get("host_file") or ""),
         "parent": fields.get("parent_session"),
         "started_by": fields.get("started_by"),
-        "forks": [str(child.fields["session_id"]) for child in children],
+        "forks": [child.view(SessionDocument).session_id for child in children],
         "subagents": [_subagent(store, child) for child in started],
         "calls": last.ordinal if last else 0,
         "models": list(dict.fromkeys(r.model.name for r in records if r.model.name)),
@@ -62,7 +62,7 @@ def title_of(store: Store, session: str) -> str:
 
 
 def _subagent(store: Store, head: Head) -> dict[str, Any]:
-    session = str(head.fields["session_id"])
+    session = head.view(SessionDocument).session_id
     newest = newest_calls(store, [session])[session]
     return {
         "session": session,

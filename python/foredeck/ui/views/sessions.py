@@ -12,7 +12,7 @@ from foredeck.accounting.figure import session_figure
 from foredeck.histories.standing import progress_in
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.model.calls import CallRecord
-from foredeck.model.documents import chat_id
+from foredeck.model.documents import SessionDocument, chat_id
 from foredeck.store.protocol import Head, Store
 from foredeck.ui.pages import WebPage
 
@@ -71,7 +71,7 @@ def sessions_page(store: Store, asked: Listing) -> WebPage:
 
 
 def _id(head: Head) -> str:
-    return str(head.fields["session_id"])
+    return head.view(SessionDocument).session_id
 
 
 def active_ms(head: Head, chats: dict[str, int]) -> int:

@@ -19,6 +19,7 @@ from foredeck.hosts.pi.messages import UNSENT_STOPS, Message, time_of
 from foredeck.lookup.contents import content_of
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import load_message, marked, unpack
+from foredeck.model.records import TurnDocument
 from foredeck.sources.versions import AT_MS, version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.callers import ModelCalls
@@ -176,7 +177,7 @@ class _Steps:
         """In order."""
         self._fetch(address for head in self.heads for address in _addresses(head))
         found = [self._messages(head) for head in self.heads]
-        ids = [id for head in self.heads for id in head.fields["toolcall_ids"]]
+        ids = [id for head in self.heads for id in head.view(TurnDocument).toolcall_ids]
         calls = self.store.heads(ids)
         self._fetch(str(head.fields.get("text_hash")) for head in calls.values())
         self._fetch(
@@ -255,7 +256,7 @@ class _Steps:
         between: tuple[int | None, int | None],
     ) -> Iterator[dict[str, Any]]:
         begun, limit = between
-        for position, id in enumerate(head.fields["toolcall_ids"]):
+        for position, id in enumerate(head.view(TurnDocument).toolcall_ids):
             call = calls.get(id)
             shown = self._without_result(answer, position, id) if call is None else self._tool(call)
             ended = shown["time_ms"]

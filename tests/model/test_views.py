@@ -1,0 +1,38 @@
+"""Stored fields, read by the names and types of a document's class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foredeck.model.documents import SessionDocument
+from foredeck.model.records import MemberDocument
+from foredeck.model.views import view_of
+
+STORED: dict[str, Any] = {
+    "id": "member:s:1",
+    "session": "s",
+    "ordinal": 1,
+    "object": "o",
+    "provenance": {"origin": "x", "generator": "agent"},
+    "pin": {"object": "o", "version": 2, "token": "t", "text_hash": None},
+}
+
+
+def test_fields_are_attributes_and_parts_have_their_own() -> None:
+    member = view_of(MemberDocument, STORED)
+    assert (member.session, member.ordinal, member.pin.version) == ("s", 1, 2)
+    assert member.pin.text_hash is None
+
+
+def test_what_an_older_version_lacks_has_its_default() -> None:
+    member = view_of(MemberDocument, STORED)
+    assert (member.label, member.locked, member.provenance.parent_refs) == ("", False, [])
+    assert view_of(SessionDocument, {}).private is None
+
+
+@pytest.mark.parametrize("name", ["object_type", "content", "unknown"])
+def test_what_has_no_default_or_is_not_loaded_is_an_error(name: str) -> None:
+    with pytest.raises(KeyError, match=name):
+        getattr(view_of(MemberDocument, STORED), name)
