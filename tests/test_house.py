@@ -157,8 +157,8 @@ NAME_PI = frozenset(
         "model/documents.py",
         "store/opening.py",
         "store/sqlite/adapter.py",
-        "store/sqlite/dictionaries.py",
-        "store/sqlite/errors.py",
+        "store/sqlite/codec.py",
+        "store/sqlite/connection.py",
     }
 )
 

@@ -45,11 +45,9 @@ STORE = (
         "privacy",
         "location",
         "fields",
-        "lazy_fields",
         "verify",
         "references",
         "archives",
-        "quarantine",
         "at_work",
         "copying",
     ),
@@ -59,8 +57,8 @@ STORE = (
 
 #: The same within `xtdb`.
 XTDB = (
-    *("database", "node", "journal", "opening", "delivery", "erasing", "scratch", "checks"),
-    *("commands", "place", "kind"),
+    *("database", "node", "journal", "opening", "delivery", "erasing", "maintenance", "backup"),
+    *("commands", "kind"),
 )
 
 

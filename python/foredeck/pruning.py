@@ -15,14 +15,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import UnknownSession
-from foredeck.model.archive import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.canonical import canonical_json, decode_text
 from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import WORDS_LEFT, MessageKey, marked, put_blob, unpack
 from foredeck.model.portions import portions
-from foredeck.model.records import call_id, messages_of_turn
+from foredeck.model.records import (
+    ARCHIVED,
+    ArchivedDocument,
+    archived_id,
+    call_id,
+    messages_of_turn,
+)
 from foredeck.observations.reading import stored_notes
 from foredeck.search.fetching import time_of
 from foredeck.search.secrets import mask_secrets

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.registry import COMMANDS
-from foredeck.config.environment import RESERVED, RESERVED_PREFIXES, environment_name
-from foredeck.config.keys import all_keys
+from foredeck.config.keys import RESERVED, RESERVED_PREFIXES, all_keys, environment_name
 from foredeck_bench.docs_pages import PAGES, refreshed, stale_pages
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -18,7 +18,7 @@ from foredeck.accounting.figure import CostFigure, money
 from foredeck.cli.main import main
 from foredeck.cli.progress import Progress
 from foredeck.config import Config
-from foredeck.model.asked import AskedDocument
+from foredeck.model.records import AskedDocument
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch
 

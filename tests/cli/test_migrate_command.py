@@ -22,9 +22,8 @@ from foredeck.store.protocol import records_of
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.node.process import stop
+from foredeck.xtdb.node.process import own_node_folder, stop
 from foredeck.xtdb.node.runtime import Runtime
-from foredeck.xtdb.node.supervise import own_node_folder
 from store.documents import batch, note
 
 

@@ -17,8 +17,8 @@ from context.test_compacting import compact
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.hosts.protocol import SessionEventParams
-from foredeck.model.archive import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.messages import load_message
+from foredeck.model.records import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.tasks import TaskDocument, TaskLink
 from foredeck.store.archives import stored_messages
 from foredeck.store.opening import open_store

@@ -19,11 +19,10 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.config import load_config
 from foredeck.store.opening import open_store
-from foredeck.xtdb.commands import delivering
+from foredeck.xtdb import delivery
 from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.node.process import start, stop
+from foredeck.xtdb.node.process import own_node_folder, start, stop
 from foredeck.xtdb.node.runtime import Runtime
-from foredeck.xtdb.node.supervise import own_node_folder
 from store.documents import batch, note
 from store.journaled import until
 
@@ -278,7 +277,7 @@ def test_a_backup_waits_for_a_node_that_is_being_stopped(
     folder = own_node_folder(home)
     folder.mark_stopped(True)
     seen: list[object] = []
-    monkeypatch.setattr(delivering, "_say_that_it_waits", lambda: seen.append(stop(folder)))
+    monkeypatch.setattr(delivery, "_say_that_it_waits", lambda: seen.append(stop(folder)))
     code, made = run_json(capsys, "backup", str(home / "made.tar"))
     assert (code, made["tx_id"], len(seen)) == (0, None, 1)
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.config import Config, Resolved, load_config
-from foredeck.config.environment import RESERVED, environment_name, key_name
-from foredeck.config.keys import all_keys, nearest
+from foredeck.config.keys import RESERVED, all_keys, environment_name, key_name, nearest
 from foredeck.errors import ConfigError
 
 

@@ -26,7 +26,7 @@ from foredeck.store.protocol import Batch
 from foredeck.store.references import in_message, references
 from foredeck.store.sqlite import codec, writing
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.store.sqlite.transaction import immediate
+from foredeck.store.sqlite.connection import immediate
 from store.documents import note
 
 TEXTS = [

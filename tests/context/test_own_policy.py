@@ -14,7 +14,7 @@ from context.messages import lines
 from context.scenes import ask, bash, finish
 from foredeck.config.load import load_config
 from foredeck.config.model import Config
-from foredeck.config.policy_names import BUILT_IN, ENTRY_POINTS
+from foredeck.config.prompt import BUILT_IN, ENTRY_POINTS
 from foredeck.context.policies.registry import POLICIES, make_policy
 from foredeck.errors import ConfigError
 from foredeck.model.quoting import is_reference

@@ -15,7 +15,7 @@ from context.scenes import ask, finish, use
 from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.context.head.lines import head_opening
-from foredeck.derived.patience import Patience
+from foredeck.derived.layer import Patience
 from foredeck.engine import pool
 from foredeck.engine.pool import PoolSection
 from foredeck.engine.worklog import FOLLOWING_S

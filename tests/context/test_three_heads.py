@@ -18,7 +18,7 @@ from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.config import Config
 from foredeck.context.state.workplace import Workplace
-from foredeck.derived.patience import Patience
+from foredeck.derived.layer import Patience
 from foredeck.engine.facilities import sections_of
 from foredeck.engine.facility import Opening
 

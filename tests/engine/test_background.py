@@ -14,7 +14,7 @@ from asked_models import COST, RECORD, USAGE, Models, settled
 
 from foredeck.accounting.asked import stored_questions
 from foredeck.config import Config
-from foredeck.config.asking import AskingSection
+from foredeck.config.model import AskingSection
 from foredeck.context.state.session import Session
 from foredeck.engine.background.asking import (
     MINUTE_MS,
@@ -39,7 +39,7 @@ from foredeck.hosts.asking import (
     UselessAnswer,
 )
 from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
-from foredeck.model.asked import AskedDocument
+from foredeck.model.records import AskedDocument
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?" * 400}], max_tokens=100)
 NOW = 1_000_000_000

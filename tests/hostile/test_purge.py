@@ -281,7 +281,7 @@ def test_nothing_of_it_is_left_in_a_node(home: Path, on_xtdb: Config, purge: Pur
 def test_a_database_of_somebody_elses_is_not_said_to_be_done(
     home: Path, on_xtdb: Config, purge: Purged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from foredeck.xtdb.node.supervise import own_node_folder
+    from foredeck.xtdb.node.process import own_node_folder
 
     node = own_node_folder(home).running()
     assert node is not None

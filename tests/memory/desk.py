@@ -19,9 +19,8 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
-from foredeck.model.extractions import ExtractionDocument, extraction_id
 from foredeck.model.messages import store_message
-from foredeck.model.records import TurnDocument, turn_id
+from foredeck.model.records import ExtractionDocument, TurnDocument, extraction_id, turn_id
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Batch, Store
 

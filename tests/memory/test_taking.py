@@ -10,7 +10,7 @@ from foredeck.memory.inbox import proposal_lines, proposals_of
 from foredeck.memory.reading_out import Extracted, FoundMemory, known_facts
 from foredeck.memory.rules import MemoryCaps
 from foredeck.memory.user_acts import UserActs, Wording
-from foredeck.model.extractions import ExtractionDocument, extraction_id
+from foredeck.model.records import ExtractionDocument, extraction_id
 from foredeck_bench.remembering.junk import UNUSED_SESSIONS, junk_among
 from memory.desk import IMPORTED, ME, OWN, PRIVATE, Table, literal, new, refused
 

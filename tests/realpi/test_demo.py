@@ -16,9 +16,8 @@ from foredeck.cli.main import main
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import start, stop
+from foredeck.xtdb.node.process import own_node_folder, start, stop
 from foredeck.xtdb.node.runtime import Runtime
-from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck_bench.demo.run import copy_sample
 from foredeck_bench.demo.second import PLAN
 from foredeck_bench.demo.story import TESTS

@@ -18,9 +18,8 @@ from foredeck.model.documents import Document
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import stop
+from foredeck.xtdb.node.process import own_node_folder, stop
 from foredeck.xtdb.node.runtime import Runtime, find_runtime
-from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, open_database
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.scripted.steps import Step

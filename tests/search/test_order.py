@@ -21,7 +21,7 @@ from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
 from foredeck.search.tokens import Vocabulary
 from foredeck.search.writing import SearchWriter
-from foredeck.store.sqlite.transaction import immediate
+from foredeck.store.sqlite.connection import immediate
 
 PER_SESSION = 40
 FIRST = 20

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from foredeck.model.archive import ArchivedDocument, archived_id
-from foredeck.model.asked import AskedDocument, asked_id
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.compactions import CompactionDocument, compaction_id
 from foredeck.model.documents import Document
-from foredeck.model.extractions import ExtractionDocument, extraction_id
 from foredeck.model.file_changes import FileChangeDocument, PathChange, PathState, change_id
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.messages import put_blob
@@ -21,12 +18,18 @@ from foredeck.model.observations import (
     reflection_id,
 )
 from foredeck.model.records import (
+    ArchivedDocument,
+    AskedDocument,
     CalibrationDocument,
+    ExtractionDocument,
     ForgottenDocument,
     SealsDocument,
     TurnDocument,
+    archived_id,
+    asked_id,
     calibration_id,
     call_id,
+    extraction_id,
     forgotten_id,
     seals_id,
     turn_id,

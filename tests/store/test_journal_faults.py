@@ -14,18 +14,17 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged
+from foredeck.store.location import inode_of
 from foredeck.store.opening import open_beside, open_store
 from foredeck.store.protocol import Token
-from foredeck.store.quarantine import inode_of
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.journal.journal import read_backlog
 from foredeck.xtdb.journal.link import OwnLink, ServerLink
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import private_node, start, stop
+from foredeck.xtdb.node.process import own_node_folder, private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
-from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, open_copy
 from foredeck_bench.ports import dead_url, unused_port
 

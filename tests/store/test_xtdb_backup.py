@@ -19,8 +19,8 @@ from foredeck.cli.main import main
 from foredeck.errors import Corrupt, StoreError, StoreUnavailable
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
+from foredeck.xtdb.backup import back_up, restore
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node.backup import back_up, restore
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime

@@ -17,9 +17,8 @@ from foredeck.store.protocol import Batch
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.database.client import XtdbClient
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import private_node, stop
+from foredeck.xtdb.node.process import open_own_node, own_node_folder, private_node, stop
 from foredeck.xtdb.node.runtime import Runtime
-from foredeck.xtdb.node.supervise import open_own_node, own_node_folder
 from foredeck_bench.ports import dead_url
 
 from .documents import batch, note

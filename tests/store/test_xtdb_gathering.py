@@ -10,7 +10,7 @@ import pytest
 
 from foredeck.model.canonical import sha256_hex
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.xtdb.database import blobs as blob_reading
+from foredeck.xtdb.database import reading as blob_reading
 from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.node.folder import NodeFolder
 

@@ -11,10 +11,17 @@ import pytest
 from foredeck.errors import StoreError
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.installing import Jar, fetch_all, install, make_class_archive, read_lock
-from foredeck.xtdb.node.java import Java, find_java, java_version
-from foredeck.xtdb.node.java_options import java_options
 from foredeck.xtdb.node.process import private_node
-from foredeck.xtdb.node.runtime import COMPILED, Runtime, node_files, runtime_folder
+from foredeck.xtdb.node.runtime import (
+    COMPILED,
+    Java,
+    Runtime,
+    find_java,
+    java_options,
+    java_version,
+    node_files,
+    runtime_folder,
+)
 
 pytest.importorskip("jgo", reason="the extra foredeck[xtdb] is not installed")
 

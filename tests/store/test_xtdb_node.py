@@ -176,7 +176,7 @@ def test_a_private_node_ends_with_the_process_that_started_it(
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from foredeck.xtdb.node.java import Java\n"
+        "from foredeck.xtdb.node.runtime import Java\n"
         "from foredeck.xtdb.node.process import private_node\n"
         "from foredeck.xtdb.node.runtime import Runtime\n"
         "runtime = Runtime(Path(sys.argv[1]), Java(sys.argv[2], int(sys.argv[3])))\n"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.model.asked import AskedDocument
+from foredeck.model.records import AskedDocument
 from foredeck.store.protocol import Store
 
 

@@ -17,9 +17,9 @@ from typing import Any
 from foredeck.accounting.asked import asked_account, cost_of, stored_questions
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.spending import spent_by
-from foredeck.model.asked import AskedDocument
 from foredeck.model.call_values import ModelSpending
 from foredeck.model.calls import CallRecord
+from foredeck.model.records import AskedDocument
 from foredeck.store.protocol import Store
 
 LEAST_MONEY, LEAST_TOKENS = 0.01, 2_000

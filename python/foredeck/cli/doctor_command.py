@@ -18,7 +18,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import LAYERS, load_layer
+from foredeck.derived.layer import LAYERS, load_layer
 from foredeck.lookup.texts import counted, short_count
 
 _ALL = "all"

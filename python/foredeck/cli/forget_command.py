@@ -14,7 +14,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.derived.file import compact, layer_file
-from foredeck.derived.registry import LAYERS
+from foredeck.derived.layer import LAYERS
 from foredeck.errors import ForedeckError
 from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count

@@ -18,16 +18,19 @@ from typing import Any, Literal
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from foredeck.config.environment import (
+from foredeck.config.folders import project_config_file, user_config_file
+from foredeck.config.keys import (
+    RETIRED,
     XTDB_URL,
+    all_keys,
     environment_name,
     environment_values,
     key_name,
+    nearest,
+    sections,
     split_flags,
     value_of,
 )
-from foredeck.config.folders import project_config_file, user_config_file
-from foredeck.config.keys import RETIRED, all_keys, nearest, sections
 from foredeck.config.model import Config
 from foredeck.config.outside import MountSection
 from foredeck.errors import ConfigError

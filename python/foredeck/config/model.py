@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from foredeck.config.asking import AskingSection
 from foredeck.config.outside import (
     LimitsSection,
     NotesSection,
@@ -19,7 +18,6 @@ from foredeck.config.outside import (
     SqliteSection,
     XtdbSection,
 )
-from foredeck.config.policy_names import check_policy
 from foredeck.config.prompt import (
     AdaptiveSection,
     CompactionSection,
@@ -31,10 +29,80 @@ from foredeck.config.prompt import (
     SeedWindowSection,
     WorkingMemorySection,
     WorklogSection,
+    check_policy,
 )
 from foredeck.config.section import OUTSIDE_FILES, USER_ONLY, Section, absolute_path
-from foredeck.config.tools import ToolsSection
 from foredeck.home import default_home
+from foredeck.model.own_tools import Facility
+
+
+class AskingSection(Section):
+    """`[asking]`: when a model may be asked for foredeck, beside the agent's work."""
+
+    enabled: bool = Field(
+        True,
+        description="Whether foredeck may ask a model by itself at all, in the background. What "
+        "you ask for with a command is asked all the same.",
+    )
+    model: str | None = Field(
+        None,
+        pattern=r"^[^/\s]+/\S+$",
+        description="The model to ask, as `provider/id`: a cheaper one, say. Unset: the one that "
+        "the agent works with, whose warm cache can then be read.",
+    )
+    share: float = Field(
+        0.08,
+        ge=0,
+        le=1,
+        description="Most that questions may cost, as a share of what the session has cost so far.",
+    )
+    per_hour: int = Field(20, ge=0, le=1000, description="Most questions within an hour.")
+    single_slot: bool = Field(
+        False,
+        description="Whether a model on this machine or without a price may be asked: it usually "
+        "answers one at a time, so a question pushes the agent's own prompt out of its cache.",
+    )
+    timeout_s: int = Field(120, ge=5, le=600, description="Longest wait for an answer, in seconds.")
+
+
+class ToolsSection(Section):
+    """`[tools]`: what the model's tools are, from the next session on.
+
+    A tool is declared with every request, so one that came or went within a session would void
+    the provider's whole cache. What is off costs nothing.
+    """
+
+    context: bool = Field(
+        True,
+        description="`activate`, `deactivate`, `pin`, `unpin`. Without them content still folds, "
+        "and the model reads again what it needs.",
+    )
+    search: bool = Field(
+        True, description="`memory-search`: what was said, done and read in any session."
+    )
+    tasks: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="`task-query`, `task-mutate`: `auto` declares them where the project holds "
+        "tasks or has a page of working memory, which the model writes with them, or after "
+        "`/tasks on`.",
+    )
+
+    findings: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="`promote-finding`: `auto` declares it where a session of the project has had "
+        "one of `memory.data_tools`, or after `/memory findings on`.",
+    )
+
+    def declared(self, *, tasks: bool, findings: bool = False) -> tuple[Facility, ...]:
+        """What a session of a project declares; `tasks`, `findings`: whether `auto` means those."""
+        with_tasks = self.tasks == "on" or (self.tasks == "auto" and tasks)
+        wanted: dict[Facility, bool] = {
+            "context": self.context,
+            "search": self.search,
+            "tasks": with_tasks,
+            "findings": self.findings == "on" or (self.findings == "auto" and findings),
+        }
+        return tuple(facility for facility, declared in wanted.items() if declared)
 
 
 class ObservingSection(Section):

@@ -31,7 +31,7 @@ from foredeck.derived.file import (
 from foredeck.derived.layer import HasToBeMadeAgain, Layer
 from foredeck.errors import StoreUnavailable
 from foredeck.store.protocol import Advance, Change, Lineage, LocalStore, Token
-from foredeck.store.sqlite.transaction import immediate
+from foredeck.store.sqlite.connection import immediate
 
 log = logging.getLogger(__name__)
 

@@ -1,12 +1,18 @@
-"""What a derived layer is: tables that follow from what is stored, and from nothing else."""
+"""What a derived layer is: tables that follow from what is stored, and from nothing else; which
+layers there are, and what they share.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Protocol
 
-from foredeck.store.protocol import Change, LocalStore
+from foredeck.store.protocol import Change, Head, LocalStore, Token
 
 
 class HasToBeMadeAgain(Exception):
@@ -65,3 +71,81 @@ class Layer(Protocol):
 
         Raises `HasToBeMadeAgain`, always where no layer's rows follow from one document each.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredLayer:
+    """Where a layer is found: `LAYER` in the module `module`; `summary` says what it is for."""
+
+    module: str
+    summary: str
+
+
+LAYERS: Mapping[str, RegisteredLayer] = {
+    "search": RegisteredLayer("foredeck.search.layer", "full-text search"),
+    "notes": RegisteredLayer("foredeck.notes.layer", "the graph of notes and references"),
+    "worklog": RegisteredLayer("foredeck.worklog.layer", "what was done, and what worked"),
+}
+
+
+def load_layer(name: str) -> Layer:
+    """The layer with a name in `LAYERS`."""
+    layer: Layer = import_module(LAYERS[name].module).LAYER
+    return layer
+
+
+def brought_versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
+    """Their heads, in the order of the changes; what was erased since is left out."""
+    newest = store.heads(change.id for change in changes)
+    found = []
+    for change in changes:
+        head = newest.get(change.id)
+        if head is not None and head.token != change.token:
+            head = store.head(change.id, change.token)
+        if head is not None and head.token == change.token:
+            found.append(head)
+    return found
+
+
+ABSENT_TABLE = (
+    "CREATE TABLE absent (document BLOB NOT NULL, token TEXT NOT NULL, type TEXT NOT NULL)"
+)
+"""A layer that keeps them has this among its tables."""
+
+_TRIED_AGAIN = 1000
+"""How many are tried again with each batch."""
+
+
+def note_absent(db: sqlite3.Connection, head: Head) -> None:
+    """Keep a version for later."""
+    id = head.id.encode("utf-8", "surrogatepass")
+    db.execute("INSERT INTO absent VALUES (?, ?, ?)", (id, head.token, head.type))
+
+
+def take_absent(db: sqlite3.Connection) -> list[Change]:
+    """The versions that have waited longest, which no longer do."""
+    rows = db.execute(
+        "DELETE FROM absent WHERE rowid IN (SELECT rowid FROM absent ORDER BY rowid LIMIT ?)"
+        " RETURNING document, token, type",
+        (_TRIED_AGAIN,),
+    ).fetchall()
+    return [
+        Change(Token(token), 0, id.decode("utf-8", "surrogatepass"), type)
+        for id, token, type in rows
+    ]
+
+
+@dataclass(slots=True)
+class Patience:
+    """Seconds that are left. A layer that is behind takes in a batch even where none is."""
+
+    left_s: float
+
+    @contextmanager
+    def spent(self) -> Iterator[float]:
+        """Gives the seconds that are left; what the block takes of them is gone afterwards."""
+        began = time.monotonic()
+        try:
+            yield self.left_s
+        finally:
+            self.left_s = max(0.0, self.left_s - (time.monotonic() - began))

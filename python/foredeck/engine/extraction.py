@@ -22,7 +22,7 @@ from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.memory import caps_of, user_of
 from foredeck.hosts.asking import CompleteParams
 from foredeck.model.documents import session_object_id
-from foredeck.model.extractions import ExtractionDocument
+from foredeck.model.records import ExtractionDocument
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry

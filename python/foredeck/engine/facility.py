@@ -10,7 +10,7 @@ from foredeck.config import Config
 from foredeck.context.state.features import Features
 from foredeck.context.state.session import Session
 from foredeck.context.state.workplace import Workplace
-from foredeck.derived.patience import Patience
+from foredeck.derived.layer import Patience
 from foredeck.engine.background.jobs import BackgroundWorker
 
 

@@ -20,7 +20,7 @@ from foredeck.context.state.objects import Recall
 from foredeck.context.state.opening import OpeningHooks, open_session
 from foredeck.context.state.session import Session
 from foredeck.context.state.workplace import Workplace
-from foredeck.derived.patience import Patience
+from foredeck.derived.layer import Patience
 from foredeck.engine.facility import Facilities, MakeFacilities, Opening, configured_facilities
 from foredeck.engine.memory import begun_by
 from foredeck.engine.privacy import settle_privacy

@@ -15,7 +15,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.graph import name_of_node
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.workplace import Workplace
-from foredeck.derived.patience import Patience
+from foredeck.derived.layer import Patience
 from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import SessionDocument
 from foredeck.model.quoting import name as named

@@ -25,7 +25,7 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.workplace import Workplace
 from foredeck.derived.file import LayerBusy
-from foredeck.derived.patience import Patience
+from foredeck.derived.layer import Patience
 from foredeck.errors import StoreUnavailable
 from foredeck.model.portions import portions
 from foredeck.notes.live import StillReading, live_graph

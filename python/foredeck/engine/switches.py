@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from foredeck.config.tools import ToolsSection
+from foredeck.config.model import ToolsSection
 from foredeck.errors import ForedeckError
 from foredeck.model.own_tools import Facility
 from foredeck.regular_files import read_regular

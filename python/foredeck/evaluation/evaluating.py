@@ -19,7 +19,7 @@ from typing import Any
 
 from foredeck.accounting.asked import cost_of, stored_questions
 from foredeck.config import Config
-from foredeck.config.environment import environment_name
+from foredeck.config.keys import environment_name
 from foredeck.errors import ForedeckError
 from foredeck.evaluation.results import SIDES, ResultsFile, RunKey, RunResult
 from foredeck.evaluation.scratch import MARK, ScratchRun

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from foredeck.config import Config
 from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
+from foredeck.derived.layer import load_layer
 from foredeck.engine.memory import caps_of, user_of
 from foredeck.memory.reading import MemoryReader
 from foredeck.memory.user import KEY_FILE

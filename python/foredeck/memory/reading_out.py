@@ -23,10 +23,9 @@ from foredeck.memory.keeping import BUSY, Leaving, Memory, NewMemory
 from foredeck.memory.reading import MemoryReader, holds_in
 from foredeck.memory.rules import MemoryRefused, too_many
 from foredeck.model.documents import Document
-from foredeck.model.extractions import ExtractionDocument, extraction_id
 from foredeck.model.memory import MemoryDocument, MemoryState
 from foredeck.model.messages import load_message, text_in
-from foredeck.model.records import turn_id
+from foredeck.model.records import ExtractionDocument, extraction_id, turn_id
 from foredeck.search.fetching import Fetched
 from foredeck.store.change import changed
 from foredeck.store.privacy import is_private

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foredeck.model.archive import ArchivedDocument
-from foredeck.model.asked import AskedDocument
 from foredeck.model.calls import CallDocument
 from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
@@ -17,7 +15,6 @@ from foredeck.model.documents import (
     SystemPromptDocument,
     ToolcallDocument,
 )
-from foredeck.model.extractions import ExtractionDocument
 from foredeck.model.file_changes import FileChangeDocument
 from foredeck.model.memory import MemoryDocument, is_kept_with
 from foredeck.model.observations import (
@@ -27,7 +24,10 @@ from foredeck.model.observations import (
 )
 from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import (
+    ArchivedDocument,
+    AskedDocument,
     CalibrationDocument,
+    ExtractionDocument,
     ForgottenDocument,
     ImportedDocument,
     MemberDocument,

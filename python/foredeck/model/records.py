@@ -1,5 +1,6 @@
-"""Record documents: turns, index membership, nickname claims, calibrations, seals, and what is
-left to say of sessions that were erased or imported.
+"""Record documents: turns, index membership, nickname claims, calibrations, seals, what was asked
+of a model and read out of a session, and what is left to say of what was erased, pruned or
+imported.
 
 They are documents like any other to the store. With the stored messages they are enough to put
 every prompt together again, and to resume a session on any of its branches.
@@ -9,11 +10,12 @@ Call records have a module of their own (`calls`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from foredeck.model.documents import Document, Provenance
+from foredeck.model.ids import uuid7
 
 SAME_TRANSACTION = "self"
 """A reference's token where the version it names was written in the reference's own transaction."""
@@ -185,3 +187,95 @@ def messages_of_turn(fields: Mapping[str, Any]) -> list[str]:
     """The addresses of the messages of a turn, by its fields."""
     named = (fields.get("user"), fields.get("assistant"), *(fields.get("others") or ()))
     return [address for address in named if address]
+
+
+ARCHIVED = "(archived)"
+"""The placeholder for text that was pruned."""
+
+
+class ArchivedDocument(Document):
+    """The messages of a session that have lost their text; each pruning adds a version.
+
+    `messages`: by the address of a message, what is left of it, packed as `{"$json": hash}`.
+    `texts`: hashes of longer texts that went with them. Of these nothing is left.
+    """
+
+    type: str = "archived"
+    provenance: Provenance = Field(default_factory=by_foredeck)
+    session: str
+    messages: dict[str, dict[str, str]] = Field(default_factory=dict)
+    texts: list[str] = Field(default_factory=list)
+
+
+def archived_id(session: str) -> str:
+    """Id of what is left of a session's pruned messages."""
+    return f"archived:{session}"
+
+
+class ExtractionDocument(Document):
+    """One answer of a model to the question what is worth remembering of some turns.
+
+    Stored in one transaction with the entries that came of it. Holds no words of anybody's, so
+    that there is nothing in it to erase.
+    """
+
+    type: str = "extraction"
+    provenance: Provenance = Field(default_factory=by_foredeck)
+    session: str
+    first: int
+    """Numbers of the turns that were read: from this one"""
+    last: int
+    """to this one."""
+    entries_kept: list[str] = Field(default_factory=list)
+    """Ids of the entries that were kept at once;"""
+    entries_proposed: list[str] = Field(default_factory=list)
+    """of those that wait for the user's word."""
+    refused: dict[str, int] = Field(default_factory=dict)
+    """How many lines were refused, by reason."""
+    time_ms: int
+
+
+def extraction_id(session: str, last: int) -> str:
+    """Id of what was read out of a session up to this turn."""
+    return f"extraction:{session}:{last}"
+
+
+AskedOutcome = Literal["open", "answered", "useless", "timed_out", "cancelled", "refused"]
+"""`open`: no answer yet, or the engine has died before it; `useless`: the provider failed, or the
+answer is none; `refused`: the host has not sent it."""
+
+
+class AskedDocument(Document):
+    """One question. Stored before it is sent and once more when it has ended, so that one whose
+    engine was killed counts too."""
+
+    type: str = "asked"
+    provenance: Provenance = Field(default_factory=by_foredeck)
+    session: str
+    purpose: str
+    """The work that it belongs to: `observe`, `reflect`, `extract`."""
+    call: int = 0
+    """Ordinal of the session's newest call when it was asked."""
+    time_ms: int
+    ended_ms: int | None = None
+    model: str = ""
+    """`provider/id`."""
+    warm: bool = False
+    """It was added to the agent's last prompt, to be read from the provider's cache."""
+    outcome: AskedOutcome = "open"
+    reason: str = ""
+    """Of an outcome that is no answer."""
+    price: float = 0.0
+    """What it was expected to cost, in dollars."""
+    cost: float | None = None
+    """What it has cost; None where the host did not say."""
+    read: int = 0
+    """Tokens read from the provider's cache, `written` to it, `fresh` for neither, and `output`."""
+    written: int = 0
+    fresh: int = 0
+    output: int = 0
+
+
+def asked_id(session: str) -> str:
+    """Id of a new question of a session's."""
+    return f"asked:{session}:{uuid7()}"

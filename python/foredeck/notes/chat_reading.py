@@ -14,7 +14,7 @@ from foredeck.derived.follower import Follower
 from foredeck.notes.chat import CHUNK, TURN, links_of_turns
 from foredeck.notes.rows import loaded, write_turns
 from foredeck.store.protocol import Advance, Store
-from foredeck.store.sqlite.transaction import immediate
+from foredeck.store.sqlite.connection import immediate
 
 _NEWEST = "SELECT number, id FROM unread_turn ORDER BY number DESC LIMIT ?"
 

@@ -18,8 +18,8 @@ from foredeck.notes.chat import TURN
 from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, has_text
 from foredeck.notes.rows import loaded, stored, write_entries
 from foredeck.store.protocol import Change, Head, LocalStore
+from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.reading import select_in
-from foredeck.store.sqlite.transaction import immediate
 
 _TABLES = """
 CREATE TABLE object (

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Sequence
 
-from foredeck.derived.absent import note_absent, take_absent
-from foredeck.derived.layer import ReadAtOnce
-from foredeck.derived.versions import brought_versions
+from foredeck.derived.layer import ReadAtOnce, brought_versions, note_absent, take_absent
 from foredeck.errors import Missing
 from foredeck.model.portions import portions
 from foredeck.search.fetching import Fetched

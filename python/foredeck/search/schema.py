@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from foredeck.derived import absent
+from foredeck.derived.layer import ABSENT_TABLE
 
 VERSION = 9
 
@@ -36,7 +36,7 @@ _STATEMENTS = (
     "CREATE TABLE folder (session INTEGER PRIMARY KEY, cwd TEXT NOT NULL)",
     """CREATE TABLE met (document TEXT NOT NULL, session INTEGER NOT NULL,
         PRIMARY KEY (document, session)) WITHOUT ROWID""",
-    absent.TABLE,
+    ABSENT_TABLE,
     # Larger pieces are written at once, so that fewer have to be merged later.
     "INSERT INTO content (content, rank) VALUES ('hashsize', 16777216)",
 )

@@ -9,10 +9,9 @@ from os.path import normpath
 from pathlib import PurePath
 
 from foredeck.errors import ForedeckError, Missing
-from foredeck.model.archive import ARCHIVED
 from foredeck.model.messages import load_with_words
 from foredeck.model.names import WORD
-from foredeck.model.records import turn_id
+from foredeck.model.records import ARCHIVED, turn_id
 from foredeck.model.short_texts import shortened
 from foredeck.search.fetching import Fetched
 from foredeck.search.index import Extent, Filters, IndexedText, SearchIndex

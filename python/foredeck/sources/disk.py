@@ -25,7 +25,6 @@ from foredeck.sources.indexing import (
     ToolEvent,
     lookup,
 )
-from foredeck.sources.inspected import Inspected, deferred, new_hash, tie_renames, unchanged
 from foredeck.sources.pointing import pointed
 from foredeck.sources.projects import ProjectFolders
 from foredeck.sources.recorded import (
@@ -35,10 +34,20 @@ from foredeck.sources.recorded import (
     location_of,
     whole_text,
 )
-from foredeck.sources.renames import FileNumber, search_renamed, search_sizes
 from foredeck.sources.settling import SettlingFiles
 from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
-from foredeck.sources.tying import came_later, same_again
+from foredeck.sources.tying import (
+    FileNumber,
+    Inspected,
+    came_later,
+    deferred,
+    new_hash,
+    same_again,
+    search_renamed,
+    search_sizes,
+    tie_renames,
+    unchanged,
+)
 from foredeck.sources.versions import (
     EMPTY_HASH,
     differs,

@@ -1,17 +1,101 @@
 """Renames that went unnoticed, found by what is stored: a file that is gone, and one of the same
-bytes that came after it."""
+bytes that came after it. Where such a file may be is found by its inode, which a rename keeps, or
+by its size.
+"""
+
+# Paths are strings here: not always UTF-8, thousands at a time.
+# ruff: noqa: PTH116
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from foredeck.model.documents import FileDocument, Generator
 from foredeck.model.quoting import name
-from foredeck.sources.indexing import Known, Sighting
+from foredeck.sources.filesystem import Location
+from foredeck.sources.indexing import CHANGING, Known, Role, Sighting
 from foredeck.sources.recorded import location_of
 from foredeck.sources.versions import EMPTY_HASH, MOVED_FROM, file_version, link_move
 from foredeck.store.protocol import Head, Store
+
+
+@dataclass(slots=True)
+class Inspected:
+    """A file with what was known of it and what was found."""
+
+    location: Location
+    known: Known
+    sighting: Sighting
+
+
+def unchanged(place: Location, role: Role, known: Known, state: str) -> Sighting:
+    """A sighting that makes no version."""
+    return Sighting(place.path, place.object_id, role, None, known.head, state)
+
+
+def deferred(met: Inspected) -> Sighting:
+    """The sighting while a change does not count yet."""
+    if met.sighting.document is None:
+        return met.sighting
+    return unchanged(met.location, met.sighting.role, met.known, CHANGING)
+
+
+def new_hash(met: Inspected) -> str | None:
+    """Hash of the bytes of the new version; None where there is none."""
+    document = met.sighting.document
+    return None if document is None else document.source_hash
+
+
+def tie_renames(
+    met: dict[str, Inspected], gone: Sequence[Inspected], arrived: list[Inspected]
+) -> list[Inspected]:
+    """Link each file that is gone to the one that has its bytes; returns those without a match.
+
+    Of several the one whose path ends most alike is meant. Where that, too, fits several, none is
+    guessed: the sighting of what is gone names them. A match is used once, and joins `met`.
+    """
+    left = list(gone)
+    while pairs := [(old, new) for old in left if (new := _match(old, left, arrived)) is not None]:
+        for old, new in pairs:
+            left.remove(old)
+            arrived.remove(new)
+            met[new.location.object_id] = new
+            if old.sighting.document is not None and new.sighting.document is not None:
+                link_move(old.sighting.document, new.sighting.document)
+    for old in left:
+        places = tuple(sorted(new.location.path for new in arrived if _has_bytes_of(new, old)))
+        if places:
+            old.sighting = replace(old.sighting, candidates=places)
+    return left
+
+
+def _match(
+    old: Inspected, gone: Sequence[Inspected], arrived: Sequence[Inspected]
+) -> Inspected | None:
+    """The file that this one has become, if no other pair of these files fits as well."""
+    same = [new for new in arrived if _has_bytes_of(new, old)]
+    best = max((_alike(old, new) for new in same), default=0)
+    fitting = [new for new in same if _alike(old, new) == best]
+    if len(fitting) != 1:
+        return None
+    new = fitting[0]
+    rivals = [o for o in gone if o is not old and _has_bytes_of(new, o) and _alike(o, new) >= best]
+    return None if rivals else new
+
+
+def _has_bytes_of(new: Inspected, old: Inspected) -> bool:
+    return new_hash(new) == str(old.known.fields["source_hash"])
+
+
+def _alike(one: Inspected, other: Inspected) -> int:
+    """With how many equal names two paths end."""
+    ends = (each.location.path.split("/")[::-1] for each in (one, other))
+    return next((n for n, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), 0)
+
 
 SHOWN = 5
 """Candidates of a rename that are named."""
@@ -102,3 +186,70 @@ def unclear_rename(path: str, candidates: Sequence[str]) -> str:
         f"{name(path)} is gone, and its bytes are in {shown}{more}. If it was renamed to one of "
         f"them, `foredeck renames {name(path)} NEW` says so: pin, nickname and links follow."
     )
+
+
+FileNumber = tuple[int, int]
+"""Device and inode: what a file keeps when it is renamed within one file system."""
+
+SEARCHED_ENTRIES = 20_000
+"""Most directory entries that one search looks at: some 20 ms."""
+
+_PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
+"""Folders that people do not move files to, and that have more entries than all the rest."""
+
+
+def search_renamed(
+    numbers: Set[FileNumber], near: Iterable[str], within: str
+) -> dict[FileNumber, str]:
+    """The paths that have these inodes now.
+
+    Looks into the folders `near` first, then at everything below `within`, breadth first, until
+    all are found or `SEARCHED_ENTRIES` were seen. Links are not followed.
+    """
+    found: dict[FileNumber, str] = {}
+    for number, path in _walked(near, within):
+        if number in numbers:
+            found.setdefault(number, path)
+            if len(found) == len(numbers):
+                break
+    return found
+
+
+def search_sizes(sizes: Set[int], near: Iterable[str], within: str) -> list[str]:
+    """Paths of files that have one of these sizes, from the same places."""
+    found = []
+    for _, path in _walked(near, within):
+        with suppress(OSError, ValueError):  # gone since it was listed
+            if os.lstat(path).st_size in sizes:
+                found.append(path)
+    return list(dict.fromkeys(found))
+
+
+def _walked(near: Iterable[str], within: str) -> Iterator[tuple[FileNumber, str]]:
+    left = SEARCHED_ENTRIES
+    first, deeper = deque(dict.fromkeys(near)), deque([within])
+    while left > 0 and (first or deeper):
+        is_near = bool(first)
+        files, folders = _entries(first.popleft() if is_near else deeper.popleft(), left)
+        left -= len(files) + len(folders)
+        if not is_near:
+            deeper.extend(folders)
+        yield from files
+
+
+def _entries(folder: str, most: int) -> tuple[list[tuple[FileNumber, str]], list[str]]:
+    """The files of a folder with their numbers, and the folders in it that are worth a look."""
+    files: list[tuple[FileNumber, str]] = []
+    folders: list[str] = []
+    try:
+        device = os.stat(folder).st_dev
+        with os.scandir(folder) as entries:
+            for entry, _ in zip(entries, range(most), strict=False):
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _PASSED_OVER:
+                        folders.append(entry.path)
+                elif not entry.is_symlink():
+                    files.append(((device, entry.inode()), entry.path))
+    except (OSError, ValueError):
+        pass  # gone, or not for us to read
+    return files, folders

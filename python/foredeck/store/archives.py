@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from foredeck.errors import Missing
-from foredeck.model.archive import ARCHIVED
+from foredeck.model.records import ARCHIVED
 
 if TYPE_CHECKING:
     from foredeck.store.protocol import Store, Token

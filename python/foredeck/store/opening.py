@@ -7,8 +7,8 @@ from pathlib import Path
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged, StoreUnavailable
 from foredeck.store.kind import PENDING_PURGE
+from foredeck.store.location import quarantine
 from foredeck.store.protocol import LocalStore, Notify, silent
-from foredeck.store.quarantine import quarantine
 from foredeck.store.registry import store_kind
 
 

@@ -13,9 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.commands.shell import command_of
-from foredeck.derived import absent
-from foredeck.derived.layer import HasToBeMadeAgain, ReadAtOnce
-from foredeck.derived.versions import brought_versions
+from foredeck.derived.layer import (
+    ABSENT_TABLE,
+    HasToBeMadeAgain,
+    ReadAtOnce,
+    brought_versions,
+    note_absent,
+    take_absent,
+)
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
 from foredeck.model.portions import portions
@@ -48,7 +53,7 @@ _STATEMENTS = (
         program TEXT NOT NULL, complaint TEXT NOT NULL, failed TEXT NOT NULL,
         worked TEXT NOT NULL, typed TEXT NOT NULL, kept REAL NOT NULL)""",
     "CREATE INDEX lesson_session ON lesson (session, id)",
-    absent.TABLE,
+    ABSENT_TABLE,
 )
 
 _ADD_DONE = (
@@ -78,7 +83,7 @@ class WorklogLayer(ReadAtOnce):
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """See `Layer.apply`."""
         # A call that is had later counts from then on: what lies between is not learned again.
-        wanted = absent.take_absent(db)
+        wanted = take_absent(db)
         wanted += [change for change in changes if change.type in _TAKEN_IN]
         for portion in portions(wanted, CHUNK):
             heads = brought_versions(store, portion)
@@ -107,7 +112,7 @@ def _take(db: sqlite3.Connection, head: Head, fetched: Fetched) -> None:
         output, time_ms = fetched.content(head), fetched.asked_ms(head)
     except Missing:
         db.execute("DELETE FROM taken WHERE toolcall = ?", (head.id,))
-        absent.note_absent(db, head)
+        note_absent(db, head)
         return
     except (LookupError, TypeError, ValueError):  # no call that anybody can read
         return

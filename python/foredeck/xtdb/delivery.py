@@ -1,13 +1,17 @@
-"""Bringing to XTDB, now, what waits for it in the local copy, and comparing the two."""
+"""Bringing to XTDB, now, what waits for it in the local copy, and comparing the two. Commands do so
+before they read XTDB.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from foredeck.cli.progress import Progress
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
 from foredeck.store.copying import compare, count_of
@@ -15,6 +19,8 @@ from foredeck.store.kind import DeliveredCopy
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.journal import Journal, read_backlog
 from foredeck.xtdb.journal.queue import Backlog, DeliveryQueue
+from foredeck.xtdb.node.folder import NodeInfo
+from foredeck.xtdb.node.process import await_settled, own_node_folder
 from foredeck.xtdb.opening import copy_file, open_copy, open_database
 
 if TYPE_CHECKING:
@@ -101,3 +107,28 @@ def deliver_and_compare(config: Config) -> DeliveredCopy:
         f"XTDB holds {held.transactions} transactions: {held.objects} objects in "
         f"{held.versions} versions and {held.blobs} blobs",
     )
+
+
+def settled_node(config: Config) -> NodeInfo | None:
+    """The node of the state folder, None where none runs. It waits, and says so, for one that is
+    being started or stopped. Raises `StoreUnavailable` where that does not end."""
+
+    return await_settled(own_node_folder(config.home), _say_that_it_waits)
+
+
+def _say_that_it_waits() -> None:
+    print("Waiting for the XTDB node, which is being started or stopped.", file=sys.stderr)
+
+
+def deliver_first(config: Config) -> tuple[int, Backlog]:
+    """Deliver, with progress: how many transactions, and what is left.
+
+    Raises `StoreUnavailable` where XTDB does not take them.
+    """
+
+    if config.xtdb.url is None:
+        settled_node(config)
+    count = waiting(config)
+    with Progress("delivering what waits for XTDB, transaction", total=count) as progress:
+        left = deliver(config, progress.advance)
+    return count, left

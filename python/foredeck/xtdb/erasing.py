@@ -19,10 +19,8 @@ from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.journal import read_backlog
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.java_options import java_options
-from foredeck.xtdb.node.process import start, stop
-from foredeck.xtdb.node.runtime import Runtime, find_runtime
-from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck.xtdb.node.process import own_node_folder, start, stop
+from foredeck.xtdb.node.runtime import Runtime, find_runtime, java_options
 from foredeck.xtdb.opening import copy_file, open_copy, open_database
 
 _PORTION = 200

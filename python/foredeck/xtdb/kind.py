@@ -39,7 +39,7 @@ class XtdbKind(StoreKind):
     def is_awake(self, config: Config) -> bool:
         """See `StoreKind.is_awake`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.node.supervise import own_node_folder
+        from foredeck.xtdb.node.process import own_node_folder
 
         return config.xtdb.url is not None or own_node_folder(config.home).running() is not None
 
@@ -54,7 +54,7 @@ class XtdbKind(StoreKind):
     def place(self, config: Config, where: str) -> StorePlace:
         """See `StoreKind.place`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.place import XtdbPlace
+        from foredeck.xtdb.maintenance import XtdbPlace
 
         return XtdbPlace.at(config, where)
 
@@ -68,7 +68,7 @@ class XtdbKind(StoreKind):
     def findings(self, config: Config) -> Iterator[Finding]:
         """See `StoreKind.findings`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.checks import check_journal, check_xtdb
+        from foredeck.xtdb.maintenance import check_journal, check_xtdb
 
         yield check_xtdb(config)
         yield check_journal(config)
@@ -85,7 +85,7 @@ class XtdbKind(StoreKind):
     ) -> BackupReport:
         """See `StoreKind.back_up`: log and documents of the node in the state folder."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.commands.backup import back_up_node, waiting_hint
+        from foredeck.xtdb.backup import back_up_node, waiting_hint
 
         summary, found, left = back_up_node(config, target, report, verify=verify)
         return BackupReport(
@@ -100,7 +100,7 @@ class XtdbKind(StoreKind):
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
         """See `StoreKind.restore`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.commands.backup import REBUILT, restore_node
+        from foredeck.xtdb.backup import REBUILT, restore_node
 
         summary, data, kept = restore_node(config, source, report, force=force)
         counts, time_ms = {"file": summary.files}, summary.time_ms
@@ -109,7 +109,7 @@ class XtdbKind(StoreKind):
     def empty_stores(self) -> AbstractContextManager[Settings]:
         """See `StoreKind.empty_stores`: one node in memory for all of them."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.scratch import stores_in_memory
+        from foredeck.xtdb.maintenance import stores_in_memory
 
         return stores_in_memory()
 

@@ -13,7 +13,7 @@ from foredeck.store.protocol import Notify, silent
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
 from foredeck.xtdb.journal.queue import JournalBounds
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
-from foredeck.xtdb.node.supervise import open_own_node, own_node_folder
+from foredeck.xtdb.node.process import open_own_node, own_node_folder
 
 if TYPE_CHECKING:
     # An HTTP library takes longer to import than an engine to start.

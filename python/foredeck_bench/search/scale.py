@@ -26,7 +26,7 @@ from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
 from foredeck.search.tokens import Vocabulary
 from foredeck.search.writing import SearchWriter
-from foredeck.store.sqlite.transaction import immediate
+from foredeck.store.sqlite.connection import immediate
 from foredeck_bench.figures import quantile
 from foredeck_bench.process_usage import peak_mb_of
 

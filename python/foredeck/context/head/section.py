@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from foredeck.derived.patience import Patience
+from foredeck.derived.layer import Patience
 
 
 class HeadSection(Protocol):

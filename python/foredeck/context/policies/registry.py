@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from foredeck.config.model import Config
-from foredeck.config.policy_names import check_policy, installed_policies
-from foredeck.config.prompt import AdaptiveSection
+from foredeck.config.prompt import AdaptiveSection, check_policy, installed_policies
 from foredeck.context.policies.adaptive import Adaptive
 from foredeck.context.policies.pastes import FoldingPastes
 from foredeck.context.policies.policy import KeepAll, LastN, Policy, SeedWindow

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.accounting.asked import AskedAccount, asked_account, cost_of, stored_questions
-from foredeck.config.asking import AskingSection
+from foredeck.config.model import AskingSection
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.state.chat import Chat
 from foredeck.context.status import tokens_of
@@ -27,7 +27,7 @@ from foredeck.hosts.asking import (
     NotAsked,
     UselessAnswer,
 )
-from foredeck.model.asked import AskedDocument, AskedOutcome, asked_id
+from foredeck.model.records import AskedDocument, AskedOutcome, asked_id
 from foredeck.store.clock import HOUR_MS, MINUTE_MS, now_ms
 from foredeck.store.protocol import Batch
 

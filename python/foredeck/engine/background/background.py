@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from foredeck.config.asking import AskingSection
+from foredeck.config.model import AskingSection
 from foredeck.context.state.session import Session
 from foredeck.engine.background.asking import SessionAsking, Show
 from foredeck.engine.background.jobs import BackgroundWorker, Happening, Job

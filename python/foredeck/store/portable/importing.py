@@ -13,9 +13,14 @@ from foredeck.model.ids import uuid7
 from foredeck.model.kinds import owner_of, rank_of
 from foredeck.model.records import ImportedDocument, imported_id
 from foredeck.store.clock import now_ms
-from foredeck.store.portable.check import Checked, VersionHashes, check_file, load_document
+from foredeck.store.portable.check import (
+    PREFIXES,
+    Checked,
+    VersionHashes,
+    check_file,
+    load_document,
+)
 from foredeck.store.portable.lines import ImportLimits, StagedFile, blob_of_line
-from foredeck.store.portable.ownership import PREFIXES
 from foredeck.store.protocol import Batch, Head, Origin, Store, Token
 
 

@@ -37,8 +37,7 @@ from foredeck.store.protocol import (
     order_of,
 )
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.connection import Synchronous, connect
-from foredeck.store.sqlite.errors import translated
+from foredeck.store.sqlite.connection import Synchronous, connect, immediate, translated
 from foredeck.store.sqlite.reading import (
     BLOB,
     HISTORY,
@@ -56,7 +55,6 @@ from foredeck.store.sqlite.reading import (
 )
 from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS
 from foredeck.store.sqlite.search import Read, is_taken_up, looked_through, needed_blobs
-from foredeck.store.sqlite.transaction import immediate
 from foredeck.store.sqlite.writing import (
     EncodedBlobs,
     SqliteWriter,

@@ -18,10 +18,9 @@ from foredeck.errors import Corrupt, StoreDamaged, StoreUnavailable
 from foredeck.regular_files import NotRegular, require_regular
 from foredeck.store.clock import now_ms
 from foredeck.store.kind import Report
-from foredeck.store.location import draft_beside, holders
-from foredeck.store.quarantine import LOGS, exclusively, free_name, rename_with
+from foredeck.store.location import LOGS, draft_beside, exclusively, free_name, holders, rename_with
 from foredeck.store.sqlite.adapter import SqliteStore
-from foredeck.store.sqlite.errors import is_busy, translated
+from foredeck.store.sqlite.connection import is_busy, translated
 from foredeck.store.sqlite.schema import check_ours, new_store_id
 
 PATIENCE_MS = 60_000

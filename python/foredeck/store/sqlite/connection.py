@@ -1,16 +1,70 @@
-"""A connection to the store's file: made private, checked, configured, and migrated."""
+"""A connection to the store's file: made private, checked, configured, and migrated; transactions
+on it; and what SQLite says, as the errors of the store.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from foredeck.errors import StoreEmpty, StoreUnavailable
-from foredeck.store.location import make_private_file
-from foredeck.store.sqlite.errors import translated
+from foredeck.errors import StoreDamaged, StoreEmpty, StoreUnavailable
+from foredeck.store.location import holders, make_private_file
 from foredeck.store.sqlite.schema import check_ours, migrate
+
+_PRIMARY = 0xFF
+"""The low byte of an extended SQLite result code names the kind of error."""
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+@contextmanager
+def translated(path: Path, busy_timeout_ms: int) -> Iterator[None]:
+    """Raise every `sqlite3.Error` of the block as a `StoreUnavailable` that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        kind = StoreDamaged if _code(error) in _DAMAGED else StoreUnavailable
+        raise kind(f"store {path}: {_reason(error, path, busy_timeout_ms)}") from error
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection has what this one wants."""
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY
+
+
+def _reason(error: sqlite3.Error, path: Path, busy_timeout_ms: int) -> str:
+    code = _code(error)
+    if is_busy(error):
+        return f"busy for {busy_timeout_ms} ms: {_holders(path)}"
+    if code == sqlite3.SQLITE_FULL:
+        return "the disk is full (or the file's size limit is reached): free some space"
+    if code == sqlite3.SQLITE_READONLY:
+        return "it cannot be written: check the permissions of the file and of its folder"
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return f"it cannot be opened ({error}): check that the folder exists and is writable"
+    if code in _DAMAGED:
+        return (
+            f"the file is damaged ({error}): `foredeck restore FILE --force` puts a backup in its "
+            "place; or move it away to start afresh"
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return f"reading or writing failed ({error}): check the disk and its free space"
+    return str(error)
+
+
+def _holders(path: Path) -> str:
+    pids = holders(path)
+    if not pids:
+        return "another process holds it (another Pi with foredeck, a backup, an SQLite shell)"
+    return "another process holds it; open in " + ", ".join(f"process {pid}" for pid in pids)
+
 
 Synchronous = Literal["normal", "full"]
 """What a commit waits for: the operating system has it, or the disk has."""
@@ -89,3 +143,21 @@ def _use_wal(db: sqlite3.Connection, busy_timeout_ms: int) -> None:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(_RETRY_S)
+
+
+@contextmanager
+def immediate(db: sqlite3.Connection) -> Iterator[None]:
+    """A transaction that takes the lock for writing at once; rolled back when the block raises.
+
+    Raises sqlite3.OperationalError where another holds the lock beyond the busy timeout.
+    """
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    # Also when the user interrupts: the lock would stay taken.
+    except BaseException:
+        # SQLite has rolled back by itself after some errors, a full disk among them.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

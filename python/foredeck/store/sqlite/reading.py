@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from foredeck.model.portions import portions
-from foredeck.store.lazy_fields import LazyFields
+from foredeck.store.fields import LazyFields
 from foredeck.store.protocol import Change, Head, Origin, Record, Token
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.schema import POSITION_BITS

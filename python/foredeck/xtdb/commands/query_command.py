@@ -19,12 +19,12 @@ from foredeck.config import Config
 from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.lookup.texts import counted
 from foredeck.store.protocol import Token
-from foredeck.xtdb.commands.delivering import deliver_first, settled_node
 from foredeck.xtdb.database.client import Refused, XtdbClient
 from foredeck.xtdb.database.datalog import QueryRefused, prepare
-from foredeck.xtdb.database.names import XtdbNames
+from foredeck.xtdb.database.documents import XtdbNames
 from foredeck.xtdb.database.reading import XtdbReader
-from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
+from foredeck.xtdb.delivery import deliver_first, settled_node
+from foredeck.xtdb.node.process import Supervisor, own_node_folder
 from foredeck.xtdb.opening import server_token
 
 _WIDEST = 80

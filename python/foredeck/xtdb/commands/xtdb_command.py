@@ -17,16 +17,14 @@ from foredeck.config import Config, ensure_home
 from foredeck.errors import StoreError
 from foredeck.lookup.texts import counted, short_count
 from foredeck.store.clock import now_ms
-from foredeck.xtdb.commands.backup import run_backup, run_restore
-from foredeck.xtdb.commands.delivering import deliver_first
+from foredeck.xtdb.backup import run_backup, run_restore
 from foredeck.xtdb.database.client import XtdbClient
+from foredeck.xtdb.delivery import deliver_first
 from foredeck.xtdb.journal.journal import read_backlog
-from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
+from foredeck.xtdb.node.folder import NodeFolder, NodeInfo, log_tail
 from foredeck.xtdb.node.installing import install, remove_old
-from foredeck.xtdb.node.node_log import log_tail
-from foredeck.xtdb.node.process import start, stop
+from foredeck.xtdb.node.process import own_node_folder, start, stop
 from foredeck.xtdb.node.runtime import find_runtime, how_to_start, is_installed
-from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, token_of
 
 _STEPS = 44

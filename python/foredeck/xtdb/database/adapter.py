@@ -18,13 +18,10 @@ from foredeck.store.archives import Archives
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Head, Origin, Record, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
-from foredeck.xtdb.database.blobs import BlobReader
-from foredeck.xtdb.database.client import XtdbClient, valid_time
-from foredeck.xtdb.database.documents import StoredVersion
-from foredeck.xtdb.database.names import XtdbNames
+from foredeck.xtdb.database.client import FEW, XtdbClient, valid_time
+from foredeck.xtdb.database.documents import StoredVersion, XtdbNames
 from foredeck.xtdb.database.planning import Prepared
-from foredeck.xtdb.database.reading import XtdbReader
-from foredeck.xtdb.database.requests import FEW
+from foredeck.xtdb.database.reading import BlobReader, XtdbReader
 from foredeck.xtdb.database.writing import XtdbWriter
 
 D = TypeVar("D", bound=Document)

@@ -22,6 +22,12 @@ from foredeck.xtdb.database import edn
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+CHUNK = 500
+"""How many ids one query asks for."""
+FEW = 4
+"""Up to this many documents are fetched one by one: a query takes as long as four requests."""
+
+
 Doc = dict[str, Any]
 """A document as JSON has it: keys with their namespace (`xt/id`), values of JSON."""
 Operation = list[Any]

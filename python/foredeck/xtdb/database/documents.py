@@ -9,6 +9,15 @@
 - One document, the clock, that every transaction replaces, and matches unless the node moves it
   on by itself: this is what orders transactions, and what makes one of two fail that were planned
   on the same state.
+
+Every name begins with a namespace, so that one server can hold several stores, and documents of
+others beside them. In the namespace `foredeck`, people find an object's versions under the id
+`foredeck/doc/<id>` and look for `[?e :foredeck/type "file"]`.
+
+What a version refers to are attributes that Datalog can follow. Values of `file_refs` and
+`toolcall_ids` are XTDB's ids of the objects. `references` and `names` hold the keys of the graph
+(`notes/names.py`): an object refers to another where one of its references is among the other's
+names. A query joins them in either direction, and through cycles by a rule.
 """
 
 from __future__ import annotations
@@ -16,18 +25,147 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import logging
+import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.errors import Corrupt
-from foredeck.model.canonical import encode_text, json_text
-from foredeck.store.lazy_fields import LazyFields
+from foredeck.errors import ConfigError, Corrupt
+from foredeck.model.canonical import encode_text, hash_value, json_text, sha256_hex
+from foredeck.notes.entries import entry_of, has_text
+from foredeck.notes.names import keys_of
+from foredeck.store.fields import INDEXED, LazyFields, field_value
 from foredeck.store.protocol import Head, Origin, Token
 from foredeck.xtdb.database.client import Doc
-from foredeck.xtdb.database.links import link_attributes
-from foredeck.xtdb.database.names import XtdbNames, lookup_value
+
+_LONGEST = 400
+_HASHED = "~"
+_NAMESPACE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+
+
+class XtdbNames:
+    """Ids and attribute names of one namespace."""
+
+    def __init__(self, namespace: str) -> None:
+        """Raises `ConfigError` for a namespace that cannot be part of an EDN keyword."""
+        if not _NAMESPACE.fullmatch(namespace):
+            raise ConfigError(
+                f"{namespace!r} cannot name a store in XTDB: use small letters, digits, - and _, "
+                "a letter first, 64 at most"
+            )
+        self.namespace = namespace
+        self.clock = f"{namespace}/clock"
+
+    def document(self, id: str) -> str:
+        """XTDB's id of the document with this id."""
+        return f"{self.namespace}/doc/{plain(id)}"
+
+    def id_of(self, eid: str) -> str | None:
+        """The inverse of `document`; None where the id was hashed."""
+        id = eid.removeprefix(f"{self.namespace}/doc/")
+        return None if id.startswith(_HASHED) else id
+
+    def late(self, id: str, token: str) -> str:
+        """XTDB's id of one version that came in after newer ones."""
+        return f"{self.namespace}/late/{plain(token)}/{plain(id)}"
+
+    def blob(self, digest: str) -> str:
+        """XTDB's id of the blob with this SHA-256."""
+        return f"{self.namespace}/blob/{plain(digest)}"
+
+    def transaction(self, token: str) -> str:
+        """XTDB's id of the record of a transaction."""
+        return f"{self.namespace}/tx/{plain(token)}"
+
+    def attribute(self, name: str) -> str:
+        """The key of an attribute in a document."""
+        return f"{self.namespace}/{name.replace('.', '_')}"
+
+    def keyword(self, name: str) -> str:
+        """The same attribute in a query."""
+        return f":{self.attribute(name)}"
+
+    def attributes(self, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Keys and values by which a version can be found, of the fields that it has."""
+        for name in INDEXED:
+            value = field_value(fields, name)
+            if value is not None:
+                yield self.attribute(name), lookup_value(value)
+
+
+def plain(text: str) -> str:
+    """`text` itself, or its hash where it is long or holds what XTDB's text cannot."""
+    return text if _is_plain(text) else _HASHED + sha256_hex(encode_text(text))
+
+
+def lookup_value(value: Any) -> Any:
+    """What a field's value is looked up by: itself where XTDB can compare it, else a hash."""
+    if isinstance(value, bool) or (isinstance(value, int) and -(2**63) <= value < 2**63):
+        return value
+    if isinstance(value, str):
+        return plain(value)
+    return _HASHED + hash_value(value)
+
+
+def _is_plain(text: str) -> bool:
+    if len(text) > _LONGEST or text.startswith(_HASHED):
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+log = logging.getLogger(__name__)
+
+OBJECTS = ("file_refs", "toolcall_ids")
+"""Fields that list ids of objects."""
+KEYS = ("references", "names")
+MOST = 1000
+"""Values of one attribute: of a note with more links the first count."""
+
+
+def link_attributes(names: XtdbNames, fields: Mapping[str, Any]) -> Doc:
+    """The attributes of a version; `fields` with its content. What has no links has none."""
+    found: dict[str, list[str]] = {}
+    for name in OBJECTS:
+        ids = fields.get(name)
+        if isinstance(ids, list):
+            found[name] = _some(names.document(id) for id in ids if isinstance(id, str))
+    found["references"], found["names"] = _keys(fields)
+    return {names.attribute(name): values for name, values in found.items() if values}
+
+
+def standing_links(names: XtdbNames, doc: Mapping[str, Any] | None) -> Doc:
+    """The same of a version that is in XTDB already, whose content is not at hand."""
+    attributes = map(names.attribute, (*OBJECTS, *KEYS))
+    return {key: doc[key] for key in attributes if doc is not None and key in doc}
+
+
+def _keys(fields: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    try:
+        text = fields.get("content") if has_text(fields["type"], fields) else None
+        entry = entry_of(fields["id"], fields["type"], fields, text)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # Another version of foredeck wrote it. A transaction must be stored all the same.
+        log.warning("no links are kept of %s: its fields are not as expected", fields.get("id"))
+        return [], []
+    if entry is None:
+        return [], []
+    keys = (keys_of(reference, entry.filesystem, entry.path) for reference in entry.references)
+    return (
+        _some(lookup_value(key) for several in keys for key in several),
+        _some(lookup_value(name.key) for name in entry.names),
+    )
+
+
+def _some(values: Iterable[str]) -> list[str]:
+    """Each once, in their order, as many as are kept."""
+    return list(dict.fromkeys(values))[:MOST]
+
 
 INLINE_BYTES = 512
 """Content below this many bytes is kept in the version, other content is a blob."""
@@ -143,7 +281,7 @@ class StoredVersion:
     ) -> Doc:
         """As XTDB holds it while it is the newest.
 
-        `links`: the attributes of `links.py`, where `fields` are without their content.
+        `links`: the attributes of `link_attributes`, where `fields` are without their content.
         """
         doc = self._common(names, eid)
         doc[names.attribute("type")] = lookup_value(self.type)

@@ -19,12 +19,12 @@ from foredeck.xtdb.database.documents import (
     Clock,
     StoredVersion,
     Transaction,
+    XtdbNames,
     read_fields,
+    standing_links,
     write_blob,
     write_fields,
 )
-from foredeck.xtdb.database.links import standing_links
-from foredeck.xtdb.database.names import XtdbNames
 from foredeck.xtdb.database.reading import XtdbReader
 
 POSITION_BITS = 20

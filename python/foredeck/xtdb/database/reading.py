@@ -1,22 +1,30 @@
-"""Reading versions and transactions.
+"""Reading versions, transactions and blobs.
 
 As-of reads go by XTDB's own transaction id: what was newest when that transaction had been
 indexed. Only irregular objects need more: their versions are ordered by the time of their
-transactions, and may have come in another order.
+transactions, and may have come in another order. Blobs are read one by one where they are few, else
+in groups of a bounded size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from foredeck.errors import Missing
+from foredeck.model.portions import portions
 from foredeck.store.fields import INDEXED, matches
 from foredeck.store.protocol import Change, Origin, Record, Scalar, Token, order_of
-from foredeck.xtdb.database.client import XtdbClient
-from foredeck.xtdb.database.documents import Clock, StoredVersion, Transaction
-from foredeck.xtdb.database.names import XtdbNames, lookup_value
-from foredeck.xtdb.database.requests import CHUNK, FEW, chunks
+from foredeck.store.verify import check_blob
+from foredeck.xtdb.database.client import CHUNK, FEW, Doc, XtdbClient
+from foredeck.xtdb.database.documents import (
+    Clock,
+    StoredVersion,
+    Transaction,
+    XtdbNames,
+    lookup_value,
+    read_blob,
+)
 
 _MOST_CACHED = 4096
 
@@ -42,7 +50,7 @@ class XtdbReader:
             found = {id: self.version(id) for id in wanted}
             return {id: version for id, version in found.items() if version is not None}
         by_eid: dict[str, StoredVersion] = {}
-        for chunk in chunks([self.names.document(id) for id in wanted]):
+        for chunk in portions((self.names.document(id) for id in wanted), CHUNK):
             by_eid.update(self._rows(":in [[?e ...]]", "", chunk))
         eids = {id: self.names.document(id) for id in wanted}
         return {id: by_eid[eid] for id, eid in eids.items() if eid in by_eid}
@@ -68,7 +76,7 @@ class XtdbReader:
         """Those of these versions (document and token) that came in after newer ones."""
         eids = {self.names.late(id, token): id for id, token in pairs}
         query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('late_of')} _]]}}"
-        for chunk in chunks(list(eids)):
+        for chunk in portions(eids, CHUNK):
             for (doc,) in self.client.query(query, chunk):
                 yield eids[doc["xt/id"]], StoredVersion.from_doc(self.names, doc)
 
@@ -188,7 +196,7 @@ class XtdbReader:
         found: list[Origin] = []
         key = self._key("tx_changes")
         query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {key} _]]}}"
-        for chunk in chunks([self.names.transaction(token) for token in wanted]):
+        for chunk in portions((self.names.transaction(token) for token in wanted), CHUNK):
             rows = self.client.query(query, chunk)
             found += [Transaction.from_doc(self.names, doc).origin for (doc,) in rows]
         return sorted(found, key=order_of)
@@ -236,7 +244,7 @@ class XtdbReader:
         tx_id = self.tx_id(token)
         eids = {self.names.document(id): id for id in ids}
         found: dict[str, StoredVersion] = {}
-        for chunk in chunks(list(eids)):
+        for chunk in portions(eids, CHUNK):
             rows = self._rows(":in [[?e ...]]", "", chunk, tx_id=tx_id)
             found.update(
                 (eids[e], version) for e, version in rows.items() if version.token == token
@@ -252,3 +260,74 @@ class XtdbReader:
         rows = self.client.query(query, after, last)
         found = [Transaction.from_doc(self.names, doc) for (doc,) in rows]
         return sorted(found, key=lambda transaction: transaction.seq)
+
+
+MOST_AT_ONCE = 4 * 2**20
+"""The most bytes of blobs in one answer, unless a single blob is larger."""
+
+
+class BlobReader:
+    """The blobs of one namespace of one server."""
+
+    def __init__(self, client: XtdbClient, names: XtdbNames) -> None:
+        self._client = client
+        self._names = names
+
+    def _key(self, name: str) -> str:
+        return self._names.keyword(name)
+
+    def digests(self, after: str, limit: int) -> list[str]:
+        """See `Store.digests`."""
+        query = (
+            f"{{:find [?e] :in [?after] :where [[?e {self._key('blob_size')} _] [(> ?e ?after)]]"
+            f" :order-by [[?e :asc]] :limit {limit}}}"
+        )
+        rows = self._client.query(query, self._names.blob(after))
+        return [eid.removeprefix(self._names.blob("")) for (eid,) in rows]
+
+    def read(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """Many blobs, each checked against its hash; those that are missing are left out."""
+        eids = {self._names.blob(digest): digest for digest in digests}
+        found = {}
+        for group in [[eid] for eid in eids] if len(eids) <= FEW else self._groups(list(eids)):
+            for doc in self._blob_docs(group):
+                digest = eids[doc["xt/id"]]
+                found[digest] = check_blob(digest, read_blob(self._names, digest, doc))
+        return found
+
+    def _blob_docs(self, eids: list[str]) -> list[Doc]:
+        if len(eids) == 1:
+            doc = self._client.entity(eids[0])
+            return [] if doc is None else [doc]
+        query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('blob_size')} _]]}}"
+        return [doc for (doc,) in self._client.query(query, eids)]
+
+    def _groups(self, eids: list[str]) -> Iterator[list[str]]:
+        """Those of the blobs that exist, in groups for one answer each; small ones first."""
+        group: list[str] = []
+        bytes_left = MOST_AT_ONCE
+        for eid, size in sorted(self._blob_sizes(eids).items(), key=lambda item: item[1]):
+            if group and size > bytes_left:
+                yield group
+                group, bytes_left = [], MOST_AT_ONCE
+            group.append(eid)
+            bytes_left -= size
+        if group:
+            yield group
+
+    def _blob_sizes(self, eids: list[str]) -> dict[str, int]:
+        """By XTDB's id, of the blobs that exist. Loads none of them."""
+        query = f"{{:find [?e ?s] :in [[?e ...]] :where [[?e {self._key('blob_size')} ?s]]}}"
+        rows = (
+            tuple(row)
+            for chunk in portions(eids, CHUNK)
+            for row in self._client.query(query, chunk)
+        )
+        return dict(rows)
+
+    def present(self, digests: Sequence[str]) -> set[str]:
+        """Those of `digests` that exist. Loads none of them."""
+        eids = {self._names.blob(digest): digest for digest in digests}
+        if len(eids) <= FEW:
+            return {d for eid, d in eids.items() if self._client.entity_tx(eid) is not None}
+        return {eids[eid] for eid in self._blob_sizes(list(eids))}

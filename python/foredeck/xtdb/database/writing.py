@@ -25,10 +25,14 @@ from typing import Any
 
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.store.protocol import Origin, Token
-from foredeck.xtdb.database.blobs import BlobReader
 from foredeck.xtdb.database.client import Operation, OutcomeUnknown, XtdbClient
-from foredeck.xtdb.database.documents import Clock, StoredVersion, Transaction
-from foredeck.xtdb.database.names import XtdbNames, lookup_value
+from foredeck.xtdb.database.documents import (
+    Clock,
+    StoredVersion,
+    Transaction,
+    XtdbNames,
+    lookup_value,
+)
 from foredeck.xtdb.database.planning import (
     MAX_DOCUMENTS,
     CommitPlan,
@@ -38,7 +42,7 @@ from foredeck.xtdb.database.planning import (
     new_store,
     put_blobs,
 )
-from foredeck.xtdb.database.reading import XtdbReader
+from foredeck.xtdb.database.reading import BlobReader, XtdbReader
 
 _MOST_HEADS = 5_000
 _MOST_BLOBS = 50_000

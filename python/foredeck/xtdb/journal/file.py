@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foredeck.store.sqlite.errors import translated
+from foredeck.store.sqlite.connection import immediate, translated
 from foredeck.store.sqlite.schema import new_store_id
-from foredeck.store.sqlite.transaction import immediate
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS journal (

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from foredeck.errors import StoreError, StoreUnavailable
 from foredeck.store.protocol import Notify
-from foredeck.xtdb.node.process import IsCancelled, never, stop
+from foredeck.xtdb.node.process import IsCancelled, Supervisor, never, own_node_folder, stop
 from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
-from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
 
 if TYPE_CHECKING:
     # An HTTP library takes longer to import than an engine to start.

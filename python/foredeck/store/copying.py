@@ -1,0 +1,219 @@
+"""Whole stores: whether one is a copy of another, and copying one into another.
+
+Every transaction is copied under its own token and time, in the order of the source. The target is
+at every moment a beginning of the source, and nothing else: so a copy half done continues without a
+note of its progress that could be lost, and one that is done can be brought up to date as long as
+nothing else has written to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from foredeck.errors import Conflict, Corrupt, StoreError
+from foredeck.model.canonical import canonical_json
+from foredeck.model.portions import portions
+from foredeck.store.fields import stated
+from foredeck.store.protocol import Batch, Record, Store, Token, digests_of, records_of
+
+_BLOBS = 200
+
+Advance = Callable[[], object]
+"""Called for each transaction, object and group of blobs that was read."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What was counted in a store, and the hash over it."""
+
+    transactions: int = 0
+    objects: int = 0
+    versions: int = 0
+    blobs: int = 0
+    blob_bytes: int = 0
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreComparison:
+    """A store and its copy, as far as the copy goes."""
+
+    original: Totals
+    copy: Totals
+    differs: str | None
+    """The first thing in which they differ; None where nothing does."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether everything that is in the copy is the same in the original."""
+        return self.original == self.copy
+
+
+@dataclass(slots=True)
+class _StoreReader:
+    """Reads one store, counts, and remembers a hash of each thing by name."""
+
+    store: Store
+    advance: Advance
+    totals: Totals = field(default_factory=Totals)
+    things: dict[str, bytes] = field(default_factory=dict)
+
+    def read(self, records: Sequence[Record], digests: Sequence[str]) -> Totals:
+        for record in records:
+            changes = sorted(map(list, record.changes))
+            origin = record.origin
+            self._take(f"transaction {origin.token}", [origin.token, origin.time_ms, changes])
+            self.totals.transactions += 1
+        tokens = {record.origin.token for record in records}
+        for id in sorted({id for record in records for id, _ in record.changes}):
+            self._take_object(id, tokens)
+        for chunk in portions(digests, _BLOBS):
+            self._take_blobs(chunk)
+        digest = hashlib.sha256()
+        for name in sorted(self.things):
+            digest.update(self.things[name])
+        self.totals.sha256 = digest.hexdigest()
+        return self.totals
+
+    def _take_object(self, id: str, tokens: set[Token]) -> None:
+        versions = [
+            [head.token, head.time_ms, head.type, stated(head.fields)]
+            for head in self.store.history(id)
+            if head.token in tokens
+        ]
+        self._take(f"object {id}", [id, versions])
+        self.totals.objects += 1
+        self.totals.versions += len(versions)
+
+    def _take_blobs(self, digests: list[str]) -> None:
+        """Reading their bytes lets the store check them against their hash."""
+        for digest, data in self.store.blobs(digests).items():
+            self.things[f"blob {digest}"] = bytes.fromhex(digest)
+            self.totals.blobs += 1
+            self.totals.blob_bytes += len(data)
+        self.advance()
+
+    def _take(self, name: str, value: Any) -> None:
+        self.things[name] = hashlib.sha256(canonical_json(value)).digest()
+        self.advance()
+
+
+def compare(
+    original: Store,
+    copy: Store,
+    advance: Advance = lambda: None,
+    blobs: Iterable[str] = (),
+) -> StoreComparison:
+    """Read everything that is in `copy` from both stores, every version and every byte, and the
+    blobs of the original with these digests.
+
+    What the original got after the copy was made does not matter. Raises `Corrupt` where bytes
+    and hashes disagree.
+    """
+    copied = list(records_of(copy))
+    digests = sorted({*digests_of(copy), *blobs})
+    there = list(islice(records_of(original), len(copied)))
+    one, two = _StoreReader(original, advance), _StoreReader(copy, advance)
+    totals = one.read(there, digests), two.read(copied, digests)
+    differing = [name for name in one.things | two.things if _differ(one, two, name)]
+    return StoreComparison(*totals, min(differing, default=None))
+
+
+def _differ(one: _StoreReader, two: _StoreReader, name: str) -> bool:
+    return one.things.get(name) != two.things.get(name)
+
+
+_BLOBS = 100
+"""Blobs that are read and written at once."""
+_BYTES = 16 * 1024 * 1024
+"""What they may hold together, so that a request stays well below a server's limit."""
+
+
+class NotEmpty(StoreError):
+    """The target holds something that is not a beginning of the source."""
+
+    exit_code = 1
+
+
+def count_of(store: Store) -> int:
+    """How many transactions a store holds."""
+    return sum(1 for _ in records_of(store))
+
+
+def copied_before(source: Store, target: Store) -> list[Record]:
+    """The transactions that the target holds. Raises `NotEmpty` where they are not the source's
+    first ones."""
+    there = list(records_of(target))
+    first = list(islice(records_of(source), len(there)))
+    for number, record in enumerate(there):
+        if number >= len(first) or not _continues(record, first[number]):
+            raise NotEmpty(
+                "the target is not empty, and holds something other than part of the source: "
+                f"its transaction {number + 1:,} ({record.origin.token}) is another"
+            )
+    return there
+
+
+def _continues(copied: Record, original: Record) -> bool:
+    """Whether one is the other, or what it was before more was imported under its token."""
+    return copied.origin == original.origin and set(copied.changes) <= set(original.changes)
+
+
+def copy(source: Store, target: Store, advance: Advance = lambda: None) -> int:
+    """Bring everything that is in `source` to `target`; how many transactions were new there.
+
+    `advance` is called for each transaction, and each group of blobs. Raises `NotEmpty` before
+    anything is written, `Corrupt` where the source's bytes and hashes disagree.
+    """
+    before = copied_before(source, target)
+    new, last = 0, None
+    for number, record in enumerate(records_of(source)):
+        if number >= len(before) or set(before[number].changes) != set(record.changes):
+            _copy_record(source, target, record)
+            new += number >= len(before)
+        last = record
+        advance()
+    if last is not None:
+        _copy_blobs(source, target, last, advance)
+    return new
+
+
+def _copy_record(source: Store, target: Store, record: Record) -> None:
+    documents = source.documents(record)
+    if len(documents) != len(record.changes):
+        raise Corrupt(
+            f"transaction {record.origin.token} names {len(record.changes)} versions, and "
+            f"{len(documents)} are in the source"
+        )
+    try:
+        target.commit(Batch(puts=documents), origin=record.origin)
+    except Conflict as error:
+        raise NotEmpty(f"another process writes to the target: {error}") from error
+
+
+def _copy_blobs(source: Store, target: Store, under: Record, advance: Advance) -> None:
+    """The blobs that no version's content has brought. They need no transaction of their own, so
+    they come with one that is there."""
+    there = set(digests_of(target))
+    missing = (digest for digest in digests_of(source) if digest not in there)
+    while chunk := list(islice(missing, _BLOBS)):
+        for blobs in _parts(source.blobs(chunk)):
+            target.commit(Batch(blobs=blobs), origin=under.origin)
+        advance()
+
+
+def _parts(blobs: dict[str, bytes]) -> Iterator[dict[str, bytes]]:
+    part: dict[str, bytes] = {}
+    size = 0
+    for digest, data in blobs.items():
+        if part and size + len(data) > _BYTES:
+            yield part
+            part, size = {}, 0
+        part[digest] = data
+        size += len(data)
+    if part:
+        yield part
