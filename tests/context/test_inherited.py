@@ -15,8 +15,7 @@ from foredeck.errors import ToolError
 from foredeck.hosts.pi.chat import chat_fields, render_chat
 from foredeck.hosts.protocol import SessionCompactParams
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import chat_id
-from foredeck.model.user_objects import user_object_id
+from foredeck.model.documents import chat_id, user_object_id
 from foredeck.notes.expanding import expand
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import erasure_of, plan_forgetting

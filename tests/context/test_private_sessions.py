@@ -16,8 +16,7 @@ from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import session_object_id
-from foredeck.model.user_objects import user_object_id
+from foredeck.model.documents import session_object_id, user_object_id
 from foredeck.store.privacy import is_private, private_sessions
 from foredeck.store.protocol import Store
 

@@ -46,6 +46,7 @@ OPENED_OTHERWISE = {
     "store/location.py": "new files, /proc/mounts, folders",
     "timeline/states.py": "a new file",
     "ui/snapshot.py": "of this package",
+    "xtdb/backup.py": "the node's data, and a draft of our own",
     "xtdb/node": "the node's jars and data",
 }
 """Modules that open something by name without `regular_files`, and what that is."""

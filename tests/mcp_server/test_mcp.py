@@ -15,7 +15,7 @@ from foredeck.config import Config
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.lookup.reader import Reader
 from foredeck.model.canonical import hash_text
-from foredeck.model.user_objects import user_object_id
+from foredeck.model.documents import user_object_id
 from foredeck_bench.file_agent import FileAgent
 
 pytest.importorskip("mcp", reason="needs the package mcp")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.model.user_objects import UserDocument
+from foredeck.model.documents import UserDocument
 from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import answered, messages, notified, results, stored

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foredeck.errors import ToolError
-from foredeck.model.documents import Document, identity_hash
-from foredeck.model.pointers import PointerDocument
+from foredeck.model.documents import Document, PointerDocument, identity_hash
 from foredeck.sources.pointers import is_address, is_pointer, pointer
 
 

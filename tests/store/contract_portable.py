@@ -16,14 +16,14 @@ from foredeck.model.documents import (
     ChatDocument,
     Document,
     FileDocument,
+    PointerDocument,
     SessionDocument,
     ToolcallDocument,
+    UserDocument,
 )
 from foredeck.model.kinds import KEPT_HERE, KINDS, SHARED
 from foredeck.model.messages import load_message
-from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
-from foredeck.model.user_objects import UserDocument
 from foredeck.model.working import WorkingDocument, working_id
 from foredeck.sources.pointers import pointer
 from foredeck.store.portable import ExportSummary, export_session, import_file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.compactions import CompactionDocument, compaction_id
-from foredeck.model.documents import Document
+from foredeck.model.documents import Document, UserDocument
 from foredeck.model.file_changes import FileChangeDocument, PathChange, PathState, change_id
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.messages import put_blob
@@ -35,7 +35,6 @@ from foredeck.model.records import (
     turn_id,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument, claim_id
-from foredeck.model.user_objects import UserDocument
 from foredeck.model.working import WorkingDocument, working_id
 from foredeck.sources.pointers import pointer
 from foredeck.store.protocol import Batch, Store

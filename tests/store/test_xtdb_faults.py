@@ -13,11 +13,12 @@ import pytest
 
 from foredeck.errors import ConfigError, StoreUnavailable
 from foredeck.model.documents import Document
-from foredeck.store.protocol import Batch
+from foredeck.store.protocol import Batch, silent
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.database.client import XtdbClient
+from foredeck.xtdb.journal.link import OwnLink
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck.xtdb.node.process import open_own_node, own_node_folder, private_node, stop
+from foredeck.xtdb.node.process import own_node_folder, private_node, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck_bench.ports import dead_url
 
@@ -148,7 +149,7 @@ def own_home(runtime: Runtime, tmp_path: Path) -> Path:
 def test_a_killed_node_is_started_again_and_has_everything(own_home: Path) -> None:
     folder = own_node_folder(own_home)
     try:
-        with closing(open_own_node(own_home)) as store:
+        with closing(OwnLink(own_home, "rocksdb", "foredeck", 10_000, silent).open()) as store:
             tokens = []
             for n in range(3):
                 tokens.append(store.commit(batch(note("a", f"{n} " * 2_000))))

@@ -13,7 +13,7 @@ from foredeck.cli.stored import find_asked, opened_store
 from foredeck.context.state.descriptions import Description, describe_object, view_of
 from foredeck.context.state.nicknames import give_nickname, nicknames
 from foredeck.lookup.finding import Found
-from foredeck.model.summaries import SUMMARIES, summary_hash_name
+from foredeck.model.documents import SUMMARIES, summary_hash_name
 from foredeck.store.protocol import Head
 
 

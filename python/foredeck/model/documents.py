@@ -1,7 +1,7 @@
 """The documents that the store keeps: an immutable envelope and a mutable payload.
 
-Objects (`file`, `toolcall`, `chat`, `system_prompt`, `session`, and `compaction` in
-`compactions.py`) are what the model can refer to. Records (`call` in `calls.py`, all others in
+Objects (`file`, `toolcall`, `user`, `pointer`, `chat`, `system_prompt`, `session`, and `compaction`
+in `compactions.py`) are what the model can refer to. Records (`call` in `calls.py`, all others in
 `records.py`) are the bookkeeping around them, versioned by the same store with the same hashes.
 
 Each class prepares its validation with its first document (`defer_build`): a process starts without
@@ -17,8 +17,37 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from foredeck.model.canonical import hash_text, hash_value
-from foredeck.model.sources import Source
-from foredeck.model.summaries import seal_summaries
+from foredeck.model.sources import PointerSource, Source
+
+SUMMARIES = ("short_summary", "long_summary")
+"""Texts beside the content, each with a hash of its own: one line that says what it is, and a
+longer one. A document has them only where some were given; one without their hashes is not checked.
+"""
+
+
+def summary_hash_name(summary: str) -> str:
+    """The field with a summary's hash."""
+    return f"{summary}_hash"
+
+
+def seal_summaries(fields: dict[str, Any]) -> None:
+    """Give each summary among these fields its hash, and drop that of one which is gone."""
+    for name in SUMMARIES:
+        text = fields.get(name)
+        if isinstance(text, str):
+            fields[summary_hash_name(name)] = hash_text(text)
+        else:
+            fields.pop(summary_hash_name(name), None)
+
+
+def damaged_summary(fields: Mapping[str, Any]) -> str | None:
+    """The first summary that does not fit its hash; None where all do."""
+    for name in SUMMARIES:
+        text, digest = fields.get(name), fields.get(summary_hash_name(name))
+        if digest is not None and (not isinstance(text, str) or hash_text(text) != digest):
+            return name
+    return None
+
 
 Fields = Mapping[str, Any]
 """The fields of a document as a store hands them out, by name."""
@@ -273,3 +302,74 @@ def session_of(session_ref: str) -> str:
 def system_prompt_id(session: str) -> str:
     """Id of a session's system prompt object."""
     return f"system_prompt:{session}"
+
+
+def by_a_name() -> Provenance:
+    """Where pointers come from: what they lead to was named."""
+    return Provenance(origin="pointer", generator="system")
+
+
+class PointerDocument(Document):
+    """What is known of a thing without fetching it: `locator` says where it is, as a user writes
+    it. It has no content."""
+
+    metadata_fields = ("locator", "file_type")
+
+    type: str = "pointer"
+    provenance: Provenance = Field(default_factory=by_a_name)
+    locator: str = ""
+    file_type: str = ""
+    """The extension in the name, empty where there is none."""
+
+    @classmethod
+    def of(cls, source: PointerSource, locator: str, file_type: str) -> PointerDocument:
+        """The sealed object that points to a source."""
+        id = identity_hash("pointer", source)
+        return cls(id=id, source=source, locator=locator, file_type=file_type).seal()
+
+
+FIRST_LINE_CHARS = 80
+
+PASTE_CHARS = 8000
+"""From this many characters on a text of the user's is an object, and folds."""
+
+
+def by_the_user() -> Provenance:
+    """Where such a text comes from."""
+    return Provenance(origin="user-input", generator="human")
+
+
+class UserDocument(Document):
+    """What a user has written or pasted: `content` is the text, and never changes.
+
+    It belongs to no session: the same text is the same object wherever it is pasted.
+    """
+
+    metadata_fields = ("char_count", "line_count", "first_line")
+
+    type: str = "user"
+    provenance: Provenance = Field(default_factory=by_the_user)
+    char_count: int = 0
+    line_count: int = 0
+    first_line: str = ""
+    """The first line that is not blank, as far as it is short."""
+
+    @classmethod
+    def of(cls, text: str) -> UserDocument:
+        """The sealed object of a text."""
+        lines = text.rstrip("\n").count("\n") + 1
+        first = text.lstrip()[: FIRST_LINE_CHARS + 1].partition("\n")[0].rstrip()
+        if len(first) > FIRST_LINE_CHARS:
+            first = first[: FIRST_LINE_CHARS - 1] + "…"
+        return cls(
+            id=user_object_id(hash_text(text)),
+            content=text,
+            char_count=len(text),
+            line_count=lines,
+            first_line=first,
+        ).seal()
+
+
+def user_object_id(text_hash: str) -> str:
+    """Id of the object of a text, by the text's hash."""
+    return f"user:{text_hash[:32]}"

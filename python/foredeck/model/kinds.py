@@ -11,9 +11,11 @@ from foredeck.model.documents import (
     ChatDocument,
     Document,
     FileDocument,
+    PointerDocument,
     SessionDocument,
     SystemPromptDocument,
     ToolcallDocument,
+    UserDocument,
 )
 from foredeck.model.file_changes import FileChangeDocument
 from foredeck.model.memory import MemoryDocument, is_kept_with
@@ -22,7 +24,6 @@ from foredeck.model.observations import (
     ObservingDocument,
     ReflectionDocument,
 )
-from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import (
     ArchivedDocument,
     AskedDocument,
@@ -36,7 +37,6 @@ from foredeck.model.records import (
     TurnDocument,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument
-from foredeck.model.user_objects import UserDocument
 from foredeck.model.working import WorkingDocument
 
 KINDS: dict[str, type[Document]] = {

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from foredeck.model.canonical import decode_text, hash_text
+from foredeck.model.documents import PASTE_CHARS, user_object_id
 from foredeck.model.portions import portions
 from foredeck.model.records import TurnDocument
-from foredeck.model.user_objects import PASTE_CHARS, user_object_id
 from foredeck.notes.fields import PASTED
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import MENTIONS, Reference

@@ -15,8 +15,7 @@ from foredeck.sources.indexing import (
     ToolEvent,
 )
 from foredeck.sources.machine import default_filesystem_id
-from foredeck.sources.readrange import ReadRange, parse_read_range
-from foredeck.sources.recorded import RecordedSource
+from foredeck.sources.recorded import ReadRange, RecordedSource, parse_read_range
 from foredeck.sources.toolpaths import Touch, path_argument, tool_path, touched_paths
 from foredeck.sources.tracking import FileTracker, TrackerOptions, TrackerState
 

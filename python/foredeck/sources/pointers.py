@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from foredeck.errors import ToolError
-from foredeck.model.pointers import PointerDocument
+from foredeck.model.documents import PointerDocument
 from foredeck.model.sources import PointerSource, RowSource, S3Source, UrlSource
 from foredeck.sources.versions import file_type_of
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from foredeck.model.canonical import sha256_hex
-from foredeck.model.documents import HASHES, FileDocument, Generator, Provenance
-from foredeck.model.summaries import SUMMARIES
+from foredeck.model.documents import HASHES, SUMMARIES, FileDocument, Generator, Provenance
 from foredeck.sources.classify import Look
 from foredeck.sources.filesystem import Location
 from foredeck.sources.indexing import Known, Sighting

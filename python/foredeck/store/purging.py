@@ -19,11 +19,10 @@ from pydantic import ValidationError
 from foredeck.config import Config
 from foredeck.errors import Conflict, Corrupt, ForedeckError
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import Document
+from foredeck.model.documents import Document, user_object_id
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import is_digest
 from foredeck.model.records import nickname_id
-from foredeck.model.user_objects import user_object_id
 from foredeck.regular_files import open_to_read
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.erasing import blobs_of, everything, records_by_time

@@ -13,9 +13,8 @@ from pydantic import ValidationError
 
 from foredeck.errors import Corrupt
 from foredeck.model.canonical import hash_text, hash_value, sha256_hex
-from foredeck.model.documents import Document, content_hash, identity_hash
+from foredeck.model.documents import Document, content_hash, damaged_summary, identity_hash
 from foredeck.model.kinds import kind_of
-from foredeck.model.summaries import damaged_summary
 
 D = TypeVar("D", bound=Document)
 

@@ -13,7 +13,7 @@ from foredeck.store.protocol import Notify, silent
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
 from foredeck.xtdb.journal.queue import JournalBounds
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
-from foredeck.xtdb.node.process import open_own_node, own_node_folder
+from foredeck.xtdb.node.process import own_node_folder
 
 if TYPE_CHECKING:
     # An HTTP library takes longer to import than an engine to start.
@@ -56,23 +56,7 @@ def _link(config: Config, notify: Notify) -> Link:
 def open_database(config: Config) -> XtdbStore:
     """The configured XTDB itself, without the local copy: a server that others run where
     one is named, else foredeck's own node, started if need be."""
-    # The client loads with the first contact.
-    from foredeck.xtdb.database.adapter import open_xtdb
-
-    xtdb = config.xtdb
-    if xtdb.url is None:
-        return open_own_node(
-            config.home,
-            topology=xtdb.topology,
-            namespace=xtdb.namespace,
-            timeout_ms=xtdb.timeout_ms,
-        )
-    return open_xtdb(
-        xtdb.url,
-        token=server_token(xtdb.token_file),
-        namespace=xtdb.namespace,
-        timeout_ms=xtdb.timeout_ms,
-    )
+    return _link(config, silent).open()
 
 
 def server_token(file: Path | None) -> str | None:

@@ -14,7 +14,7 @@ from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.seals import RESPONSES_APIS
 from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, REASONING
 from foredeck.context.wording import folded_argument
-from foredeck.model.user_objects import PASTE_CHARS
+from foredeck.model.documents import PASTE_CHARS
 
 PieceKind = Literal["old", "argument", "thinking", "message", "answer"]
 """`old`: the half of an edit that says what to replace. `message`, `answer`: what is said in one of

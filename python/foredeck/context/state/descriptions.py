@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.errors import Conflict, ToolError
-from foredeck.model.documents import HASHES, Document
+from foredeck.model.documents import HASHES, SUMMARIES, Document, summary_hash_name
 from foredeck.model.kinds import kind_of
-from foredeck.model.summaries import SUMMARIES, summary_hash_name
 from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
 
 DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")

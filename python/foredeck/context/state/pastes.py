@@ -6,8 +6,8 @@ from foredeck.context.messages.items import Item
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import hash_text
+from foredeck.model.documents import PASTE_CHARS, UserDocument, user_object_id
 from foredeck.model.messages import texts_in
-from foredeck.model.user_objects import PASTE_CHARS, UserDocument, user_object_id
 
 
 def paste_of(item: Item) -> str | None:

@@ -44,21 +44,24 @@ from foredeck.store.sqlite.reading import (
     NEWEST,
     ORDER,
     REVERSED,
+    Read,
     head_of_row,
+    is_taken_up,
+    late_versions,
     list_changes,
     list_digests,
     list_origins,
     list_records,
+    looked_through,
     lookup_statement,
+    needed_blobs,
     raw_digests,
     select_in,
 )
 from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS
-from foredeck.store.sqlite.search import Read, is_taken_up, looked_through, needed_blobs
 from foredeck.store.sqlite.writing import (
     EncodedBlobs,
     SqliteWriter,
-    late_versions,
     prepare,
     writing,
 )

@@ -32,13 +32,6 @@ _COUNT_LATE = (
 )
 
 
-def late_versions(db: sqlite3.Connection) -> int:
-    """How often versions were added to a transaction that was here: whoever looks only at what
-    follows a version number does not see those."""
-    row = db.execute("SELECT value FROM meta WHERE key = 'late'").fetchone()
-    return 0 if row is None else int(row[0])
-
-
 @dataclass(slots=True)
 class _Rows:
     """What is to be inserted, collected so that each table is written in one go."""

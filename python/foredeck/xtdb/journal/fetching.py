@@ -12,8 +12,8 @@ from foredeck.model.documents import Document
 from foredeck.model.portions import portions
 from foredeck.store.protocol import Batch, Change, Origin, Scalar, Token, order_of
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.xtdb.journal.journal import MissingVersions
 from foredeck.xtdb.journal.link import Link
-from foredeck.xtdb.journal.missing import MissingVersions
 from foredeck.xtdb.journal.worker import Worker
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -43,6 +44,10 @@ class Link(Protocol):
     def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:
         """Open the store. A node of foredeck's own is started if need be, unless that
         `is_cancelled`. May take seconds."""
+
+    def open(self) -> XtdbStore:
+        """Open the store for a command. A node of foredeck's own is started if need be, also when
+        it ends while the store is in use."""
 
     def look(self) -> XtdbStore:
         """Open the store for reading, with little patience; starts nothing."""
@@ -88,6 +93,10 @@ class ServerLink:
         """See `Link.connect`."""
         return self._open(self.timeout_ms)
 
+    def open(self) -> XtdbStore:
+        """See `Link.open`."""
+        return self._open(self.timeout_ms)
+
     def look(self) -> XtdbStore:
         """See `Link.look`."""
         return self._open(min(self.timeout_ms, LOOK_MS))
@@ -97,12 +106,7 @@ class ServerLink:
         raise StoreUnavailable(f"{reason}; whoever runs the server must start it again")
 
     def _open(self, timeout_ms: int) -> XtdbStore:
-        # The client loads with the first contact: an engine may start while XTDB is away.
-        from foredeck.xtdb.database.adapter import open_xtdb
-
-        return open_xtdb(
-            self.url, token=self.token, namespace=self.namespace, timeout_ms=timeout_ms
-        )
+        return _open_database(self.url, self.token, self.namespace, timeout_ms)
 
 
 class OwnLink:
@@ -163,6 +167,11 @@ class OwnLink:
             )
         return url
 
+    def open(self) -> XtdbStore:
+        """See `Link.open`."""
+        url = self._supervisor.ensure()
+        return self._open(url, self._timeout_ms, self._supervisor.revive)
+
     def look(self) -> XtdbStore:
         """See `Link.look`."""
         node = self._folder.running()
@@ -175,10 +184,20 @@ class OwnLink:
         stop(self._folder)
         raise StoreUnavailable(reason)
 
-    def _open(self, url: str, timeout_ms: int) -> XtdbStore:
-        # The client loads with the first contact: an engine may start while XTDB is away.
-        from foredeck.xtdb.database.adapter import open_xtdb
+    def _open(
+        self, url: str, timeout_ms: int, revive: Callable[[], str] | None = None
+    ) -> XtdbStore:
+        return _open_database(url, self._folder.token(), self._namespace, timeout_ms, revive)
 
-        return open_xtdb(
-            url, token=self._folder.token(), namespace=self._namespace, timeout_ms=timeout_ms
-        )
+
+def _open_database(
+    url: str,
+    token: str | None,
+    namespace: str,
+    timeout_ms: int,
+    revive: Callable[[], str] | None = None,
+) -> XtdbStore:
+    # The client loads with the first contact: an engine may start while XTDB is away.
+    from foredeck.xtdb.database.adapter import open_xtdb
+
+    return open_xtdb(url, token=token, namespace=namespace, timeout_ms=timeout_ms, revive=revive)

@@ -24,9 +24,8 @@ from foredeck.regular_files import open_regular
 from foredeck.store.archives import Archives
 from foredeck.store.protocol import Batch, Notify, Token
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.xtdb.journal.journal import Journal
+from foredeck.xtdb.journal.journal import Journal, MissingVersions
 from foredeck.xtdb.journal.link import Link
-from foredeck.xtdb.journal.missing import MissingVersions
 from foredeck.xtdb.journal.queue import DeliveryQueue, JournalBounds, JournalEntry
 
 if TYPE_CHECKING:

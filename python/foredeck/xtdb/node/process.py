@@ -15,15 +15,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foredeck.errors import StoreUnavailable
 from foredeck.regular_files import open_to_append, read_text
 from foredeck.xtdb.node.folder import NodeFolder, NodeInfo, why_it_did_not_start
 from foredeck.xtdb.node.runtime import Runtime, find_runtime, in_use, java_options
-
-if TYPE_CHECKING:
-    from foredeck.xtdb.database.adapter import XtdbStore
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -238,30 +235,6 @@ _FIRST_PAUSE = 0.1
 def own_node_folder(home: Path) -> NodeFolder:
     """The node's folder in a state folder."""
     return NodeFolder(home / "xtdb")
-
-
-def open_own_node(
-    home: Path,
-    *,
-    topology: str = "rocksdb",
-    namespace: str = "foredeck",
-    timeout_ms: int = 10_000,
-) -> XtdbStore:
-    """Open the store on the node in the state folder `home`, which is started if need be.
-
-    Raises `StoreUnavailable` where it is not installed or does not start.
-    """
-    # The client loads with the first contact.
-    from foredeck.xtdb.database.adapter import open_xtdb
-
-    supervisor = Supervisor(home, topology)
-    return open_xtdb(
-        supervisor.ensure(),
-        token=supervisor.folder.token(),
-        namespace=namespace,
-        timeout_ms=timeout_ms,
-        revive=supervisor.revive,
-    )
 
 
 class Supervisor:
