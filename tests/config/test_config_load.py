@@ -383,6 +383,12 @@ def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
     assert "cannot be set by a project" in layers.left_out()
 
 
-def test_a_key_of_an_earlier_version_is_accepted(layers: Layers) -> None:
-    layers.user_file.write_text("[observing]\nsummary_tokens = 80000\nreflection_tokens = 9000\n")
-    assert layers.load().config.observing.reflection_tokens == 9000
+def test_a_key_of_an_earlier_version_is_named_and_changes_nothing(layers: Layers) -> None:
+    assert layers.load().retired_notice == ""
+    layers.user_file.write_text("[observing]\nraw_hours = 80000\nreflection_tokens = 9000\n")
+    resolved = layers.load(environ={"FOREDECK_LIMITS__DISCOVERED_PATHS": "many"})
+    assert resolved.config.observing.reflection_tokens == 9000
+    assert resolved.retired_notice == (
+        f"foredeck has no such settings any more: observing.raw_hours ({layers.user_file}), "
+        "limits.discovered_paths (FOREDECK_LIMITS__DISCOVERED_PATHS)"
+    )

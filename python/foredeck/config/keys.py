@@ -69,8 +69,14 @@ def sections() -> frozenset[str]:
     return frozenset(name.rpartition(".")[0] for name in all_keys() if "." in name)
 
 
-RETIRED = frozenset({"observing.summary_tokens"})
-"""Keys of earlier versions. They are accepted, and change nothing."""
+RETIRED = frozenset(
+    {
+        *("observing.summary_tokens", "observing.activation", "observing.block_after"),
+        *("observing.raw_count", "observing.raw_hours", "compaction.summary_tokens"),
+        "limits.discovered_paths",
+    }
+)
+"""Keys of earlier versions. They change nothing, and their user is told so."""
 
 
 def nearest(name: str) -> str | None:

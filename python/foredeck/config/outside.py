@@ -106,12 +106,6 @@ class LimitsSection(Section):
         le=10_000_000,
         description="Most characters that one activation brings into the prompt.",
     )
-    discovered_paths: int = Field(
-        200,
-        ge=0,
-        le=100_000,
-        description="Most paths that one `ls`, `find` or `grep` result adds to the index.",
-    )
 
 
 class MountSection(Section):

@@ -275,13 +275,6 @@ class CompactionSection(Section):
         "model",
         description="The same for `/compact`. With instructions it is always the model.",
     )
-    summary_tokens: int = Field(
-        2000,
-        ge=100,
-        le=50_000,
-        description="Most tokens of a summary that foredeck writes; never more than a tenth of "
-        "the model's window.",
-    )
 
 
 class WorkingMemorySection(Section):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # imported with the first compaction
 LIMIT_CHARS_PER_TOKEN = 4
 """Limits are configured in tokens and kept in characters, before any provider has counted."""
 
+SUMMARY_CHARS = 2000 * LIMIT_CHARS_PER_TOKEN
+"""Longest summary that foredeck writes; never more than a tenth of the model's window."""
+
 
 def assembler_settings(config: Config) -> AssemblySettings:
     """What the user can change about assembling."""
@@ -35,7 +38,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
         digests=DigestSize(
             config.digests.max_tokens * LIMIT_CHARS_PER_TOKEN, config.digests.max_share
         ),
-        summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
+        summary_chars=SUMMARY_CHARS,
         pastes=config.pastes.objects,
         definition_chars=definition_chars(config.tools.declared(tasks=False)),
         pause_minutes=config.head.pause_minutes,
@@ -51,6 +54,6 @@ def compaction_settings(config: Config) -> CompactionSettings:
     return CompactionSettings(
         automatic=config.compaction.automatic,
         manual=config.compaction.manual,
-        summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
+        summary_chars=SUMMARY_CHARS,
         marks=WaterMarks(config.rebase.high_water, config.rebase.low_water),
     )

@@ -85,7 +85,7 @@ class _Server:
             call_soon=loop.call_soon_threadsafe,
             models=self._models,
             show=self._show,
-            warnings=[resolved.warning] if resolved.warning else [],
+            warnings=[*filter(None, (resolved.warning, resolved.retired_notice))],
         )
 
     def _notify(self, level: str, text: str) -> None:

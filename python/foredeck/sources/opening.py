@@ -35,6 +35,6 @@ def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
 
 def open_source(config: Config, store: Store, filesystems: FilesystemMap) -> DiskSource:
     """The source that sees the disk."""
-    limits = Limits(config.limits.max_file_bytes, config.limits.discovered_paths)
+    limits = Limits(config.limits.max_file_bytes)
     named = [name for name in config.notes.folders if is_outside(name)]
     return DiskSource(store, filesystems, limits, ProjectFolders(filesystems, named))

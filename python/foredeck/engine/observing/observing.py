@@ -31,7 +31,7 @@ from foredeck.observations.timing import (
     notes_limit,
     to_condense,
 )
-from foredeck.store.clock import HOUR_MS, now_ms
+from foredeck.store.clock import now_ms
 
 if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
@@ -65,10 +65,6 @@ def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSetting
     rules = TimingRules(
         threshold=section.threshold,
         reflection=section.reflection_tokens,
-        activation=section.activation,
-        block_after=section.block_after,
-        raw_count=section.raw_count,
-        raw_ms=section.raw_hours * HOUR_MS,
         chunk=ChunkRules(least=section.buffer_tokens),
         scope=section.scope,
     )
