@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from foredeck.lookup.errors import NotFound
-from foredeck.model.documents import session_object_id
+from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
 from foredeck.model.quoting import one_line
@@ -72,8 +72,9 @@ def without_calls(store: Store, session: str) -> NotFound:
     head = store.head(session_object_id(session))
     if head is None or not head.fields.get("ingested"):
         return NotFound(f"session {session} has made no call yet.")
+    agent = head.view(SessionDocument).harness
     return NotFound(
-        f"session {session} was read from a history of {head.fields['harness']}: foredeck did not "
+        f"session {session} was read from a history of {agent}: foredeck did not "
         f"see its prompts. `foredeck cost`, `trace` and `show` replay its file in a terminal."
     )
 

@@ -31,7 +31,7 @@ def inherited_memory(
     store = reader.store
     known = _known_at(reader, parent, path)
     own = store.query("memory", {"session": session})
-    taken = {ref for head in own for ref in head.fields["provenance"]["parent_refs"]}
+    taken = {ref for head in own for ref in head.view(MemoryDocument).provenance.parent_refs}
     renew = renewed_word(reader.user)
     made = []
     for number, entry in enumerate(sorted(known, key=lambda entry: entry.age)):

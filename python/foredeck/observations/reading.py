@@ -140,8 +140,9 @@ def latest_in_project(
     are read."""
     by_session: dict[str, list[Head]] = {}
     for head in store.query("observation", {"project": project}):
-        if head.fields["session"] not in but and head.fields.get("text_hash"):
-            by_session.setdefault(head.fields["session"], []).append(head)
+        noted = head.view(ObservationDocument)
+        if noted.session not in but and noted.text_hash:
+            by_session.setdefault(noted.session, []).append(head)
     last = {s: max(head.fields.get("to_ms") or 0 for head in by_session[s]) for s in by_session}
     order = sorted(by_session, key=lambda session: (last[session], session), reverse=True)[:most]
     read = {s: (_observation(store, head) for head in by_session[s]) for s in order}
@@ -151,15 +152,18 @@ def latest_in_project(
 def notes_about(store: Store, is_meant: Callable[[str], bool]) -> list[Head]:
     """Observations of any session that cover a message which is meant, by its address, and the
     reflections that go back to them. No text is read."""
-    found = [head for head in store.query("observation") if any(map(is_meant, _covers(head)))]
+    found = [
+        head
+        for head in store.query("observation")
+        if any(map(is_meant, head.view(ObservationDocument).covers))
+    ]
     ids = {head.id for head in found}
-    behind = store.query("reflection")
-    return [*found, *(head for head in behind if ids & {*head.fields["observations"]})]
-
-
-def _covers(head: Head) -> Sequence[str]:
-    covers: Sequence[str] = head.fields["covers"]
-    return covers
+    behind = [
+        head
+        for head in store.query("reflection")
+        if not ids.isdisjoint(head.view(ReflectionDocument).observations)
+    ]
+    return [*found, *behind]
 
 
 def _heads(store: Store, session: str) -> Iterator[Head]:

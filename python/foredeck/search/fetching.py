@@ -8,6 +8,7 @@ from typing import Any
 
 from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
+from foredeck.model.documents import ToolcallDocument
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message, marked
 from foredeck.model.records import TurnDocument, messages_of_turn
@@ -51,10 +52,10 @@ class Fetched:
         One that came later is not looked at: what is indexed must not depend on when.
         """
         calls = [head for head in heads if head.fields.get("turn_ref")]
-        newest = self._store.heads({str(call.fields["turn_ref"]) for call in calls})
+        newest = self._store.heads({str(call.view(ToolcallDocument).turn_ref) for call in calls})
         found = {}
         for call in calls:
-            turn = newest.get(call.fields["turn_ref"])
+            turn = newest.get(str(call.view(ToolcallDocument).turn_ref))
             if turn is not None and turn.token != call.token:
                 turn = self._store.head(turn.id, call.token)
             if turn is not None and turn.token == call.token and turn.fields.get("assistant"):

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from foredeck.errors import ForedeckError, Missing
 from foredeck.model.messages import load_with_words
 from foredeck.model.names import WORD
-from foredeck.model.records import ARCHIVED, turn_id
+from foredeck.model.records import ARCHIVED, TurnDocument, turn_id
 from foredeck.model.short_texts import shortened
 from foredeck.search.fetching import Fetched
 from foredeck.search.index import Extent, Filters, IndexedText, SearchIndex
@@ -164,7 +164,7 @@ def first_prompt(store: Store, session: str) -> str:
     asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
     for head in asked:
         with suppress(ForedeckError, LookupError, TypeError, ValueError):
-            said = said_by(load_with_words(head.fields["user"], store.blob))
+            said = said_by(load_with_words(str(head.view(TurnDocument).user), store.blob))
             if said.strip():
                 return passage(mask_secrets(said), (), BEST_PASSAGE).text
     return ""

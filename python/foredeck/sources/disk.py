@@ -369,7 +369,7 @@ class DiskSource:
         ]
         if not gone:
             return
-        hashes = {str(m.known.fields["source_hash"]) for m in gone}
+        hashes = {str(m.known.file.source_hash) for m in gone}
         arrived = self._arrivals(met, untracked, hashes, by)
         for old in tie_renames(met, gone, arrived):
             last = self._last.get(old.location.local or "")
@@ -396,7 +396,7 @@ class DiskSource:
     ) -> list[Inspected]:
         """Files with the bytes of one that went unnoticed, so that its inode is not
         known: those that the store does not know, and those that it got to know since."""
-        size, hash = old.known.fields.get("size"), str(old.known.fields["source_hash"])
+        size, hash = old.known.fields.get("size"), str(old.known.file.source_hash)
         near, within = os.path.dirname(old.location.local or ""), self._filesystems.cwd
         paths = search_sizes({size}, [near], self._filesystems.real(within)) if size else []
         paths = paths[: self._limits.discovered_paths]

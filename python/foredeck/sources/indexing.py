@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 from foredeck.model.documents import Document, FileDocument
 from foredeck.model.sources import FilesystemSource, path_of
+from foredeck.model.views import view_of
 from foredeck.store.protocol import Head, Store
 
 Role = Literal["read", "written", "listed", "mentioned"]
@@ -151,6 +152,11 @@ class Known:
 
     head: Head | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def file(self) -> FileDocument:
+        """These fields by their names and types, for an object that exists."""
+        return view_of(FileDocument, self.fields)
 
     @property
     def exists(self) -> bool:

@@ -88,7 +88,7 @@ def _match(
 
 
 def _has_bytes_of(new: Inspected, old: Inspected) -> bool:
-    return new_hash(new) == str(old.known.fields["source_hash"])
+    return new_hash(new) == str(old.known.file.source_hash)
 
 
 def _alike(one: Inspected, other: Inspected) -> int:
@@ -121,10 +121,10 @@ def lost_renames(store: Store) -> Iterator[LostRename]:
         if gone.fields.get("state") != "deleted" or gone.fields.get("moved_to"):
             continue
         versions = [v for v in store.history(gone.id) if v.fields.get("source_hash")]
-        if not versions or versions[-1].fields["source_hash"] == EMPTY_HASH:
+        if not versions or versions[-1].view(FileDocument).source_hash == EMPTY_HASH:
             continue
         last = versions[-1]
-        same = by_hash.get(last.fields["source_hash"], ())
+        same = by_hash.get(str(last.view(FileDocument).source_hash), ())
         found = [head for head in same if came_later(store, head, last)]
         if found:
             yield LostRename(gone, last, found)
@@ -135,12 +135,12 @@ def came_later(store: Store, head: Head, than: Head | None) -> bool:
     may be that file renamed. What an agent has made is a copy, and what was renamed before is
     another file."""
     first = store.history(head.id)[0]
-    parents = head.fields["provenance"].get("parent_refs") or ()
+    parents = head.view(FileDocument).provenance.parent_refs
     return (
         than is not None
         and first.time_ms >= than.time_ms
         and first.id != than.id
-        and first.fields["provenance"].get("generator") == "system"
+        and first.view(FileDocument).provenance.generator == "system"
         and not any(ref.startswith(MOVED_FROM) for ref in parents)
     )
 

@@ -122,7 +122,7 @@ class TaskWork:
     def said_for(self, task: Task) -> list[str]:
         """What was said while a task was active, by names that open it."""
         versions = self.store.history(task.id)
-        sessions = dict.fromkeys(v.fields["session"] for v in versions if v.fields.get("session"))
+        sessions = dict.fromkeys(filter(None, (v.view(TaskDocument).session for v in versions)))
         found: list[str] = []
         for session in sessions:
             if is_private(self.store, session):

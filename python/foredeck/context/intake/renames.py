@@ -8,7 +8,7 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.sets import Sets
-from foredeck.model.records import member_id
+from foredeck.model.records import MemberDocument, member_id
 from foredeck.model.sources import path_of
 
 
@@ -55,8 +55,8 @@ def _showing(objects: Objects, plan: Plan, old: Entry, text_hash: str | None) ->
     """The messages that show what was moved, in whole or in part, and nothing older."""
     holders = plan.holders.get(old.ordinal, ())
     seen = objects.store.history(member_id(objects.info.id, old.ordinal))
-    refs = [head.fields["pin"] for head in seen]
-    versions = {ref["version"] for ref in refs if ref["text_hash"] == text_hash}
+    refs = [head.view(MemberDocument).pin for head in seen]
+    versions = {ref.version for ref in refs if ref.text_hash == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
         versions = {old.newest.version - 1}
     ops = plan.ops

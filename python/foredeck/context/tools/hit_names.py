@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from foredeck.model.records import MemberDocument
 from foredeck.model.short_names import ENTRY, TASK, ShortNames
 from foredeck.search.searching import SearchHit
 from foredeck.store.protocol import Store
@@ -45,7 +46,7 @@ class HitNames:
         members = self._store.query("member", named, limit=1)
         if not members:
             return hit.object
-        return f"{self._short(hit.session)}:@{members[0].fields['ordinal']}"
+        return f"{self._short(hit.session)}:@{members[0].view(MemberDocument).ordinal}"
 
     def _short(self, session: str) -> str:
         others = [other for other in self._sessions if other != session]
