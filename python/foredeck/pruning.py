@@ -34,7 +34,7 @@ from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import said_by, thinking_of
 from foredeck.store.ancestry import ancestry
 from foredeck.store.erasing import Erasure, ErasureStep
-from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
+from foredeck.store.protocol import Advance, Batch, Head, LocalStore, ScanMark, Store
 from foredeck.store.references import in_message
 
 _CHUNK = 500
@@ -82,7 +82,7 @@ def plan_pruning(
     sessions: Sequence[str],
     before_ms: int,
     advance: Advance = lambda: None,
-) -> tuple[list[Pruning], Looked]:
+) -> tuple[list[Pruning], ScanMark]:
     """What goes of these sessions, and how far the store was read for it. `before_ms`: what was
     written earlier is old. Sessions of which nothing goes have a plan as well.
 
@@ -98,9 +98,9 @@ def plan_pruning(
         found.append(_found_in(store, session, before_ms, linked))
         advance()
     candidates = {digest for one in found for digest in _candidates(one)}
-    needed, looked = store.needed(candidates, _not_asked(store, found), advance)
+    needed, scanned = store.needed(candidates, _not_asked(store, found), advance)
     needed |= _contents_of_summaries(store, sessions)
-    return [_plan(store, one, needed) for one in found], looked
+    return [_plan(store, one, needed) for one in found], scanned
 
 
 def _found_in(store: Store, session: str, before_ms: int, linked: OpenTaskLinks) -> _Found:
@@ -369,11 +369,11 @@ def _block(block: Any) -> dict[str, Any]:
     return {"type": "text", "text": ARCHIVED}
 
 
-def erasure_of(store: Store, plans: Iterable[Pruning], looked: Looked) -> Erasure:
+def erasure_of(store: Store, plans: Iterable[Pruning], scanned: ScanMark) -> Erasure:
     """What the plans of one call of `plan_pruning` take away, all at once, and what they leave."""
     plans = [plan for plan in plans if plan.messages or plan.texts]
     gone = {digest for plan in plans for digest in (*plan.messages, *plan.texts)}
-    step = ErasureStep([plan.session for plan in plans], [], sorted(gone), looked)
+    step = ErasureStep([plan.session for plan in plans], [], sorted(gone), scanned)
     return Erasure([_what_is_left(store, plan) for plan in plans], [step] if gone else [])
 
 

@@ -29,11 +29,11 @@ def _prune(args: Namespace) -> int:
     before_ms = now_ms() - args.days * DAY_MS
     with opened_store(args) as store, Progress("looking through the store") as progress:
         sessions = _sessions(store, args.session)
-        plans, looked = plan_pruning(store, sessions, before_ms, progress.advance)
+        plans, scanned = plan_pruning(store, sessions, before_ms, progress.advance)
         is_done = not args.dry_run and any(plan.messages or plan.texts for plan in plans)
         if is_done:
             _confirm(args, plans)
-            erase(config, store, erasure_of(store, plans, looked), lambda _: progress.advance())
+            erase(config, store, erasure_of(store, plans, scanned), lambda _: progress.advance())
     if args.json:
         print_json({"pruned": is_done, "sessions": [_described(plan) for plan in plans]})
     else:

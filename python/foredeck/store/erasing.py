@@ -21,8 +21,8 @@ from foredeck.store.protocol import (
     Advance,
     Batch,
     LocalStore,
-    Looked,
     Record,
+    ScanMark,
     Store,
     digests_of,
     order_of,
@@ -36,13 +36,13 @@ _CHUNK = 200
 
 @dataclass(frozen=True, slots=True)
 class ErasureStep:
-    """What goes at once. `sessions`: whose it is; `looked`: how far the store was read when it was
+    """What goes at once. `sessions`: whose it is; `scanned`: how far the store was read when it was
     worked out that nothing else needs it."""
 
     sessions: Sequence[str]
     documents: Collection[str]
     blobs: Collection[str]
-    looked: Looked
+    scanned: ScanMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,4 +154,4 @@ def erase(
             store.commit(batch)
         for step in erasure.steps:
             advance(step.sessions)
-            place.erase(step.documents, step.blobs, step.looked)
+            place.erase(step.documents, step.blobs, step.scanned)

@@ -16,7 +16,7 @@ from foredeck.model.portions import portions
 from foredeck.model.records import ForgottenDocument, MemberDocument, forgotten_id, imported_id
 from foredeck.store.erasing import Erasure, ErasureStep
 from foredeck.store.portable.scope import documents_of
-from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
+from foredeck.store.protocol import Advance, Batch, Head, LocalStore, ScanMark, Store
 from foredeck.store.references import in_message, references
 
 CHUNK = 500
@@ -25,14 +25,14 @@ CHUNK = 500
 @dataclass(frozen=True, slots=True)
 class Forgetting:
     """What goes. `kept`: objects of the session's index that others have met too; `bytes`: the
-    size of the blobs; `looked`: how far the store was read for it."""
+    size of the blobs; `scanned`: how far the store was read for it."""
 
     session: str
     documents: tuple[str, ...]
     blobs: tuple[str, ...]
     bytes: int
     kept: int
-    looked: Looked
+    scanned: ScanMark
 
 
 def plan_forgetting(
@@ -45,13 +45,13 @@ def plan_forgetting(
     digests = {session: _digests(store, sorted(ids)) for session, ids in doomed.items()}
     _leave_to_the_last(digests)
     candidates: set[str] = set().union(*digests.values())
-    needed, looked = store.needed(candidates, set().union(*doomed.values()), advance)
+    needed, scanned = store.needed(candidates, set().union(*doomed.values()), advance)
     plans = []
     for session in sessions:
         sizes = _sizes(store, digests[session] - needed)
         ids = tuple(sorted(doomed[session]))
         size = sum(sizes.values())
-        plans.append(Forgetting(session, ids, tuple(sizes), size, kept[session], looked))
+        plans.append(Forgetting(session, ids, tuple(sizes), size, kept[session], scanned))
         advance()
     return plans
 
@@ -100,7 +100,7 @@ def erasure_of(plans: Sequence[Forgetting]) -> Erasure:
             [plan.session],
             sorted(plan.documents, key=lambda id: id.startswith("session:")),
             plan.blobs,
-            plan.looked,
+            plan.scanned,
         )
         for plan in plans
     ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from foredeck.store.protocol import LocalStore, Looked, Notify, Store
+from foredeck.store.protocol import LocalStore, Notify, ScanMark, Store
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -64,9 +64,9 @@ class ErasableStore(Protocol):
     def other_blobs(self, known: Collection[str]) -> Iterator[tuple[str, bytes]]:
         """The blobs, with their hashes, that are none of these: what only a database has."""
 
-    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
+    def erase(self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark) -> None:
         """Take documents with all their versions, and blobs, out of it. Raises `Conflict` where
-        some of it has come into use since `looked`."""
+        some of it has come into use since `scanned`."""
 
     def finish(self) -> list[str]:
         """After `erase`, which marks as free what it cannot overwrite: let nothing of it be left in

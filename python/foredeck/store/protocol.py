@@ -107,7 +107,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ScanMark:
     """How far a file was read: its last version, and how often any had come under an
     older transaction, as imported ones may."""
 
@@ -227,7 +227,7 @@ class LocalStore(Store, Protocol):
 
     def needed(
         self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
-    ) -> tuple[set[str], Looked]:
+    ) -> tuple[set[str], ScanMark]:
         """Those of the blobs `digests` that documents other than `gone` need in any version, and
         how far the store was read for it.
 

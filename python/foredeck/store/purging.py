@@ -33,9 +33,9 @@ from foredeck.store.protocol import (
     Advance,
     Batch,
     LocalStore,
-    Looked,
     Origin,
     Record,
+    ScanMark,
     Store,
     Token,
     digests_of,
@@ -67,7 +67,7 @@ class Purge:
     stale: set[str] = field(default_factory=set)
     changed: dict[str, int] = field(default_factory=dict)
     sessions: set[str] = field(default_factory=set)
-    looked: Looked | None = None
+    scanned: ScanMark | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -107,7 +107,7 @@ def plan_purge(
         ]
         if again:
             purge.versions[record.origin] = again
-    left, purge.looked = store.needed(purge.stale, purge.ids, advance)
+    left, purge.scanned = store.needed(purge.stale, purge.ids, advance)
     if left:
         raise PurgeRefused(f"{len(left)} texts are named where they cannot be told: not purged")
     return purge
@@ -217,7 +217,7 @@ def carry_out(place: ErasableStore, purge: Purge) -> None:
     """Do what was planned. Raises `Conflict` where the store was written to since: then
     nothing has changed."""
     _write_pending(place.pending, purge)
-    _finish(place, purge.looked)
+    _finish(place, purge.scanned)
 
 
 def purged_stores(config: Config) -> list[ErasableStore]:
@@ -261,15 +261,15 @@ def _write_pending(path: Path, purge: Purge) -> None:
                 line({"document": document.model_dump()})
 
 
-def _finish(place: ErasableStore, looked: Looked | None) -> None:
+def _finish(place: ErasableStore, scanned: ScanMark | None) -> None:
     """Take out what is named, and commit what takes its place. May be done again and again."""
     with open_to_read(place.pending) as file:
         first = json.loads(file.readline())
-        if looked is None:
+        if scanned is None:
             with closing(place.open()) as store:
-                _, looked = store.needed(first["blobs"], first["ids"])
+                _, scanned = store.needed(first["blobs"], first["ids"])
         try:
-            place.erase(first["ids"], first["blobs"], looked)
+            place.erase(first["ids"], first["blobs"], scanned)
         except Conflict:
             if place.is_one_file:  # nothing was taken out, and what is planned is out of date
                 place.pending.unlink()

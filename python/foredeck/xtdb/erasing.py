@@ -14,7 +14,7 @@ from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
 from foredeck.model.portions import portions
 from foredeck.store.kind import PENDING_PURGE
-from foredeck.store.protocol import Looked, Store, digests_of
+from foredeck.store.protocol import ScanMark, Store, digests_of
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.journal import read_backlog
 from foredeck.xtdb.journal.store import JournaledStore
@@ -77,14 +77,14 @@ class XtdbErasable:
             for portion in portions(absent, _PORTION):
                 yield from database.blobs(portion).items()
 
-    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
+    def erase(self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark) -> None:
         """See `ErasableStore.erase`: out of the database, then out of the local copy."""
         with closing(self._open_file()) as copy:
             # Checked before the database is touched, and again by the copy, under its lock.
-            copy.check_unused(looked, ids, blobs)
+            copy.check_unused(scanned, ids, blobs)
             with closing(open_database(self.config)) as database:
                 database.erase(ids, blobs)
-            copy.erase(ids, blobs, looked)
+            copy.erase(ids, blobs, scanned)
 
     def finish(self) -> list[str]:
         """See `ErasableStore.finish`: of a node of foredeck's own all is written again."""

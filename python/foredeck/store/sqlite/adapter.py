@@ -29,10 +29,10 @@ from foredeck.store.protocol import (
     Change,
     Head,
     Lineage,
-    Looked,
     Origin,
     Record,
     Scalar,
+    ScanMark,
     Token,
     order_of,
 )
@@ -52,10 +52,10 @@ from foredeck.store.sqlite.reading import (
     list_digests,
     list_origins,
     list_records,
-    looked_through,
     lookup_statement,
     needed_blobs,
     raw_digests,
+    scan_mark_of,
     select_in,
 )
 from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS
@@ -342,20 +342,20 @@ class SqliteStore:
         gone: Collection[str],
         advance: Advance = lambda: None,
         read: Read | None = None,
-    ) -> tuple[set[str], Looked]:
+    ) -> tuple[set[str], ScanMark]:
         """See `LocalStore.needed`. `read`: where messages are read from, if not from here."""
         with self._translated():
             self._db.execute("BEGIN")  # one state, whatever is committed meanwhile
             try:
-                looked = looked_through(self._db)
-                return needed_blobs(self._db, read or self.blobs, digests, gone, advance), looked
+                scanned = scan_mark_of(self._db)
+                return needed_blobs(self._db, read or self.blobs, digests, gone, advance), scanned
             finally:
                 self._db.execute("ROLLBACK")
 
-    def check_unused(self, looked: Looked, ids: Collection[str], blobs: Iterable[str]) -> None:
-        """Raise `Conflict` where anything that has come since `looked` uses these."""
+    def check_unused(self, scanned: ScanMark, ids: Collection[str], blobs: Iterable[str]) -> None:
+        """Raise `Conflict` where anything that has come since `scanned` uses these."""
         with self._translated():
-            taken_up = is_taken_up(self._db, self.blobs, looked, ids, blobs)
+            taken_up = is_taken_up(self._db, self.blobs, scanned, ids, blobs)
         if taken_up:
             raise Conflict(
                 "another process wrote to the store meanwhile, so nothing was deleted: close Pi in "
@@ -363,18 +363,18 @@ class SqliteStore:
             )
 
     def erase(
-        self, ids: Collection[str], blobs: Collection[str], looked: Looked | None = None
+        self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark | None = None
     ) -> None:
         """Take documents with all their versions, and blobs, out of the file for good.
 
         Their bytes are overwritten, in the log too. Only for what a user has asked for
         (`store/forgetting.py`); everything else is kept for ever. Nothing is erased, and
-        `Conflict` raised, where anything that has come since `looked` uses it.
+        `Conflict` raised, where anything that has come since `scanned` uses it.
         """
         with self._translated(), overwriting(self._db), immediate(self._db):
-            if looked is not None:
+            if scanned is not None:
                 # Under the lock: nothing can come between this look and the deletion.
-                self.check_unused(looked, ids, blobs)
+                self.check_unused(scanned, ids, blobs)
             delete(self._db, ids, blobs)
 
     def vacuum(self) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from foredeck.errors import Corrupt, StoreUnavailable
 from foredeck.store.kind import PENDING_PURGE, BackupReport, Report, StoreKind, StorePlace
-from foredeck.store.protocol import Looked, Notify
+from foredeck.store.protocol import Notify, ScanMark
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ class SqliteErasable:
         """See `ErasableStore.other_blobs`."""
         return iter(())
 
-    def erase(self, ids: Collection[str], blobs: Collection[str], looked: Looked) -> None:
+    def erase(self, ids: Collection[str], blobs: Collection[str], scanned: ScanMark) -> None:
         """See `ErasableStore.erase`."""
         with closing(self.open()) as store:
-            store.erase(ids, blobs, looked)
+            store.erase(ids, blobs, scanned)
 
     def finish(self) -> list[str]:
         """See `ErasableStore.finish`: free pages may hold what was deleted long ago."""

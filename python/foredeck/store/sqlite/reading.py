@@ -14,7 +14,7 @@ from typing import Any
 
 from foredeck.model.portions import portions
 from foredeck.store.fields import LazyFields
-from foredeck.store.protocol import Advance, Change, Head, Looked, Origin, Record, Token
+from foredeck.store.protocol import Advance, Change, Head, Origin, Record, ScanMark, Token
 from foredeck.store.references import RECORDS, in_message, references
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.schema import POSITION_BITS
@@ -161,10 +161,10 @@ _WITHOUT = frozenset({"chat", "member"})
 """Types that name no blob but their content: their fields are few and of fixed types."""
 
 
-def looked_through(db: sqlite3.Connection) -> Looked:
+def scan_mark_of(db: sqlite3.Connection) -> ScanMark:
     """Where the file ends now."""
     (last,) = db.execute("SELECT max(number) FROM version").fetchone()
-    return Looked(last or 0, late_versions(db))
+    return ScanMark(last or 0, late_versions(db))
 
 
 def needed_blobs(
@@ -187,13 +187,17 @@ def needed_blobs(
 
 
 def is_taken_up(
-    db: sqlite3.Connection, read: Read, looked: Looked, ids: Collection[str], blobs: Iterable[str]
+    db: sqlite3.Connection,
+    read: Read,
+    scanned: ScanMark,
+    ids: Collection[str],
+    blobs: Iterable[str],
 ) -> bool:
     """Whether anything that has come since uses these documents or blobs."""
-    if late_versions(db) != looked.late:
+    if late_versions(db) != scanned.late:
         return True
     search = _Search(read, blobs)
-    for _, stored, type_, *columns in db.execute(_VERSIONS, (looked.last,)):
+    for _, stored, type_, *columns in db.execute(_VERSIONS, (scanned.last,)):
         id = codec.id_text(stored)
         if type_ == "forgotten":
             continue

@@ -23,11 +23,11 @@ from foredeck.store.protocol import (
     Change,
     Head,
     Lineage,
-    Looked,
     Notify,
     Origin,
     Record,
     Scalar,
+    ScanMark,
     Token,
     silent,
 )
@@ -258,7 +258,7 @@ class JournaledStore:
 
     def needed(
         self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
-    ) -> tuple[set[str], Looked]:
+    ) -> tuple[set[str], ScanMark]:
         """See `LocalStore.needed`. What only XTDB has is brought here first."""
         self._settle()
         for ids in self._missing.pages_of_ids():
