@@ -136,7 +136,6 @@ class Assembler:
             self._inbox,
             self.features.stand_ins,
             context,
-            self._gauge,
             request,
             settings,
         )

@@ -89,16 +89,15 @@ def decide_compaction(
     inbox: Inbox,
     stand_ins: StandIns | None,
     context: RenderContext,
-    gauge: Gauge,
     request: CompactionRequest,
     settings: CompactionSettings,
 ) -> CompactionDecision:
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
-    inbox.compaction = request
+    inbox.compaction, gauge = request, context.gauge
     if request.by == "threshold" and _leaves_too_little(request):
         return CompactionDecision("cancel", notice=_own_share(request, settings.marks.high))
-    if request.by == "threshold" and _has_room(chat, context, gauge, request):
+    if request.by == "threshold" and _has_room(chat, context, request):
         return CompactionDecision("cancel")
     writer = settings.manual if request.by == "user" else settings.automatic
     if writer == "model" or request.instructions:
@@ -138,13 +137,9 @@ def finish_compaction(
     return _make(objects, chat, stand_ins, Gauge(), request, len(summary), writer, summary)
 
 
-def _has_room(
-    chat: Chat,
-    context: RenderContext,
-    gauge: Gauge,
-    request: CompactionRequest,
-) -> bool:
+def _has_room(chat: Chat, context: RenderContext, request: CompactionRequest) -> bool:
     """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
+    gauge = context.gauge
     window = usable_window(chat.compactions, request.model, gauge)
     if window is None:
         return False

@@ -6,7 +6,7 @@ larger than the window, beginning and end stay.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from foredeck.context import wording
@@ -62,7 +62,12 @@ def fit(
     held = messages_held(context, budget.goal)
     until = _cut_point(branch, budget, held)
     compaction = _compact(objects, chat, context, until, budget, held) if until else None
-    trim(objects, chat, context, budget, held)
+    request = SummaryRequest("window", budget.summary, budget.time_ms)
+
+    def kept_as(item: Item) -> int:
+        return compact(objects, chat, [item], request, first=turn_number(chat, item)).ordinal
+
+    trim(context, budget, held, kept_as)
     if bound:
         # A word of ours after the newest results ends the turn: its reasoning binds no more.
         ended = Say("turn_end", [text_block(wording.go_on())])
@@ -223,26 +228,22 @@ MARKER_CHARS = 200
 """What the line in the middle of a cut text takes, at most."""
 
 
+KeptAs = Callable[[Item], int]
+"""Makes an object of a message that is none, and gives its handle."""
+
+
 def trim(
-    objects: Objects,
-    chat: Chat,
-    context: RenderContext,
-    budget: WindowBudget,
-    held: Collection[int],
+    context: RenderContext, budget: WindowBudget, held: Collection[int], kept_as: KeptAs
 ) -> None:
     """Cut texts until the prompt fits. `held`: messages that are cut in the last resort only."""
     for number in range(PASSES):
         if budget.excess(context.branch) > 0:
             spared = held if number < PASSES - 1 else ()
-            _trim_largest(objects, chat, context, budget, spared)
+            _trim_largest(context, budget, spared, kept_as)
 
 
 def _trim_largest(
-    objects: Objects,
-    chat: Chat,
-    context: RenderContext,
-    budget: WindowBudget,
-    spared: Collection[int],
+    context: RenderContext, budget: WindowBudget, spared: Collection[int], kept_as: KeptAs
 ) -> None:
     """Cut the largest texts, all to the same size, but for those of `spared`."""
     plan = context.plan
@@ -257,7 +258,7 @@ def _trim_largest(
     level = max(LEAST_CHARS, _level(list(sizes.values()), budget.excess(context.branch)))
     for index, size in sizes.items():
         if size > level:
-            _trim_message(objects, chat, context, index, level, budget)
+            _trim_message(context, index, level, kept_as)
 
 
 def _may_trim(plan: Plan, index: int) -> bool:
@@ -286,23 +287,14 @@ def _fold_arguments(context: RenderContext, index: int) -> None:
         fold_slots(context, index, slots | {*op.folded})
 
 
-def _trim_message(
-    objects: Objects,
-    chat: Chat,
-    context: RenderContext,
-    index: int,
-    chars: int,
-    budget: WindowBudget,
-) -> None:
+def _trim_message(context: RenderContext, index: int, chars: int, kept_as: KeptAs) -> None:
     plan = context.plan
     item, op = plan.items[index], plan.ops[index]
     assert not isinstance(op, Omit)  # `_may_trim` has left those out
     ordinal = op.subject
     texts = sum(1 for block in item.blocks if block.get("text"))
     if ordinal is None or (item.kind == "user" and texts > 1):
-        request = SummaryRequest("window", budget.summary, budget.time_ms)
-        first = turn_number(chat, item)
-        ordinal = compact(objects, chat, [item], request, first=first).ordinal
+        ordinal = kept_as(item)
     label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
     blocks = [*label, *trimmed(item, chars, ordinal)]
     form = "full" if op.shows else op.form
