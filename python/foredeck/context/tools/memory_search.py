@@ -7,7 +7,7 @@ prompt anyway is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -48,10 +48,6 @@ PATIENCE_S = 2.0
 OF_ONE_FILE = frozenset({"write", "edit", "read"})
 """Tools of which a call says what is in a file."""
 
-InProject = Callable[[Iterable[str]], Collection[str]]
-"""Those of some working folders that belong to this session's project."""
-
-
 Answer = Callable[["AskedSearch", "SearchIndex"], str]
 """The text for a question."""
 
@@ -74,8 +70,7 @@ def memory_search(
     store = objects.store.local
     if store is None:
         return None
-    in_project = partial(folders_of_project, objects.info.cwd, filesystems=workplace.filesystems)
-    return MemorySearch(store, config.home, in_project, workplace, objects, chat, memory, tasks)
+    return MemorySearch(store, config.home, workplace, objects, chat, memory, tasks)
 
 
 class MemorySearch:
@@ -87,7 +82,6 @@ class MemorySearch:
         self,
         store: LocalStore,
         home: Path,
-        in_project: InProject,
         workplace: Workplace,
         objects: Objects,
         chat: Chat,
@@ -96,7 +90,6 @@ class MemorySearch:
     ) -> None:
         self._store = store
         self._home = home
-        self._in_project = in_project
         self._workplace = workplace
         self._objects = objects
         self._chat = chat
@@ -202,7 +195,8 @@ class MemorySearch:
         if scope == "all":
             return None
         folders = index.folders()
-        ours = set(self._in_project(set(folders.values())))
+        known, place = set(folders.values()), self._workplace
+        ours = set(folders_of_project(place.cwd, known, place.filesystems))
         return tuple(session for session, folder in folders.items() if folder in ours)
 
     def _tasks_of_project(self) -> tuple[str, ...]:
