@@ -82,7 +82,11 @@ def written(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
-            targets = node.targets
+            targets = [
+                each
+                for target in node.targets
+                for each in (target.elts if isinstance(target, ast.Tuple) else [target])
+            ]
         elif isinstance(node, ast.AugAssign):
             targets = [node.target]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

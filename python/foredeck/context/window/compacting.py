@@ -94,7 +94,8 @@ def decide_compaction(
 ) -> CompactionDecision:
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
-    inbox.compaction, gauge = request, context.gauge
+    inbox.compaction = request
+    gauge = context.gauge
     if request.by == "threshold" and _leaves_too_little(request):
         return CompactionDecision("cancel", notice=_own_share(request, settings.marks.high))
     if request.by == "threshold" and _has_room(chat, context, request):
