@@ -23,6 +23,7 @@ from foredeck.engine.facility import Facilities, Opening, configured_facilities
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.pi.outgoing import SlotPlan
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.hosts.protocol import (
     AssembleParams,
@@ -32,7 +33,7 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
     ZoneParams,
 )
-from foredeck.hosts.simulated_host import SimulatedHost, SlotPlan
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.calls import CallRecord
 from foredeck.replay.replayed_session import recorded_source
 from foredeck.store.opening import open_store
@@ -321,7 +322,9 @@ class Host(SimulatedHost):
             self.replace_engine()
             request = self.request(self.now_ms)
             answer = self.engine.assemble(request)
-        fault = refusal(answer, self.messages, request.keep, self.plan.merged(answer))
+        fault = refusal(
+            answer, self.messages, request.keep, self.plan.merged(answer["from"], answer["ops"])
+        )
         assert fault is None, f"the shim would refuse the answer: {fault}"
         self.accept(answer)
         self._in_force = int(answer["call"])

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foredeck.hosts.pi.messages import Message, identifying_fields
-from foredeck.hosts.pi.outgoing import rewritten
-from foredeck.hosts.simulated_host import SlotPlan
+from foredeck.hosts.pi.outgoing import SlotPlan, rewritten
 from foredeck.model.call_values import CallStats, Decision
 from foredeck.model.calls import CallRecord
 

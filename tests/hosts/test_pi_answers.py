@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.context.plan.ops import Keep, Omit, Rewrite, Shown
 from foredeck.context.plan.says import Say
-from foredeck.hosts.pi.outgoing import apply_ops, to_ops
+from foredeck.hosts.pi.outgoing import SlotPlan, WireOp, to_ops
 from foredeck.hosts.pi.requests import to_model, to_outcome, to_request
 from foredeck.hosts.protocol import AssembleParams, OutcomeParams
 from foredeck.model.messages import KnownMessages
@@ -29,21 +29,25 @@ def said(text: str) -> Say:
 # Operations applied
 
 
+def applied(ops: list[WireOp], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return SlotPlan().merged(0, ops).apply(messages)
+
+
 def test_a_string_counts_as_one_block() -> None:
     ops = [["rewrite", [{"keep": 0}, {"type": "text", "text": "more"}]]]
-    (message,) = apply_ops(ops, [user("x")])
+    (message,) = applied(ops, [user("x")])
     assert texts([message]) == [[{"type": "text", "text": "x"}, {"type": "text", "text": "more"}]]
     assert message["timestamp"] == 5
 
 
 def test_what_is_said_stands_in_its_place_and_what_is_left_out_is_gone() -> None:
     ops = [["say", user("first")], ["keep", 1], ["omit", 1], ["say", user("last")]]
-    assert texts(apply_ops(ops, [user("a"), user("b")])) == ["first", "a", "last"]
+    assert texts(applied(ops, [user("a"), user("b")])) == ["first", "a", "last"]
 
 
 def test_untouched_messages_are_the_hosts_own_objects() -> None:
     messages = [user("a"), user("b")]
-    sent = apply_ops([["keep", 1], ["rewrite", [{"keep": 0}]]], messages)
+    sent = applied([["keep", 1], ["rewrite", [{"keep": 0}]]], messages)
     assert sent[0] is messages[0]
     assert messages[1]["content"] == "b"
 

@@ -141,6 +141,6 @@ def run_client(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )

@@ -9,8 +9,9 @@ from typing import Any
 
 from foredeck.context.state.chat import Chat
 from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_mapping
+from foredeck.hosts.pi.outgoing import SlotPlan
 from foredeck.hosts.protocol import AssembleParams, SentPlan
-from foredeck.hosts.simulated_host import SimulatedHost, SlotPlan
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.messages import load_message, text_in
 from foredeck.store.clock import now_ms
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from foredeck.context.messages.items import Block
 from foredeck.hosts.pi.messages import Message
-from foredeck.hosts.pi.outgoing import rewritten
+from foredeck.hosts.pi.outgoing import SlotPlan
 from foredeck.hosts.protocol import (
     AssembleParams,
     JsonObject,
@@ -110,7 +108,7 @@ class SimulatedHost:
 
     def accept(self, answer: SentPlan) -> None:
         """Take in the answer to the newest request: the call goes out as it says."""
-        self.plan = self.plan.merged(answer)
+        self.plan = self.plan.merged(answer["from"], answer["ops"])
         self.outcomes = [OutcomeParams(call=answer["call"], kind="applied")]
         self._answered = list(self.messages)
         self._described = (self.system, self.tools)
@@ -140,79 +138,3 @@ def _same_message(one: Message, other: Message) -> bool:
 
 def _seen(message: Message) -> Message:
     return {k: v for k, v in message.items() if k not in _UNSEEN and v is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What goes out before a message of the host's, and what becomes of that."""
-
-    says: tuple[Message, ...] = ()
-    blocks: list[Block] | None = None
-    """What it is rewritten to."""
-    is_omitted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SlotPlan:
-    """What the answers have said so far, message by message; the last slot holds what goes out
-    after all of them. As `ts-shim/context/plan.ts` has it.
-
-    A plan never changes: `cut` and `merged` give a new one.
-    """
-
-    slots: tuple[Slot, ...] = ()
-    _edited: dict[int, tuple[list[Block], Message, Message]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-    """What rewriting has made, with the blocks and the message that it was made of."""
-
-    def slot(self, index: int) -> Slot:
-        """That of a message; what no answer knew goes out as it is."""
-        return self.slots[index] if index < len(self.slots) else Slot()
-
-    def omitted(self) -> list[int]:
-        """The messages that are left out."""
-        return [index for index, slot in enumerate(self.slots) if slot.is_omitted]
-
-    def cut(self, limit: int, *, ending: bool = False) -> SlotPlan:
-        """The plan of the messages before `limit`; with `ending` also what goes out after them."""
-        end = (Slot(self.slot(limit).says),) if ending else ()
-        return SlotPlan((*self._before(limit), *end), self._edited)
-
-    def merged(self, answer: SentPlan) -> SlotPlan:
-        """The plan in force after an answer, which replaces all from its `from` on."""
-        slots, says = self._before(answer["from"]), list[Message]()
-        for name, value in answer["ops"]:
-            match name:
-                case "say":
-                    says.append(value)
-                case "rewrite":
-                    slots.append(Slot(tuple(says), value))
-                    says = []
-                case _:
-                    more = [Slot(is_omitted=name == "omit") for _ in range(value)]
-                    slots += [replace(more[0], says=tuple(says)), *more[1:]]
-                    says = []
-        return SlotPlan((*slots, Slot(tuple(says))), self._edited)
-
-    def apply(self, messages: Sequence[Message]) -> list[Message]:
-        """The list that goes out. A rewritten message is the same object in every list until it is
-        rewritten anew, so that whoever reads list after list can tell by identity what is new."""
-        sent: list[Message] = []
-        for index, message in enumerate(messages):
-            slot = self.slot(index)
-            sent += slot.says
-            if not slot.is_omitted:
-                sent.append(self._shown(index, slot.blocks, message))
-        return [*sent, *self.slot(len(messages)).says]
-
-    def _before(self, limit: int) -> list[Slot]:
-        return [self.slot(index) for index in range(limit)]
-
-    def _shown(self, index: int, blocks: list[Block] | None, message: Message) -> Message:
-        if blocks is None:
-            return message
-        known = self._edited.get(index)
-        if known is None or known[0] is not blocks or known[1] is not message:
-            known = self._edited[index] = (blocks, message, rewritten(message, blocks))
-        return known[2]

@@ -236,7 +236,7 @@ class Proxy:
 
         def do(conversation: ClientChat) -> bytes:
             own = conversation.own_tools(declared)
-            call.relay.own = {conversation.name_of(tool) for tool in own}
+            call.relay.own = conversation.own
             messages, call.number = conversation.ready(
                 call.messages, [*declared, *own], system, model, call.added
             )

@@ -11,13 +11,11 @@ from foredeck.embedded.format import Message, MessageFormat, ToolRequest
 from foredeck.embedded.loop_messages import LoopMessages, bare
 from foredeck.embedded.manager import ContextManager
 from foredeck.histories.tools import in_pis_tools, in_their_tools, touching
+from foredeck.hosts.pi.outgoing import SlotPlan
 from foredeck.hosts.protocol import ToolObservedParams
-from foredeck.hosts.simulated_host import SlotPlan
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck.proxy.weaving import MixedAnswer, Weaver, Woven, first_call, own_calls
-
-MOST_MIXED = 64
-"""Answers that called both kinds of tools, and that no request has brought back yet."""
+from foredeck.proxy.weaving import Weaver, Woven, first_call, own_calls
+from foredeck.store.clock import now_ms
 
 
 class WovenMessages(LoopMessages):
@@ -33,14 +31,20 @@ class WovenMessages(LoopMessages):
         """Names of foredeck's tools in this conversation."""
         self.added: list[Message] = []
         """What the model and foredeck have said to each other since the client's newest message."""
-        self.mixed: dict[str, MixedAnswer] = {}
+
+    def hold(self, answer: Message, results: Sequence[Message]) -> None:
+        """Keep an answer that called both kinds of tools, with what foredeck's said, until the
+        client's list has its part of it."""
+        del self._known[len(self._host.messages) :]
+        kept = (in_pis_tools(message) for message in (answer, *results))
+        self._known += [{**each, **self._by(each), "timestamp": now_ms()} for each in kept]
 
     def _arranged(
         self, made: list[tuple[Message, int]]
     ) -> tuple[list[Message], list[Message], list[int]]:
         together = self._format.api == "anthropic-messages"
         known = [bare(message) for message in self._known]
-        woven = Weaver([*made], known, _same, self.mixed, self.own, together).run()
+        woven = Weaver([*made], known, _same, self.own, together).run()
         place = min([0, *(each.place for each in woven)])
         for message in self.added:
             is_answer = message["role"] == "assistant"
@@ -98,9 +102,10 @@ class ClientChat(ContextManager):
         self._woven.own = frozenset() if taken else OWN_TOOLS
         return [] if taken else self.tools
 
-    def name_of(self, tool: Mapping[str, Any]) -> str:
-        """The name of a tool that a request declares."""
-        return str(self._format.to_definition(tool)["name"])
+    @property
+    def own(self) -> Set[str]:
+        """The names of foredeck's tools here."""
+        return self._woven.own
 
     def ready(
         self,
@@ -148,10 +153,8 @@ class ClientChat(ContextManager):
         results = [self._result_of(call) for call in calls]
         if not calls:
             return []
-        if first := first_call(said, own):
-            self._woven.mixed[first] = MixedAnswer(said, results)
-            while len(self._woven.mixed) > MOST_MIXED:
-                self._woven.mixed.pop(next(iter(self._woven.mixed)))
+        if first_call(said, own):
+            self._woven.hold(said, results)
             return []
         return [said, *results]
 

@@ -25,14 +25,6 @@ class Woven:
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class MixedAnswer:
-    """An answer that called foredeck's tools beside the client's own, with what they said."""
-
-    answer: Message
-    results: Sequence[Message]
-
-
 def own_calls(message: Mapping[str, Any], own: Set[str]) -> list[Block]:
     """The calls of foredeck's tools in an answer. `own`: their names."""
     return [block for block in _blocks(message) if _is_own(block, own)]
@@ -56,11 +48,10 @@ class Weaver:
     listed: list[tuple[Message, int]]
     """What is left of the client's list, with the places."""
     known: Sequence[Message]
-    """The whole list as it was sent last."""
+    """The whole list as it was sent last; behind it an answer that called both kinds of tools, with
+    what foredeck's said."""
     same: Callable[[Message, Message], bool]
     """Whether a message of the client's is one of those."""
-    mixed: Mapping[str, MixedAnswer]
-    """Answers that have not been sent yet, by the id of the first call of the client's in them."""
     own: Set[str]
     """Names of foredeck's tools."""
     together: bool
@@ -78,16 +69,10 @@ class Weaver:
             if not self.listed:
                 return self._found
             message, place = self.listed.pop(0)
-            known, id = self._peek(), first_call(message, self.own)
-            if (
-                known is not None
-                and own_calls(known, self.own)
-                and id == first_call(known, self.own)
-            ):
-                self._answered(message, place, MixedAnswer(known, self._own_results(known)))
-            elif (mixed := self.mixed.get(id)) is not None:
-                self._answered(message, place, mixed)
-                self._next = len(self.known)
+            known, own = self._peek(), self.own
+            called = first_call(message, own)
+            if known is not None and own_calls(known, own) and called == first_call(known, own):
+                self._answered(message, place, known)
             else:
                 self._found.append(Woven(message, place))
                 is_same = known is not None and self.same(message, known)
@@ -131,11 +116,11 @@ class Weaver:
         passed = self.known[first : self._next]
         return [result for result in passed if result.get("toolCallId") in ids]
 
-    def _answered(self, message: Message, place: int, whole: MixedAnswer) -> None:
+    def _answered(self, message: Message, place: int, known: Message) -> None:
         """The client's answer with foredeck's calls in their places, and all results in order."""
         own = _blocks(message)
         content: list[Block] = []
-        for block in _blocks(whole.answer):
+        for block in _blocks(known):
             if _is_own(block, self.own):
                 content.append(block)
             elif own:
@@ -147,7 +132,8 @@ class Weaver:
             client.append(Woven(*self.listed.pop(0)))
         neighbour = client[0].place if client and self.together else None
         ours = [
-            Woven(r, next(self._ours) if neighbour is None else neighbour) for r in whole.results
+            Woven(result, next(self._ours) if neighbour is None else neighbour)
+            for result in self._own_results(known)
         ]
         order = [block.get("id") for block in content if block.get("type") == "toolCall"]
         both = {woven.message.get("toolCallId"): woven for woven in (*client, *ours)}

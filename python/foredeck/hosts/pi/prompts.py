@@ -11,7 +11,7 @@ from foredeck.context.state.call_log import CallLog
 from foredeck.context.tools.version_refs import verify
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.messages import Message, time_of
-from foredeck.hosts.pi.outgoing import apply_ops, to_ops
+from foredeck.hosts.pi.outgoing import SlotPlan, to_ops
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SystemPromptDocument
 from foredeck.model.messages import MessageKey, load_message, load_messages, unpack
@@ -78,7 +78,7 @@ def _prompt(store: Store, head: Head, state: StoredPlan, known: Mapping[str, Mes
     messages = [known.get(key.address, {}) for key in state.keys]
     system, tools = system_at(store, head)
     ops = to_ops(state.outgoing(store.blob), lambda index: time_of(messages[index]))
-    sent = apply_ops(ops, messages)
+    sent = SlotPlan().merged(0, ops).apply(messages)
     host = {id(message) for message in messages}
     ours = {id(value) for name, value in ops if name == "say"}
     inserted = frozenset(n for n, message in enumerate(sent) if id(message) in ours)
