@@ -190,6 +190,7 @@ def _made(path: Path) -> Path:
     return recording.write(path)
 
 
+@pytest.mark.timeout(1200)  # the longest has 512 calls
 @pytest.mark.parametrize("file", [None, *_sessions()], ids=lambda f: f.stem if f else "made")
 def test_a_recorded_session_folds_as_in_a_replay(
     file: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -93,7 +93,7 @@ class Conversations:
             try:
                 return do(self._opened(session, wire))
             except BaseException:
-                self._close(session)
+                self._drop(session)
                 raise
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, on_thread)
@@ -101,7 +101,7 @@ class Conversations:
     def _opened(self, session: str, wire: ModelApi) -> ClientChat:
         if session not in self._open:
             while len(self._open) >= MOST_OPEN:
-                self._close(next(iter(self._open)))
+                self._drop(next(iter(self._open)))
             options = self.options
             self._open[session] = ClientChat(
                 session,
@@ -113,6 +113,13 @@ class Conversations:
         self._open.move_to_end(session)
         return self._open[session]
 
+    def _drop(self, session: str) -> None:
+        """Close a conversation, and free what it has made."""
+        self._close(session)
+        # An engine exempts what it makes from collection: most processes have one session alone.
+        gc.unfreeze()
+        gc.collect()
+
     def _close(self, session: str) -> None:
         chat = self._open.pop(session, None)
         try:
@@ -120,11 +127,6 @@ class Conversations:
                 chat.close()
         except Exception:
             log.exception("a conversation was not closed")
-        if chat is not None:
-            # An engine exempts what it has made from collection, as a process has one session else.
-            del chat
-            gc.unfreeze()
-            gc.collect()
 
     async def close(self) -> None:
         """Close all of them."""
