@@ -53,7 +53,7 @@ being read reaches that of being written once more."""
 
 FEATURES = (
     *("intercept", "size", "calls since its last use", "turns since", "unused in this turn"),
-    *("of an edited file", "at work", "a result", "a read", "a command's", "an answer"),
+    *("of an edited file", "a result", "a read", "a command's", "an answer"),
     *("a file's", "code", "minutes of pause"),
 )
 
@@ -241,7 +241,7 @@ class KeepingAtPauses:
         answer = isinstance(each, FoldablePiece) and each.kind == "answer"
         return (
             *(1.0, math.log1p(each.chars / 100), math.log1p(each.age)),
-            *(math.log1p(plan.turn - item.turn), each.idle, each.of_edited, each.at_work),
+            *(math.log1p(plan.turn - item.turn), each.idle, each.of_edited),
             *(not each.ref.slot, item.tool == "read", item.tool == "bash", answer),
             *(bool(path), posixpath.splitext(path)[1] in CODE),
         )

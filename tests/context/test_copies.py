@@ -90,7 +90,7 @@ def test_a_later_edit_moves_the_copy(new_host: NewHost) -> None:
 
 
 def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHost) -> None:
-    host = edited(new_host, patience=3, patience_left=6)
+    host = edited(new_host, patience=3, patience_edited=6)
     go_cold(host)
     for number in range(21):
         bash(host, f"c{number}")

@@ -155,11 +155,11 @@ LONG = {"oldText": "alpha " * 60, "newText": "beta " * 60}
 
 
 @pytest.mark.parametrize("more", [[], [LONG]])
-@pytest.mark.parametrize(("patience", "stands"), [(60, True), (4, False)])
+@pytest.mark.parametrize(("patience", "stands"), [(100, True), (1, False)])
 def test_a_short_edit_goes_later(
     new_host: NewHost, patience: int, more: list[dict[str, str]], *, stands: bool
 ) -> None:
-    host = make(new_host, patience_edited=patience, patience_left_edits=1, at_work=0)
+    host = make(new_host, patience_edits=patience, at_work=0)
     ask(host)
     bash(host, "a")
     bash(host, "b")
@@ -291,8 +291,8 @@ class AnySessionWithRuns(AnySessionWithStandIns):
     def begin(self, window: int, layout: str) -> None:
         """The user's first words."""
         super().begin(window, layout)
-        adaptive = {"patience": 1, "patience_arguments": 1, "patience_left": 1}
-        adaptive |= {"patience_edited": 1, "fold_runs_after": 1, "fold_turns_after": 2}
+        adaptive = {"patience": 1, "patience_arguments": 1, "patience_edited": 1}
+        adaptive |= {"patience_edits": 1, "fold_runs_after": 1, "fold_turns_after": 2}
         self.host.restart(policy="adaptive", adaptive=adaptive)
 
 

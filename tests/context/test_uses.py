@@ -176,21 +176,23 @@ def decision_of(
         (content(1, 12), False, True),
         (content(1, 8, idle=True), False, False),
         (content(1, 9, idle=True), False, True),
-        (content(1, 3, idle=True, is_output=True), False, False),
-        (content(1, 4, idle=True, is_output=True), False, True),
+        (content(1, 1, idle=True, is_output=True), False, False),
+        (content(1, 2, idle=True, is_output=True), False, True),
         (content(1, 11, is_output=True), False, False),
         (content(1, 13, idle=True, is_output=True, of_edited=True), False, False),
-        (content(1, 19, of_edited=True), False, False),
-        (content(1, 20, of_edited=True), False, True),
-        (content(1, 59, of_edited=True, at_work=True), False, False),
-        (content(1, 60, of_edited=True, at_work=True), False, True),
+        (content(1, 23, of_edited=True), False, False),
+        (content(1, 24, of_edited=True), False, True),
         (content(1, 6, 4000), False, True),
         (content(1, 23, 250), False, False),
         (content(1, 23, 10), False, False),
-        (content(1, 7), True, False),
-        (content(1, 8), True, True),
-        (content(1, 59, of_edited=True, at_work=True), True, False),
-        (content(1, 12, of_edited=True), True, True),
+        (content(1, 11, idle=True), True, False),
+        (content(1, 12), True, True),
+        (content(1, 3, 4000), True, False),
+        (content(1, 4, 4000), True, True),
+        (content(1, 7, is_output=True), True, False),
+        (content(1, 8, is_output=True), True, True),
+        (content(1, 23, of_edited=True), True, False),
+        (content(1, 24, of_edited=True), True, True),
     ],
 )
 def test_unused_content_stays_as_long_as_its_size_is_worth(
@@ -267,8 +269,6 @@ def foldable(kind: Any, age: int, **more: Any) -> FoldablePiece:
         (foldable("argument", 5), True),
         (foldable("argument", 99, of_edited=True), False),
         (foldable("argument", 100, of_edited=True), True),
-        (foldable("argument", 59, of_edited=True, at_work=True), False),
-        (foldable("argument", 60, of_edited=True, at_work=True), True),
         (foldable("thinking", 50), False),
         (foldable("thinking", 1, earlier_turn=True), True),
     ],
@@ -280,13 +280,13 @@ def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
 
 
 @pytest.mark.parametrize("of_edited", [True, False])
-def test_a_pause_takes_no_patience_with_edits_of_files_that_the_session_has_left(
+def test_a_pause_takes_no_patience_with_edits(
     of_edited: bool,
 ) -> None:
     piece = foldable("argument", 4, of_edited=of_edited)
     assert not decision_of(Adaptive(), pieces=[piece]).collapsible
     assert bool(decision_of(Adaptive(), pieces=[piece], cold=True).collapsible) is not of_edited
-    soon = Adaptive(AdaptiveSection(patience_left_edits=4))
+    soon = Adaptive(AdaptiveSection(patience_edits=4))
     assert bool(decision_of(soon, pieces=[piece]).collapsible) is of_edited
 
 

@@ -35,7 +35,7 @@ WINDOWS = [200_000, 200_000, 60_000, 8_000, 2_500]
 EAGER: dict[str, Any] = {
     "rebase": {"min_saving_tokens": 0, "rent_factor": 0, "guard": 10},
     "seed_window": {"per_turn": 1, "turns": 1},
-    "adaptive": {"patience": 2, "patience_left": 3},
+    "adaptive": {"patience": 2, "patience_edited": 3},
 }
 """Settings by which something folds in a session of a few calls."""
 

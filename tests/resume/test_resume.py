@@ -15,7 +15,7 @@ from foredeck.store.opening import open_store
 from resume.recorded import FIXTURES, FORMS, StoredSession, digest, stored_sessions, unpack_store
 
 CONSTANTS_THEN = (
-    *("adaptive.patience=20", "adaptive.patience_left=60", "adaptive.fold_answers=false"),
+    *("adaptive.patience=20", "adaptive.patience_edited=60", "adaptive.fold_answers=false"),
     *("adaptive.at_work=0", "adaptive.copy_chars=0", "adaptive.idle_output=0.7"),
 )
 """Those of the policy when 0.1.0 stored its sessions. `pools` renders all at every call, so that

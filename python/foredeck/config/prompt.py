@@ -48,25 +48,17 @@ class AdaptiveSection(Section):
         12, ge=1, le=10_000, description="Model calls that an unused tool result stays."
     )
     patience_edited: float = Field(
-        60,
+        24,
         ge=1,
         le=10_000,
-        description="The same for reads and arguments of files that the session edits and that are "
-        "at work.",
+        description="The same for results about files that the session edits.",
     )
-    patience_left: float = Field(
-        20,
-        ge=1,
-        le=10_000,
-        description="The same for reads of files that the session has edited and that are no "
-        "longer at work.",
-    )
-    patience_left_edits: float = Field(
+    patience_edits: float = Field(
         100,
         ge=1,
         le=10_000,
-        description="The same for arguments of calls that edited such a file: they are small, and "
-        "nothing else shows what they wrote.",
+        description="The same for arguments of calls that edit files: they are small, and the next "
+        "edit often names what they wrote.",
     )
     patience_arguments: float = Field(
         5, ge=1, le=10_000, description="The same for other large arguments of tool calls."
@@ -75,7 +67,7 @@ class AdaptiveSection(Section):
         0.7, gt=0, le=1, description="Factor for what the newest user turn has not used."
     )
     idle_output: float = Field(
-        0.3,
+        0.15,
         gt=0,
         le=1,
         description="The same for what commands and searches have printed: later edits are of "
@@ -85,14 +77,9 @@ class AdaptiveSection(Section):
         0.6,
         gt=0,
         le=1,
-        description="Factor while the provider's cache is cold, so that folding costs nothing.",
-    )
-    closing_factor: float = Field(
-        0.6,
-        gt=0,
-        le=1,
-        description="Factor where a user turn begins in which sealed reasoning will keep all that "
-        "is before it as it is, by what the last one was like: folding must come now or wait.",
+        description="Factor while the provider's cache is cold, so that folding costs nothing, but "
+        "for what is of edited files; and for everything where a user turn begins in which sealed "
+        "reasoning will keep all that is before it as it is, by what the last one was like.",
     )
     reference_tokens: int = Field(
         1000,
@@ -136,16 +123,14 @@ class AdaptiveSection(Section):
         description="How many files at most are at work: of those that were edited in this or the "
         "two turns before, or within 20 calls, the last ones.",
     )
-    cold_at_work: float = Field(
-        1.0, gt=0, le=1, description="`cold_factor` for files at work, and for arguments of edits."
-    )
     copy_chars: int = Field(
         12_000,
         ge=0,
         le=1_000_000,
         description="Where the whole prompt is written anew anyway, one current copy of each file "
         "at work takes the place of reads and of the arguments of edits, unless it is longer than "
-        "so many characters; 0 for no such copies.",
+        "so many characters; 0 for no such copies. Reads of other files that are no longer keep "
+        "all of their patience there.",
     )
     fold_answers: bool = Field(
         True,

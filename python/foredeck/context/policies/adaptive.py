@@ -38,7 +38,7 @@ class Adaptive:
             refresh and constants.copy_chars > 0,
             constants.copy_chars,
             constants.fold_runs_after,
-            math.ceil(constants.patience_edited),
+            math.ceil(constants.patience_edits * constants.idle_factor),
             constants.fold_turns_after if constants.fold_answers else 0,
             not constants.fold_prepared,
         )
@@ -57,22 +57,26 @@ class Adaptive:
 
     def _dead_result(self, content: ActiveContent, history: History) -> bool:
         constants = self._constants
-        base = constants.patience
+        base, idle = constants.patience, self._idle_factor(content.idle)
         if content.of_edited:
-            base = constants.patience_edited if content.at_work else constants.patience_left
-        idle, cold = self._idle_factor(content.idle), self._cold_factor(content.at_work)
-        if content.idle and content.is_output and not content.of_edited:
+            base = constants.patience_edited
+        elif content.is_output:
             # Hardly any later edit is of it, and its digest holds the names that are used again.
-            idle = constants.idle_output
+            idle = constants.idle_output if content.idle else 1.0
+        elif history.cold and content.chars <= constants.copy_chars:
+            # What was read before a pause is edited after it, and small texts cost little.
+            return content.age >= base
+        cold = self._cold_factor(content.of_edited)
         return self._over(content.age, content.chars, base, idle, history, cold)
 
     def _idle_factor(self, idle: bool) -> float:
         """What is left of patience with what the newest user turn has not used."""
         return self._constants.idle_factor if idle else 1.0
 
-    def _cold_factor(self, likely: bool) -> float:
-        """What a cold cache leaves of patience: more of it with what is edited next, likely."""
-        return self._constants.cold_at_work if likely else self._constants.cold_factor
+    def _cold_factor(self, of_edited: bool) -> float:
+        """What a cold cache leaves of patience: all of it with edited files, as the next edits are
+        of these."""
+        return 1.0 if of_edited else self._constants.cold_factor
 
     def _dead_piece(self, piece: FoldablePiece, history: History) -> bool:
         constants = self._constants
@@ -87,10 +91,7 @@ class Adaptive:
             return False
         if piece.kind == "old":
             return True
-        base = constants.patience_arguments
-        if piece.of_edited:
-            base = constants.patience_edited if piece.at_work else constants.patience_left_edits
-        # No current copy shows what was written to a file that is no longer at work.
+        base = constants.patience_edits if piece.of_edited else constants.patience_arguments
         idle, cold = self._idle_factor(piece.idle), self._cold_factor(piece.of_edited)
         return self._over(piece.age, piece.chars, base, idle, history, cold)
 
@@ -108,7 +109,7 @@ class Adaptive:
         if history.cold:
             factor *= cold_factor
         elif history.closing:
-            factor *= self._constants.closing_factor
+            factor *= self._constants.cold_factor
         return age >= base * factor
 
     def _factor(self, chars: int) -> float:

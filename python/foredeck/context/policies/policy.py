@@ -36,8 +36,6 @@ class ActiveContent(NamedTuple):
     """Whether the newest user turn has not used it."""
     of_edited: bool = False
     """Whether it shows a file that the session edits."""
-    at_work: bool = False
-    """Whether that file is one of those that were edited last, in this or the turns before."""
     is_output: bool = False
     """Whether a command, a search or another tool printed it, so that it is neither the text of a
     file nor what the model has activated."""
@@ -60,8 +58,6 @@ class FoldablePiece(NamedTuple):
     of_edited: bool
     earlier_turn: bool
     """Whether it precedes the newest user message."""
-    at_work: bool = False
-    """As of contents: whether it is of a file that was edited last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,6 @@ def _active_contents(
     plan, pinned = branch.plan, branch.sets.pins
     items, counted = plan.items, plan.results_in_turn
     turn, last_use = plan.turn, plan.referred_at.get
-    at_work = uses.at_work(turn)
     for index, ordinal in sorted(branch.retention.contents.items()):
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
@@ -89,9 +88,9 @@ def _active_contents(
             age, idle = min(age, again), idle and unused
         item = items[use]
         since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
-        chars, works = plan.chars[index], uses.path_of(index) in at_work
+        chars = plan.chars[index]
         printed = items[index].tool not in ("read", *OWN_TOOLS)
-        yield ActiveContent(ref, ordinal, since, rank, chars, age, idle, of_edited, works, printed)
+        yield ActiveContent(ref, ordinal, since, rank, chars, age, idle, of_edited, printed)
 
 
 def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
@@ -99,7 +98,6 @@ def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[Fol
     plan, pinned = branch.plan, branch.sets.pins
     if wire.between_turns and (not plan.items or plan.items[-1].kind != "user"):
         return
-    at_work = uses.at_work(plan.turn)
     for ref, piece in uses.foldable.items():
         item = plan.items[ref.message]
         earlier = item.turn < plan.turn
@@ -117,5 +115,5 @@ def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[Fol
             if use != ref.message:
                 _, again, unused, _ = uses.state(use)
                 age, idle = min(age, again), idle and unused
-            works, chars = uses.path_of(*ref) in at_work, len(piece.text)
-            yield FoldablePiece(ref, piece.kind, chars, age, idle, of_edited, earlier, works)
+            chars = len(piece.text)
+            yield FoldablePiece(ref, piece.kind, chars, age, idle, of_edited, earlier)

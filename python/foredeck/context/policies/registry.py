@@ -26,14 +26,14 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
     "last-n": lambda config: LastN(config.last_n.results),
     "adaptive": lambda config: Adaptive(config.adaptive),
     "lean": lambda config: Adaptive(
-        _variant(config, patience_edited=30, patience_left=12, patience_left_edits=12), name="lean"
+        _variant(config, patience_edited=16, patience_edits=20), name="lean"
     ),
     "careful": lambda config: Adaptive(
         _variant(
             config,
             patience=20,
             idle_output=0.7,
-            patience_left=60,
+            patience_edited=60,
             min_names=1,
             fold_answers=False,
         ),
