@@ -126,24 +126,37 @@ function changes(last: Json, now: Json): string | null {
   const found = Object.keys(HEAD_FIELDS)
     .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))
     .map((name) => HEAD_FIELDS[name]);
-  const [before, after] = [partsOf(last), partsOf(now)];
-  const at = before.findIndex(({ part }, index) => !sameValue(part, after[index]?.part));
-  const [was, is] = [before[at], after[at]];
-  if (was) found.push(`messages from number ${Math.min(was.number, is?.number ?? was.number)} on`);
+  const changed = firstChanged(listOf(last), listOf(now));
+  if (changed !== null) found.push(`messages from number ${changed} on`);
   return found.length > 0 ? found.join(", ") : null;
 }
 
+/** Number of the first message from which on `now` does not continue `last`; null for none. */
+function firstChanged(last: unknown[], now: unknown[]): number | null {
+  // Few messages carry a marker: what is the same as it is need not be taken apart.
+  const from = last.findIndex((message, index) => !sameValue(message, now[index]));
+  if (from < 0) return null;
+  const [before, after] = [partsOf(last, from), partsOf(now, from)];
+  const at = before.findIndex(({ part }, index) => !sameValue(part, after[index]?.part));
+  const [was, is] = [before[at], after[at]];
+  return was ? Math.min(was.number, is?.number ?? was.number) : null;
+}
+
+function listOf(payload: Json): unknown[] {
+  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray);
+  return (list as unknown[] | undefined) ?? [];
+}
+
 /**
- * What a provider reads of each message, in its order: the fields beside the content, then block
- * after block, so that results of later calls may join the last message.
+ * What a provider reads of the messages from an index on, in its order: the fields beside the
+ * content, then block after block, so that results of later calls may join the last message.
  */
-function partsOf(payload: Json): { number: number; part: unknown }[] {
-  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray) ?? [];
-  return list.flatMap((message: unknown, index: number) => {
+function partsOf(list: unknown[], from: number): { number: number; part: unknown }[] {
+  return list.slice(from).flatMap((message, index) => {
     const { content, ...fields } = isRecord(message) ? message : { message };
     // Pi writes a text that carries a marker as a block, and as a plain string otherwise.
     const parts = [fields, ...blocksIn(content)].map(unmarked);
-    return parts.map((part) => ({ number: index + 1, part }));
+    return parts.map((part) => ({ number: from + index + 1, part }));
   });
 }
 
