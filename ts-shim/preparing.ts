@@ -11,7 +11,7 @@
 import type { ExtensionAPI, ToolCallEvent } from "@earendil-works/pi-coding-agent";
 import { charsOf, isRecord } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
-import { AWAY, askEngine, TOOL_NAMES } from "./tools.ts";
+import { AWAY, TOOL_NAMES } from "./tools.ts";
 
 /** These write nothing. */
 const READERS: ReadonlySet<string> = new Set(["read", "grep", "find", "ls"]);
@@ -88,11 +88,12 @@ async function prepared(
   try {
     const { toolCallId: id, toolName: tool, input } = event;
     const call = { session: shim.sessionId(), id, tool, input };
-    const deadlineMs = shim.engine.prepareMs;
+    const { engine } = shim;
+    const deadlineMs = isShowing ? engine.deadlineMs : engine.prepareMs;
     if (!isShowing && (deadlineMs === 0 || charsOf(input) > MAX_CHARS)) return {};
-    const answer = await (isShowing
-      ? askEngine(shim, "tool/prepare", call)
-      : shim.engine.request("tool/prepare", call, { deadlineMs }));
+    const answer = isShowing
+      ? await engine.ask("tool/prepare", call, { deadlineMs }, true)
+      : await engine.request("tool/prepare", call, { deadlineMs });
     return isRecord(answer) ? answer : {};
   } catch (error) {
     shim.logError("tool/prepare", error);

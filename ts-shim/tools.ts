@@ -85,7 +85,10 @@ async function callTool(
 ): Promise<{ text: string; images: ImageContent[]; details: unknown; questions: unknown }> {
   if (shim.isOff()) throw new Error(OFF);
   try {
-    const result = await askEngine(shim, "tool/call", call, signal);
+    // Not longer than a model call waits: an engine that hangs would hold up the agent at each tool.
+    const limits = { deadlineMs: shim.engine.deadlineMs, signal };
+    const params = { session: shim.sessionId(), ...call };
+    const result = await shim.engine.ask("tool/call", params, limits, true);
     if (!isRecord(result) || typeof result.text !== "string") throw new Error("no text");
     shim.host.take(result);
     // `details` holds the engine's decision. It reads it back from the message list, so that the
@@ -123,17 +126,4 @@ async function confirmed(
     return undefined;
   }
   return wanted ? "Kept: the user has confirmed it." : "The user does not want it kept.";
-}
-
-/** The engine's answer, also where it dies over the call and another takes its place. */
-export function askEngine(
-  shim: Pick<Shim, "engine" | "sessionId">,
-  method: "tool/call" | "tool/prepare",
-  call: object,
-  signal?: AbortSignal,
-): Promise<unknown> {
-  const { engine } = shim;
-  // Not longer than a model call waits: an engine that hangs would hold up the agent at each tool.
-  const limits = { deadlineMs: engine.deadlineMs, signal };
-  return engine.ask(method, { session: shim.sessionId(), ...call }, limits, true);
 }
