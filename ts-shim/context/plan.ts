@@ -166,7 +166,9 @@ export function checkAnswer(
   const plan = held.with(from, slotsOf(list(value.ops, "ops"), messages, from));
   // What comes before the last answer that was there already has been checked with it.
   const start = Math.max(0, messages.slice(0, from).findLastIndex(isAnswer));
-  const sent = plan.sent(messages, start);
+  // What is said before that answer can be the result of a call before it.
+  const said = start > 0 ? plan.slot(start).says.length : 0;
+  const sent = plan.sent(messages, start).slice(said);
   if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0) {
     throw new BadAnswerError("nothing would be left to send");
   }

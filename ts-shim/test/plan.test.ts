@@ -61,6 +61,21 @@ test("a call that the host left without a result gets one", () => {
   assert.deepEqual(checkAnswer(alone, orphan, 0, new Plan()).plan.omitted(), [1]);
 });
 
+test("a result of ours before the newest answer belongs to the one before that", () => {
+  const torn = [user("hello"), assistant([call("a")]), assistant([call("b")]), result("b", "B")];
+  const { plan } = checkAnswer(
+    answer({ says: [[2, [result("a", "lost")]]] }, torn.slice(0, 3)),
+    torn.slice(0, 3),
+    0,
+    new Plan(),
+  );
+  const more = [["keep", 1]];
+  assert.equal(
+    checkAnswer({ call: 2, from: 3, ops: more }, torn, 3, plan).plan.omitted().length,
+    0,
+  );
+});
+
 test("an answer that was cut off has no calls to answer", () => {
   const cut = [user("hello"), { ...assistant([call("a")]), stopReason: "aborted" }, user("again")];
   const answered = answer({ says: [[2, [result("a", "A")]]] }, cut);
