@@ -14,13 +14,11 @@ from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.cli.show_command import COMMAND as SHOW
 from foredeck.cli.stored import NoContent, opened_store
-from foredeck.errors import ToolError
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import Found, find_object
+from foredeck.errors import NotFound, ToolError
 from foredeck.lookup.renames import versions_until_now
 from foredeck.lookup.texts import when
 from foredeck.model.canonical import sha256_hex
-from foredeck.model.sources import path_of
+from foredeck.names.finding import Found, find_object, name_of
 from foredeck.regular_files import read_regular
 from foredeck.sources.classify import decode
 from foredeck.sources.git import repository
@@ -85,7 +83,7 @@ def _versions(store: Store, found: Found) -> list[Head]:
 
 def _path(store: Store, object: str) -> str:
     head = store.head(object)
-    return (head and path_of(head.fields)) or object
+    return object if head is None else name_of(head)
 
 
 def _unstored(found: Found, versions: Sequence[Head]) -> str | None:

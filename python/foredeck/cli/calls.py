@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from foredeck.cli.moments import EXAMPLES, parse_moment
-from foredeck.lookup.errors import NotFound
+from foredeck.errors import NotFound
 from foredeck.lookup.texts import counted, when
 from foredeck.model.calls import CallRecord
 from foredeck.store.protocol import Store

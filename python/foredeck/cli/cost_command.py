@@ -18,8 +18,8 @@ from foredeck.cli.prompts import NamedSession, add_session, named_session, repla
 from foredeck.cli.registry import Command
 from foredeck.cli.report_text import add_report_flags, print_report
 from foredeck.cli.stored import opened_store
+from foredeck.errors import NotFound
 from foredeck.histories.finding import history_files, usual_folders
-from foredeck.lookup.errors import NotFound
 from foredeck.store.registry import store_kind
 
 

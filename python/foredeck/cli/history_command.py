@@ -21,12 +21,13 @@ from foredeck.context.state.nicknames import nicknames
 from foredeck.hosts.pi.chat import chat_fields
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.contents import WHOLE, content_of
-from foredeck.lookup.finding import AskedPart, Found
 from foredeck.lookup.renames import Stretch, Version, stretches
 from foredeck.lookup.texts import counted, when
 from foredeck.model.documents import session_of
+from foredeck.model.places import AskedPart
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
+from foredeck.names.finding import Found
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Origin, Store, order_of
 

@@ -12,7 +12,7 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
-from foredeck.lookup.errors import NotFound
+from foredeck.errors import NotFound
 from foredeck.lookup.texts import counted
 from foredeck.model.quoting import name
 from foredeck.sources.pointers import is_pointer

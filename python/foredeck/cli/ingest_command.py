@@ -14,9 +14,9 @@ from foredeck.cli.output import print_json, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
+from foredeck.errors import NotFound
 from foredeck.histories.finding import UsualFolder, history_files, usual_folders
 from foredeck.histories.ingesting import Report, ingest_files
-from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted, short_count
 from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind

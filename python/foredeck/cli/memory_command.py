@@ -19,7 +19,6 @@ from foredeck.config import ensure_home
 from foredeck.engine.findings import has_data
 from foredeck.engine.memory import caps_of
 from foredeck.errors import ForedeckError
-from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted
 from foredeck.memory.describing import Audit, Describer, audit_text
 from foredeck.memory.entry import MemoryEntry
@@ -30,6 +29,7 @@ from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.memory import Category
+from foredeck.names.finding import find_session
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store

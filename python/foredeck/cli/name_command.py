@@ -12,8 +12,8 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import find_asked, opened_store
 from foredeck.context.state.descriptions import Description, describe_object, view_of
 from foredeck.context.state.nicknames import give_nickname, nicknames
-from foredeck.lookup.finding import Found
 from foredeck.model.summaries import SUMMARIES, summary_hash_name
+from foredeck.names.finding import Found
 from foredeck.store.protocol import Head
 
 

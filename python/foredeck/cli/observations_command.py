@@ -15,10 +15,9 @@ from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
-from foredeck.errors import ForedeckError
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.model.observations import ObservingDocument
+from foredeck.names.finding import find_session
 from foredeck.observations.editing import EditRefused, delete, edit, made_from
 from foredeck.observations.lease import ObservingLease
 from foredeck.observations.reading import Observation, Reflection, stored_notes

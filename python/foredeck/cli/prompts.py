@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from foredeck.cli.common import resolve_config
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
+from foredeck.errors import NotFound
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.standing import progress_in
 from foredeck.hosts.pi.transcripts import Transcript
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
 from foredeck.model.documents import session_object_id
+from foredeck.names.finding import find_session
 from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind
 

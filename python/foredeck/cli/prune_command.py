@@ -11,8 +11,8 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
-from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
+from foredeck.names.finding import find_session
 from foredeck.pruning import Pruning, erasure_of, plan_pruning
 from foredeck.store.clock import DAY_MS, now_ms
 from foredeck.store.erasing import erase

@@ -20,7 +20,6 @@ from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.config import Config
 from foredeck.engine.memory import caps_of
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
-from foredeck.lookup.finding import find_object
 from foredeck.lookup.texts import counted
 from foredeck.memory.purging import (
     SHORTEST_TEXT,
@@ -36,6 +35,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
 from foredeck.model.short_names import ENTRY
+from foredeck.names.finding import find_object
 from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
 from foredeck.store.kind import ErasableStore

@@ -10,9 +10,8 @@ from foredeck.cli.output import print_json, typed
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ToolError
-from foredeck.lookup.contents import name_of
-from foredeck.lookup.finding import find_object
 from foredeck.model.quoting import name
+from foredeck.names.finding import find_object, name_of
 from foredeck.sources.tying import lost_renames, tied
 from foredeck.store.protocol import Head, LocalStore
 

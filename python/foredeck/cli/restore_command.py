@@ -13,10 +13,9 @@ from foredeck.cli.common import add_config_flags, add_json_flag, positive, resol
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
-from foredeck.errors import ConfigError
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
+from foredeck.errors import ConfigError, NotFound
 from foredeck.model.documents import session_object_id
+from foredeck.names.finding import find_session
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_text import changes, preview, report

@@ -22,13 +22,12 @@ from foredeck.context.tools.hit_names import HitNames
 from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
-from foredeck.errors import ForedeckError
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.reader import shown_memories
 from foredeck.lookup.sessions import titles
 from foredeck.lookup.texts import when
 from foredeck.model.short_names import TASK, ShortNames
+from foredeck.names.finding import find_session
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search
 from foredeck.search.types import SEARCHED_TYPES

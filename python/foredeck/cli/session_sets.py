@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from foredeck.lookup.texts import counted, when
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
 from foredeck.model.records import VersionRef, call_id
-from foredeck.model.sources import path_of
+from foredeck.names.finding import name_of
 from foredeck.store.protocol import Head, Store, Token
 
 
@@ -128,20 +127,18 @@ def _indexed(store: Store, member: Head) -> IndexedObject:
     newest, fields = ref_of_member(member), member.fields
     seen = store.head(newest.object, Token(newest.token))
     is_deleted = seen is not None and seen.fields.get("state") == "deleted"
-    name = " ".join(_words(fields, {} if seen is None else seen.fields))
-    return IndexedObject(fields["ordinal"], fields["object_type"], name, newest, is_deleted)
+    return IndexedObject(
+        fields["ordinal"], fields["object_type"], _name(fields, seen), newest, is_deleted
+    )
 
 
-def _words(member: Fields, fields: Fields) -> Iterator[str]:
+def _name(member: Fields, seen: Head | None) -> str:
     """A file's path, a tool with its arguments, else the id, which tells a fork's own chat from
     its parent's."""
-    kind = member["object_type"]
-    if kind == "toolcall":
-        yield from (str(fields.get("tool")), str(fields.get("args_display") or ""))
-    elif kind == "file":
-        yield path_of(fields) or member.get("label") or member["object"]
-    else:
-        yield member["object"]
+    if seen is not None and seen.type in ("file", "toolcall"):
+        return name_of(seen)
+    label = member.get("label") if member["object_type"] == "file" else None
+    return str(label or member["object"])
 
 
 def _load(store: Store, id: str) -> CallRecord | None:

@@ -14,10 +14,10 @@ from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.prompts import add_session, named_session, with_prompts
 from foredeck.cli.registry import Command
 from foredeck.cli.session_sets import sets_at_call
+from foredeck.errors import NotFound
 from foredeck.hosts.pi.messages import UNSENT_STOPS
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.lookup.branches import Branches, branches_of
-from foredeck.lookup.errors import NotFound
 from foredeck.lookup.texts import counted, short_count, when
 from foredeck.store.protocol import Store
 

@@ -10,7 +10,8 @@ from contextlib import closing, contextmanager
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreUnavailable
-from foredeck.lookup.finding import AskedPart, Found, find_object, find_part, find_session
+from foredeck.model.places import AskedPart
+from foredeck.names.finding import Found, find_object, find_part, find_session
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.registry import store_kind

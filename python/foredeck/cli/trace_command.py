@@ -11,7 +11,7 @@ from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.prompts import add_session, named_session, with_prompts
 from foredeck.cli.registry import Command
-from foredeck.lookup.errors import NotFound
+from foredeck.errors import NotFound
 from foredeck.lookup.texts import counted
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Store

@@ -16,10 +16,10 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.lookup.finding import find_session
 from foredeck.lookup.texts import counted, short_count
 from foredeck.memory.trust import renewed_word
 from foredeck.memory.user import load_user
+from foredeck.names.finding import find_session
 from foredeck.store.portable import export_session, import_file
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.context.tools.version_refs import verify, versions_seen
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import Found
+from foredeck.errors import NotFound
 from foredeck.lookup.renames import Version
 from foredeck.lookup.texts import when
+from foredeck.names.finding import Found
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store, Token
 

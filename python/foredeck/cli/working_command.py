@@ -13,10 +13,9 @@ from foredeck.cli.person import agent_above
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
 from foredeck.engine.working import project_page, session_page
-from foredeck.errors import Conflict
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
+from foredeck.errors import Conflict, NotFound
 from foredeck.model.documents import Provenance
+from foredeck.names.finding import find_session
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store

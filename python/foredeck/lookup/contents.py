@@ -1,30 +1,17 @@
-"""What an object is called, and what a version of it says."""
+"""What a version of an object says."""
 
 from __future__ import annotations
 
 from foredeck.context.tools.versions import WHY_NO_CONTENT
+from foredeck.errors import NotFound
 from foredeck.hosts.pi.chat import render_chat
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import AskedPart, Found
 from foredeck.model.documents import Document, session_of
-from foredeck.model.sources import path_of
+from foredeck.model.places import AskedPart
+from foredeck.names.finding import Found, name_of
 from foredeck.notes.named_parts import field_text
-from foredeck.sources.pointing import pointer_label
 from foredeck.store.protocol import Head, Store
 
 WHOLE = AskedPart()
-
-
-def name_of(head: Head) -> str:
-    """What a user would call an object."""
-    fields = head.fields
-    if head.type == "toolcall":
-        return f"{fields.get('tool')} {fields.get('args_display') or ''}".strip()
-    if head.type in ("task", "memory"):
-        return str(fields.get("title") or fields.get("fact"))
-    if head.type == "user":
-        return str(fields.get("first_line") or head.id)
-    return path_of(fields) or pointer_label(fields) or head.id
 
 
 def content_of(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str | None, str]:

@@ -6,19 +6,19 @@ A private session keeps to itself what is said in it: nothing here finds or read
 from __future__ import annotations
 
 import getpass
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
-from foredeck.lookup.contents import content_of, name_of, version_of
-from foredeck.lookup.finding import AskedPart, Found, find_part, find_session
+from foredeck.lookup.contents import content_of, version_of
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
 from foredeck.lookup.texts import counted, when
+from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import block, name, one_line
+from foredeck.names.finding import Found, find_part, find_session, name_of, split_handle
 from foredeck.notes.graph import Edge, Graph
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
@@ -34,7 +34,6 @@ from foredeck.tasks.work import TaskWork
 PART_CHARS = 20_000
 MOST_HITS = 20
 MOST_ROWS = 100
-_HANDLE = re.compile(r"(.+:)?@\d+")
 
 
 class Answers:
@@ -153,7 +152,8 @@ class Answers:
         """The object of that name, and what of it is asked for. Raises `ForedeckError` for none,
         for a private session's, and for what of memory no model outside a session is shown."""
         found, part = find_part(store, name)
-        met_in = found.session if _HANDLE.match(name) else None
+        bare, _ = split_name(name, OF_STORED, lambda _: False)
+        met_in = found.session if split_handle(bare) else None
         if is_hidden(store, found.head, ()) or is_private(store, met_in):
             raise ForedeckError(f"{name!r} belongs to a private session, which nothing else reads.")
         if found.head.type == "memory":

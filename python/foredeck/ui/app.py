@@ -17,9 +17,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from foredeck.errors import ForedeckError
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
-from foredeck.lookup.errors import NotFound
 from foredeck.lookup.reader import Reader
 from foredeck.memory.rules import NoSuchEntry
 from foredeck.store.protocol import LocalStore

@@ -13,8 +13,7 @@ from pathlib import Path
 import uvicorn
 
 from foredeck.config import Config
-from foredeck.errors import ForedeckError
-from foredeck.lookup.errors import NotFound
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.reader import Reader
 from foredeck.store.registry import store_kind
 from foredeck.ui.access import LOOPBACK, OnlyThisUser, listening_on

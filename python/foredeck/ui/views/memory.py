@@ -8,8 +8,7 @@ from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.engine.memory import caps_of
-from foredeck.errors import ForedeckError
-from foredeck.lookup.errors import NotFound
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.memory.describing import Audit, Describer
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck.lookup.contents import content_of, name_of, version_of
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import Found, find_object, find_part
+from foredeck.errors import NotFound
+from foredeck.lookup.contents import content_of, version_of
 from foredeck.lookup.renames import versions_until_now
 from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.names.finding import Found, find_object, find_part, name_of
 from foredeck.notes.graph import Edge, Graph
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
+from foredeck.errors import NotFound
 from foredeck.hosts.pi.prompts import Prompt, prompt_at, prompts_at
-from foredeck.lookup.errors import NotFound
 from foredeck.lookup.sessions import newest_calls
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
