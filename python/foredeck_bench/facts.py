@@ -16,7 +16,6 @@ from typing import Any
 
 from foredeck.accounting.calibration import plain_prompts
 from foredeck.accounting.shapes import texts_of
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.tools.found import NOT_UP_TO_DATE
 from foredeck.context.window.summary import SummaryInput, summarise
 from foredeck.context.window.transcript import TranscriptNames, split_turns
@@ -25,6 +24,7 @@ from foredeck.errors import ToolError
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.transcripts import Compaction, Transcript
 from foredeck.hosts.pi.validity import find_faults
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck_bench.judging.compacting import SUMMARY_TOKENS, compactions_at

@@ -22,7 +22,8 @@ from foredeck.derived.follower import Follower
 from foredeck.notes.graph import Graph
 from foredeck.notes.layer import LAYER
 from foredeck.notes.markdown import parse_note
-from foredeck.sources.opening import open_filesystems, open_source
+from foredeck.sources.disk import open_source
+from foredeck.sources.opening import open_filesystems
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.xtdb.node.process import private_node

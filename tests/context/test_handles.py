@@ -11,7 +11,7 @@ from context.scenes import ask, bash, use
 from foredeck.context.state.handles import resolve
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
-from foredeck.sources import file_id
+from foredeck.sources.filesystem import file_id
 
 ID = file_id("replay", "/repo/src/main.py")
 

@@ -7,7 +7,8 @@ import pytest
 from foredeck.errors import ToolError
 from foredeck.model.documents import Document, identity_hash
 from foredeck.model.pointers import PointerDocument
-from foredeck.sources.pointers import is_address, is_pointer, pointer
+from foredeck.model.sources import is_address, is_pointer
+from foredeck.sources.pointers import pointer
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ from foredeck.accounting.causes import (
 from foredeck.accounting.figure import CostFigure, figure_of, session_figure
 from foredeck.accounting.stored import StoredCall, StoredCalls
 from foredeck.context.cache.economics import Prices
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
+from foredeck.context.cache.rebase import DEFAULT_TTL_S
 from foredeck.context.state.spending import spent_at, spent_by
-from foredeck.model.call_values import CallStats
+from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.store.protocol import Store
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.accounting.asked import asked_account, cost_of, stored_questions
-from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.spending import spent_by
 from foredeck.model.asked import AskedDocument
 from foredeck.model.call_values import ModelSpending
@@ -143,6 +142,9 @@ def _figure(
         return CostFigure()
     spent: Iterable[ModelSpending] | None = newest.spent
     if spent is None:
+        # Records of earlier versions have no sums; to list sessions takes long enough without.
+        from foredeck.context.state.call_log import CallLog
+
         log = CallLog.load(store.query("call", {"session": session}))
         spent = spent_by(log.records.values(), log.unsent)
     estimate = not newest.stats.reports and not newest.is_host

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.output import coloured, print_json, table
-from foredeck.cli.registry import Command
-from foredeck.cli.show_command import COMMAND as SHOW
+from foredeck.cli.show_command import run as show
 from foredeck.cli.stored import NoContent, opened_store
 from foredeck.errors import NotFound, ToolError
 from foredeck.lookup.renames import versions_until_now
@@ -35,7 +33,8 @@ MOST_BYTES = 64 * 1024 * 1024
 _LINES = re.compile(r"(?P<file>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck blame`."""
     name, first, last = _asked(args.file)
     with opened_store(args) as store:
         found = find_object(store, name)
@@ -124,7 +123,7 @@ def _show_prompt(args: Namespace, found: Found, line: BlamedLine) -> int:
         raise NotFound(f"line {line.number} of {found.name} has no prompt: {_who(author)}.")
     shown = Namespace(**{**vars(args), "session": author.session, "call": author.call})
     shown.at, shown.sets, shown.branches = None, False, False
-    return SHOW.run(shown)
+    return show(shown)
 
 
 def _rows(lines: Sequence[BlamedLine], commits: dict[int, str]) -> Iterator[tuple[str, ...]]:
@@ -166,34 +165,3 @@ def _line_json(line: BlamedLine, commits: dict[int, str]) -> dict[str, Any]:
         "model": author.model,
         "commit": commits.get(line.number),
     }
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="FILE[:LINE[-LINE]]",
-        help="a file as any command finds it (a path or the end of one, a nickname, an id, "
-        "SESSION:@12), and which lines of it (default: all)",
-    )
-    parser.add_argument(
-        "--prompt",
-        action="store_true",
-        help="print the exact prompt that the (first) line was written from",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Show for each line of a file which model call of which session wrote it, with which\n"
-        "tool and model, or that a person or a program wrote it. Renames are followed, and the\n"
-        "commit that added a line is named where git knows one. Changes on disk that are not\n"
-        "stored yet count as a person's.\n\n"
-        'JSON: {"object", "path", "lines": [{"line", "text", "by", "session", "call",\n'
-        '"time_ms", "tool", "tool_call", "model", "commit"}]}.'
-    ),
-    example="foredeck blame src/config.py:40-60",
-    configure=_configure,
-    run=_run,
-)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
-from pathlib import Path
+from argparse import Namespace
 
 from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.asked import AskedAccount, asked_account, stored_questions
 from foredeck.accounting.bookkeeping import stored_account
-from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
 from foredeck.cli.cost_text import cost_text
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
-from foredeck.cli.prompts import NamedSession, add_session, named_session, replay_options
-from foredeck.cli.registry import Command
-from foredeck.cli.report_text import add_report_flags, print_report
+from foredeck.cli.prompts import NamedSession, named_session, replay_options
+from foredeck.cli.report_text import print_report
 from foredeck.cli.stored import opened_store
 from foredeck.errors import NotFound
 from foredeck.histories.finding import history_files, usual_folders
 from foredeck.store.registry import store_kind
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck cost`."""
     if args.session is None and (args.report or args.html):
         raise NotFound("which session? `foredeck cost SESSION --report`.")
     if args.all or args.histories is not None or args.session is None:
@@ -80,66 +79,3 @@ def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccoun
     with Progress("reading calls") as progress:
         asked = asked_account(stored_questions(store, named.session))
         return stored_account(store, named.session, method, progress.advance), asked
-
-
-def _configure(parser: ArgumentParser) -> None:
-    add_session(parser, optional=True)
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="all stored sessions on one page, by week and project (the default without SESSION)",
-    )
-    parser.add_argument(
-        "--histories",
-        nargs="*",
-        type=Path,
-        metavar="PATH",
-        help="--all, with the histories that Pi, Claude Code and Codex have kept (in PATH, or else "
-        "in their usual folders): what would foredeck have saved? Nothing is stored",
-    )
-    parser.add_argument("--calls", action="store_true", help="print every call of a long session")
-    parser.add_argument(
-        "--cache",
-        choices=("ideal", "anthropic", "openai"),
-        help="the prompt cache whose rule is used to find lost hits (default: the one of the "
-        "model's API; ideal for a replay)",
-    )
-    parser.add_argument(
-        "--ttl",
-        metavar="SECONDS",
-        type=positive,
-        help="after how long the cache expires (default: what is recorded for the model, or 300)",
-    )
-    parser.add_argument(
-        "--prices",
-        metavar="P",
-        default="anthropic",
-        help="for a replay: the prices that it plans by: anthropic (default), openai, no-cache, or "
-        "a JSON file; recorded sessions have their own",
-    )
-    add_report_flags(parser)
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached\n"
-        "input tokens where a model has no price. Without SESSION, all stored sessions by week\n"
-        "and project. Of one session: every call, every rebase with its reason and what it has\n"
-        "paid back, and why each lost cache hit was lost; --report has its files and commands.\n"
-        "\n"
-        "The cost is that of the prompts, foredeck's own questions included. Plain Pi's side has\n"
-        "everything in full, compacted when the window is full, without foredeck's tools. ~ marks\n"
-        "an estimate. A session that foredeck did not see is replayed from its file, and priced\n"
-        "by list prices. If a loss has no explanation, please report it: it is a bug.\n"
-        "\n"
-        "JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`,\n"
-        "`total`, `asked`; with --all `total`, `weeks`, `projects`; with --report `session`,\n"
-        "`calls`, `figure`, `files` (path, added, removed, diff), `unversioned`, `failed`,\n"
-        "`folded`, `asked_back`."
-    ),
-    example="foredeck cost 0199",
-    configure=_configure,
-    run=_run,
-)

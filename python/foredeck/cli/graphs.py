@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,41 +55,6 @@ def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
 
     known = None if session is None else find_session(opened.store, session)
     return find_object(opened.store, unlinked(text), known, titled).id
-
-
-def add_objects(
-    parser: ArgumentParser, *, several: bool = False, is_optional: bool = False
-) -> None:
-    """OBJECT, of which there may be several or none, and `--session`."""
-    parser.add_argument(
-        "object",
-        metavar="OBJECT",
-        nargs="+" if several else "?" if is_optional else None,
-        help="a path, a note's title, a nickname, an id or the start of one, or SESSION:@12; "
-        "also in [[ ]]",
-    )
-    parser.add_argument(
-        "--session", metavar="SESSION", help="the session whose handles (@12) are meant"
-    )
-
-
-def add_selection(parser: ArgumentParser) -> None:
-    """`--type` and `--relation`: which references to follow."""
-    parser.add_argument(
-        "--type",
-        metavar="TYPE",
-        action="append",
-        default=[],
-        help="only objects of this type (`file`, `toolcall` ...); may be repeated",
-    )
-    parser.add_argument(
-        "--relation",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="only references of this relation (`mentions`, `embeds`, `parent` ...); may be "
-        "repeated",
-    )
 
 
 def selection_of(args: Namespace, tag: str | None = None) -> Selection:

@@ -15,13 +15,12 @@ from foredeck.config import Config
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.portions import portions
-from foredeck.model.sources import path_of
-from foredeck.sources.disk import DiskSource
+from foredeck.model.sources import path_of, pointer_label
+from foredeck.sources.disk import DiskSource, open_source
 from foredeck.sources.filesystem import is_within
 from foredeck.sources.git_process import GitUnusable, opened_git
 from foredeck.sources.indexing import Limits, Sighting
-from foredeck.sources.opening import open_filesystems, open_source
-from foredeck.sources.pointing import pointer_label
+from foredeck.sources.opening import open_filesystems
 from foredeck.sources.tying import unclear_rename
 from foredeck.store.protocol import Batch, Store
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from foredeck.cli import memory_arguments as arguments
-from foredeck.cli.common import add_flags_of_actions, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import ensure_home
 from foredeck.engine.findings import has_data
-from foredeck.engine.memory import caps_of
 from foredeck.errors import ForedeckError
 from foredeck.lookup.texts import counted
 from foredeck.memory.describing import Audit, Describer, audit_text
@@ -25,7 +22,7 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.inbox import proposal_lines, proposals_of
 from foredeck.memory.keeping import Kept, NewMemory
-from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.rules import MemoryRefused, caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.memory import Category
@@ -69,9 +66,9 @@ def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterat
         yield Desk(store, memory, ground, project_of(folder, filesystems).id, describe)
 
 
-def _run(args: Namespace) -> int:
-    action: Callable[[Namespace], None] = ACTIONS[args.action or "list"][1]
-    action(args)
+def run(args: Namespace) -> int:
+    """`foredeck memory`."""
+    _ACTIONS[args.action or "list"](args)
     return 0
 
 
@@ -273,43 +270,16 @@ def _all_done(args: Namespace, desk: Desk, entries: list[MemoryEntry]) -> None:
         print(desk.describe.line(entry))
 
 
-# The command line
-
-
-def _configure(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(
-        dest="action", metavar="ACTION", help="what to do; each has its own --help (default: list)"
-    )
-    add_flags_of_actions(parser, is_action=False)
-    for name, (text, _) in ACTIONS.items():
-        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        arguments.OF_ACTIONS[name](action)
-        add_flags_of_actions(action, is_action=True)
-
-
-ACTIONS: dict[str, tuple[str, Callable[[Namespace], None]]] = {
-    "list": ("list what applies here, and what you have not accepted or refused yet", _list),
-    "show": ("show everything about an entry", _show),
-    "add": ("remember something", _add),
-    "edit": ("change an entry's text or category, or where it applies", _edit),
-    "accept": ("accept proposed entries", _accept),
-    "refuse": ("refuse proposed entries", _refuse),
-    "pin": ("keep a session's entry, or a finding, beyond the session", _pin),
-    "demote": ("limit an entry to one session", _demote),
-    "confirm": ("confirm an entry whose basis has changed", _confirm),
-    "delete": ("delete entries and everything derived from them", _delete),
-    "audit": ("trace an entry back to the words that it came from", _audit),
+_ACTIONS: dict[str, Callable[[Namespace], None]] = {
+    "list": _list,
+    "show": _show,
+    "add": _add,
+    "edit": _edit,
+    "accept": _accept,
+    "refuse": _refuse,
+    "pin": _pin,
+    "demote": _demote,
+    "confirm": _confirm,
+    "delete": _delete,
+    "audit": _audit,
 }
-
-COMMAND = Command(
-    description=(
-        "Show and change what is remembered: about you, your projects, single sessions, and\n"
-        "findings in their data. Name an entry by its key (m-k3f9) or the start of it.\n"
-        "[user-stated] marks what you said or accepted yourself, [derived] everything else. A\n"
-        "deleted entry is gone from prompts at the next call; `foredeck purge` also removes it\n"
-        "from history."
-    ),
-    example='foredeck memory add "Tests use pytest, without mocks" --category preference',
-    configure=_configure,
-    run=_run,
-)

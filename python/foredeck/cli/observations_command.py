@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import getpass
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.editor import NotEdited, edited
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.model.observations import ObservingDocument
@@ -47,7 +46,8 @@ class _Noted:
         return [*self.reflections, *self.observations]
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck observations`."""
     if args.edit or args.text is not None or args.delete:
         check_person(resolve_config(args).config.home, "Changing observations")
     with made_store(args) as store:
@@ -190,37 +190,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "user"
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="a session's id or the start of it")
-    parser.add_argument(
-        "note",
-        metavar="NOTE",
-        nargs="?",
-        help="only this note: its number in the list, or its id or the start of it",
-    )
-    change = parser.add_mutually_exclusive_group()
-    change.add_argument("--edit", action="store_true", help="edit its text in $VISUAL or $EDITOR")
-    change.add_argument("--text", metavar="TEXT", help="replace its text; - reads stdin")
-    change.add_argument(
-        "--delete",
-        action="store_true",
-        help="delete it; no new note is taken of its messages",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Print the notes that were taken of a session's chat: reflections, then observations,\n"
-        "the oldest first, each with the turns that it covers and what that saves. --edit,\n"
-        "--text or --delete change one note. Prompts that were sent with it are not changed; it\n"
-        "is replaced at the next rebase. A note's text has the form that is printed: dates, and\n"
-        "one line for each remark."
-    ),
-    example="foredeck observations 0197a3 3 --edit",
-    configure=_configure,
-    run=_run,
-)

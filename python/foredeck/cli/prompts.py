@@ -4,7 +4,7 @@ that it did not see, as it would have sent them. Such a one is replayed from its
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -43,17 +43,6 @@ class NamedSession:
         if self.store is None and self.recording is not None:
             return self.recording.path.name
         return self.session
-
-
-def add_session(parser: ArgumentParser, *, optional: bool = False) -> None:
-    """SESSION|FILE."""
-    parser.add_argument(
-        "session",
-        metavar="SESSION|FILE",
-        nargs="?" if optional else None,
-        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
-        "Claude Code or Codex. A session that foredeck did not record is replayed",
-    )
 
 
 @contextmanager

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.texts import counted, short_count
 from foredeck.names.finding import find_session
@@ -18,10 +17,9 @@ from foredeck.store.clock import DAY_MS, now_ms
 from foredeck.store.erasing import erase
 from foredeck.store.protocol import Store
 
-DAYS = 30
 
-
-def _prune(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck prune`."""
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")
@@ -78,51 +76,3 @@ def _print(plans: list[Pruning], what: str) -> None:
         f"{sum(plan.uncovered for plan in plans):,} not summarized, "
         f"{sum(plan.linked for plan in plans):,} linked to open tasks."
     )
-
-
-def _days(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 36_500:
-        raise ArgumentTypeError(f"must be a number of days, not {text!r}")
-    return int(text)
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "session",
-        metavar="SESSION",
-        nargs="*",
-        help="its id, or the start of it (default: all sessions)",
-    )
-    parser.add_argument(
-        "--days",
-        type=_days,
-        default=DAYS,
-        metavar="N",
-        help=f"only messages older than N days (default: {DAYS})",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be removed, and remove nothing"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Remove the text of old messages from the store for good, to save space. A message\n"
-        "loses its text if it is old enough, a summary or an observation covers it, and no\n"
-        "open task is linked to it. Its entry stays: it reads `(archived)`, keeps its place,\n"
-        "its tool calls and its distinct words, and search still finds it by them. Tool\n"
-        "results, files, summaries and long texts of yours are objects of their own and are\n"
-        "kept, as is every text that anything else needs. The turns inside a compaction are\n"
-        "removed with them. The text is removed from the store's file and its log, and from\n"
-        "XTDB's local copy and database; the next search rebuilds its index. Copies on other\n"
-        "machines, exports, backups and Pi's own session files are not changed; a session\n"
-        "that Pi resumes may bring text back. Close Pi first: if some of the text is used\n"
-        "meanwhile, nothing is removed."
-    ),
-    example="foredeck prune --dry-run",
-    configure=_configure,
-    run=_prune,
-)

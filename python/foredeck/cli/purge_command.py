@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.config import Config
-from foredeck.engine.memory import caps_of
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
 from foredeck.lookup.texts import counted
 from foredeck.memory.purging import (
@@ -29,6 +27,7 @@ from foredeck.memory.purging import (
     said_by_tool,
     vouch_again,
 )
+from foredeck.memory.rules import caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.canonical import hash_text
@@ -105,7 +104,8 @@ class _Result:
         return not (self.left or self.to_do)
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck purge`."""
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")
@@ -363,49 +363,3 @@ def _told(result: _Result, what: str) -> str:
         f"{counted(_versions(result).total(), 'version')} in which it stands as [purged]. Prompts "
         f"of {counted(len(sessions), 'session')} are not byte for byte what was sent any more."
     )
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        nargs="*",
-        help="an entry of memory (m-k3f9), or an object: its text in all versions, and the entries "
-        "of memory that came from it",
-    )
-    parser.add_argument(
-        "--text", metavar="PATTERN", action="append", default=[], help="remove exactly this text"
-    )
-    parser.add_argument(
-        "--regex",
-        metavar="RE",
-        action="append",
-        default=[],
-        help="remove whatever matches this Python regular expression",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change, and change nothing"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Remove a text from everything that is stored: all versions of files, messages, tool\n"
-        "results, notes, memory, and recorded prompts. [purged] takes its place there, so\n"
-        "these prompts are no longer byte for byte what was sent. If a text was cut, eight\n"
-        "characters of it at the cut are enough. The index of `foredeck search` is rebuilt.\n"
-        "If you name a memory entry or an object, everything derived from it is removed, and\n"
-        "what it had replaced comes back. Then everything is read again: exit code 1 means\n"
-        "that something still holds the text, or that there is something left for you to do,\n"
-        "and says what. An XTDB node that foredeck runs is stopped for this and started\n"
-        "again. Files on your disk, Pi's own session files (which are listed), exports,\n"
-        "backups and copies on other machines are not changed. Close Pi first. If it is\n"
-        "interrupted, the next `foredeck purge` finishes it."
-    ),
-    example="foredeck purge --text sk-live-51H8 --dry-run",
-    configure=_configure,
-    run=_run,
-)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -127,24 +127,3 @@ def _folded(report: SessionReport) -> str:
     if not report.asked_back:
         lines.append("  none was asked for again")
     return "\n".join(lines)
-
-
-def add_report_flags(parser: ArgumentParser) -> None:
-    """`--report`, `--full` and `--html`."""
-    parser.add_argument(
-        "--report",
-        action="store_true",
-        help="instead of the calls, one page to pass on: the cost, the files that the session "
-        "changed (with differences), its failed commands, what was folded and asked for again",
-    )
-    parser.add_argument(
-        "--html",
-        metavar="FILE",
-        help="write the report, with all prompts as charts and tables, to one HTML file that "
-        "fetches nothing (`-`: stdout)",
-    )
-    parser.add_argument(
-        "--full",
-        action="store_true",
-        help="report whole differences, and mask no keys, tokens and home folder",
-    )

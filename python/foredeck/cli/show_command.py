@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
 from foredeck.cli.calls import call_at
-from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.output import coloured, print_json, table
-from foredeck.cli.prompts import add_session, named_session, with_prompts
-from foredeck.cli.registry import Command
+from foredeck.cli.prompts import named_session, with_prompts
 from foredeck.cli.session_sets import sets_at_call
 from foredeck.errors import NotFound
 from foredeck.hosts.pi.messages import UNSENT_STOPS
@@ -22,7 +20,8 @@ from foredeck.lookup.texts import counted, short_count, when
 from foredeck.store.protocol import Store
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck show`."""
     with named_session(args) as named, with_prompts(named, args) as (store, session):
         branches = branches_of(store, session)
         calls = len(branches.times)
@@ -195,53 +194,3 @@ def _block(block: Any) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _configure(parser: ArgumentParser) -> None:
-    add_session(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--call",
-        metavar="N",
-        type=positive,
-        help="which model call, counted from 1 over all branches of the session (default: the "
-        "last)",
-    )
-    which.add_argument(
-        "--at",
-        metavar="WHEN",
-        help="the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the first "
-        "one whose prompt had a text or message with this hash (8 digits or more)",
-    )
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument(
-        "--sets",
-        action="store_true",
-        help="list the session's objects after the call instead, each with its version and "
-        "state: pinned, waiting (pinned, but out of view), active, inactive (in the pool), or "
-        "indexed",
-    )
-    instead.add_argument(
-        "--branches",
-        action="store_true",
-        help="list the branches of the session instead: their calls, and where each began",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Print exactly what the model saw at one call: the system prompt, tools and messages,\n"
-        "rebuilt from the store. Headings mark the messages that foredeck edited or added, and\n"
-        "those that Pi does not send on (aborted answers). --sets shows the index, pool, active\n"
-        "and pinned objects at that call, and --branches the branches of the session, abandoned\n"
-        "ones included.\n\n"
-        'JSON: {"call", "system", "tools", "messages"}, with messages in the shape that Pi\n'
-        'sends on; with --sets {"session", "call", "index", "pool", "active", "pinned",\n'
-        '"waiting"}.'
-    ),
-    example="foredeck show 0199 --call 12",
-    configure=_configure,
-    run=_run,
-)

@@ -1,4 +1,4 @@
-"""The configured store, opened for a command; the object in it that a command line names."""
+"""The configured store, opened for a command."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from contextlib import closing, contextmanager
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreUnavailable
-from foredeck.model.places import AskedPart
-from foredeck.names.finding import Found, find_object, find_part, find_session
 from foredeck.store.opening import open_store
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.protocol import LocalStore
 from foredeck.store.registry import store_kind
 
 
@@ -54,20 +52,6 @@ def made_store(args: Namespace) -> Iterator[LocalStore]:
 def _opened(config: Config) -> Iterator[LocalStore]:
     with closing(open_store(config, notify=_print_notice, lazy=True)) as store:
         yield store
-
-
-def find_asked(store: Store, args: Namespace) -> Found:
-    """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
-
-    session = None if args.session is None else find_session(store, args.session)
-    return find_object(store, args.object, session)
-
-
-def find_asked_part(store: Store, args: Namespace) -> tuple[Found, AskedPart]:
-    """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
-
-    session = None if args.session is None else find_session(store, args.session)
-    return find_part(store, " ".join(args.object), session)
 
 
 def _print_notice(level: str, text: str) -> None:

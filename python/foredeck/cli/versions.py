@@ -1,4 +1,4 @@
-"""From what a user types to one version of an object.
+"""From what a user types to an object, and to one version of it.
 
 A version goes by its number in the object's own history, a session's name for it (`v2`), a store
 token, the start of one of its hashes, or a time: the newest version that was there by then.
@@ -7,6 +7,7 @@ token, the start of one of its hashes, or a time: the newest version that was th
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from collections.abc import Sequence
 
 from foredeck.cli.moments import EXAMPLES, parse_moment
@@ -14,13 +15,26 @@ from foredeck.context.tools.version_refs import verify, versions_seen
 from foredeck.errors import NotFound
 from foredeck.lookup.renames import Version
 from foredeck.lookup.texts import when
-from foredeck.names.finding import Found
+from foredeck.model.places import AskedPart
+from foredeck.names.finding import Found, find_object, find_part, find_session
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store, Token
 
 SHOWN = 6
 _HASHES = ("content_hash", "text_hash", "source_hash")
 _HASH = re.compile(r"[0-9a-f]{8,64}")
+
+
+def find_asked(store: Store, args: Namespace) -> Found:
+    """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
+    session = None if args.session is None else find_session(store, args.session)
+    return find_object(store, args.object, session)
+
+
+def find_asked_part(store: Store, args: Namespace) -> tuple[Found, AskedPart]:
+    """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
+    session = None if args.session is None else find_session(store, args.session)
+    return find_part(store, " ".join(args.object), session)
 
 
 def find_version(store: Store, found: Found, text: str | None) -> Version:

@@ -15,7 +15,7 @@ from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.records import call_id
 from foredeck.model.short_texts import shortened
 from foredeck.regular_files import read_text
-from foredeck.search.searching import TITLE_CHARS, first_prompt
+from foredeck.search.titles import TITLE_CHARS, first_prompt
 from foredeck.store.protocol import Head, Store
 
 SHORTEST_ID = 8

@@ -13,7 +13,8 @@ from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.lookup.contents import content_of, version_of
-from foredeck.lookup.reader import Reader, stated_memories
+from foredeck.lookup.memories import stated_memories
+from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import summaries
 from foredeck.lookup.texts import counted, when
 from foredeck.model.places import OF_STORED, AskedPart, split_name

@@ -14,6 +14,12 @@ Stored = Mapping[str, Any]
 
 DecisionKind = Literal["append", "rebase", "host"]
 
+CHARS_PER_TOKEN = 3.5
+"""An estimate, until the provider's own counts tell (`gauge.py`); code has fewer than prose."""
+
+UNSENT = frozenset({"fallback", "aborted", "refused"})
+"""Outcomes of calls whose answer never went out, or was refused by the provider."""
+
 REWRITTEN = "rewritten"
 """An outcome: another extension has changed the call's request, or the one before it."""
 

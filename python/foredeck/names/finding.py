@@ -23,9 +23,7 @@ from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import one_line
 from foredeck.model.records import member_id, nickname_id
 from foredeck.model.short_names import ENTRY, TASK, ShortNames
-from foredeck.model.sources import history_source, path_of
-from foredeck.sources.pointers import is_pointer
-from foredeck.sources.pointing import pointer_label
+from foredeck.model.sources import history_source, is_pointer, path_of, pointer_label
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store
 

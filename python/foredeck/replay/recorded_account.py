@@ -16,10 +16,10 @@ from foredeck.accounting.calibration import Calibration, calibrate
 from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.accounting.prices import list_price
 from foredeck.accounting.stored import StoredCalls
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.messages import to_usage
 from foredeck.hosts.pi.transcripts import Transcript
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions

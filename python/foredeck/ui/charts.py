@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from foredeck.accounting.composition import Composition, Kind
 from foredeck.lookup.texts import counted, short_count
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord
 
 WIDTH, HEIGHT = 1000, 200
@@ -19,7 +19,6 @@ OUTLINE_HEIGHT = 36
 _TICKS = 4
 _FAR = 4
 """How many times as high as the highest prompt the window may be and still have its line."""
-_CHARS_PER_TOKEN = 3.5
 """Where a record has no rate of its own."""
 _SHOWN_HANDLES = 12
 
@@ -42,7 +41,7 @@ Address = Callable[[int], str]
 
 def tokens_of(record: CallRecord, chars: int) -> int:
     """Characters of a call's prompt in tokens, at the rate that was gauged at the time."""
-    return round(chars / (record.stats.rate or _CHARS_PER_TOKEN))
+    return round(chars / (record.stats.rate or CHARS_PER_TOKEN))
 
 
 def why(decision: Decision) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.store.opening import open_store
-from foredeck.store.portable import export_session
+from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Store
 from foredeck_bench.crash.homes import prepared
 from foredeck_bench.crash.workers import (

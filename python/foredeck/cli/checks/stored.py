@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from foredeck.config import Config
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.finding import Finding, note, ok
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.documents import Document
 from foredeck.model.records import SealsDocument, seals_id
 from foredeck.store.opening import open_store

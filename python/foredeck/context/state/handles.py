@@ -15,6 +15,7 @@ from foredeck.errors import ToolError
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import OF_A_SESSION, AskedPart, split_name, unlinked
 from foredeck.model.quoting import name as quote
+from foredeck.model.sources import is_address, is_pointer, pointer_label
 from foredeck.names.finding import (
     at_handle,
     label_of,
@@ -23,8 +24,6 @@ from foredeck.names.finding import (
     with_nickname,
     with_prefix,
 )
-from foredeck.sources.pointers import is_address, is_pointer
-from foredeck.sources.pointing import pointer_label
 from foredeck.sources.toolpaths import tool_path
 from foredeck.store.privacy import is_hidden, is_private
 from foredeck.store.protocol import Head

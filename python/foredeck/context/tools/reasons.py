@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
@@ -16,6 +15,7 @@ from foredeck.context.status import short
 from foredeck.context.tools.listing import state_of
 from foredeck.context.window.compactions import by_summary
 from foredeck.context.wording import handle
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields
 from foredeck.model.records import call_id

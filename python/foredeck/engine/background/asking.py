@@ -10,7 +10,6 @@ from typing import Any
 
 from foredeck.accounting.asked import AskedAccount, asked_account, cost_of, stored_questions
 from foredeck.config.asking import AskingSection
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.state.chat import Chat
 from foredeck.context.status import tokens_of
 from foredeck.engine.background.prices import AskingPrices
@@ -28,6 +27,7 @@ from foredeck.hosts.asking import (
     UselessAnswer,
 )
 from foredeck.model.asked import AskedDocument, AskedOutcome, asked_id
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.store.clock import HOUR_MS, MINUTE_MS, now_ms
 from foredeck.store.protocol import Batch
 

@@ -25,7 +25,7 @@ from foredeck.hosts.protocol import (
 from foredeck.model.compactions import AskedBy
 from foredeck.model.messages import KnownMessages, text_in
 from foredeck.regular_files import read_regular
-from foredeck.sources import ToolEvent
+from foredeck.sources.indexing import ToolEvent
 
 log = logging.getLogger(__name__)
 
