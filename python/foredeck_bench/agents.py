@@ -11,11 +11,16 @@ import random
 import tempfile
 import threading
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.hosts.pi.messages import Message
 from foredeck.model.canonical import sha256_hex
 from foredeck_bench.crash.checks import check_answered, check_records
@@ -234,3 +239,53 @@ def _check(home: Path, store: str, agents: list[Agent], files: list[Path], tally
 
 def _block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    with Progress("working, step") as progress:
+        found = run_agents(
+            args.n, args.store, args.steps, advance=lambda note: progress.advance(note=note)
+        )
+    if args.json:
+        print_json(found)
+    else:
+        rows = [(name.replace("_", " "), str(value)) for name, value in found.items()]
+        print(table([("figure", "value"), *rows]))
+    return 0 if found["ok"] else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--n", metavar="N", type=positive, default=10, help="agents (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--steps",
+        metavar="N",
+        type=positive,
+        default=60,
+        help="model calls of each agent while all work at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--store",
+        choices=("sqlite", "xtdb"),
+        default="sqlite",
+        help="the store (default: %(default)s)",
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Let several agents, each with an engine of its own, work on one database and change the\n"
+        "same files: first all at once, then each changes a file that the others have read.\n"
+        "Prints the latency per call against one agent's alone, lost updates, calls that are\n"
+        "missing or recorded twice, and notices of a change that an agent missed or got twice.\n"
+        "Exit code 1 if there are any."
+    ),
+    example="foredeck bench agents --n 10 --json",
+    configure=_configure,
+    run=_run,
+)

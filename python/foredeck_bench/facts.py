@@ -8,6 +8,7 @@ summaries of all three are made by the same rules, so what differs is what each 
 from __future__ import annotations
 
 import tempfile
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -16,21 +17,34 @@ from typing import Any
 
 from foredeck.accounting.calibration import plain_prompts
 from foredeck.accounting.shapes import texts_of
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.context.tools.found import NOT_UP_TO_DATE
 from foredeck.context.window.summary import SummaryInput, summarise
 from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
+from foredeck.histories.recordings import find_recordings
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.transcripts import Compaction, Transcript
 from foredeck.hosts.pi.validity import find_faults
+from foredeck.lookup.texts import short_count
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
+from foredeck_bench.facts_plot import facts_svg
 from foredeck_bench.judging.compacting import SUMMARY_TOKENS, compactions_at
 from foredeck_bench.judging.judge import Judge, SessionFacts
 from foredeck_bench.judging.replaying import Way, rule_of
-from foredeck_bench.long_session import SPEAKERS, PlantedFact, join_sessions, make_facts
+from foredeck_bench.long_session import (
+    SPEAKERS,
+    PlantedFact,
+    join_sessions,
+    make_facts,
+    write_session,
+)
 
 RESERVE_TOKENS = 16_384
 """What Pi leaves of the window before it compacts."""
@@ -221,3 +235,97 @@ def _share(planted: Sequence[PlantedFact], values: set[str]) -> float:
 def _thinned(points: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
     step = max(1, len(points) // POINTS)
     yield from points[step - 1 :: step]
+
+
+# The command
+
+
+_HEAD = ("", "cost", "asked", "all-in", "mean", "peak", "last", "in prompt", "found")
+
+
+def _run(args: Namespace) -> int:
+    paths = find_recordings(args.paths)
+    if args.write is not None:
+        write_session(join_sessions(paths, args.calls, make_facts(args.facts)), args.write)
+    with Progress("replaying", total=3 * args.calls) as progress:
+        result = run_facts(
+            *(paths, args.calls, args.facts, args.window, lambda: progress.advance()),
+            eager=args.eager,
+        )
+    if args.plot is not None:
+        title = f"{result['calls']:,} calls of one session, joined from recorded ones"
+        args.plot.write_text(facts_svg(result["rows"], title), encoding="utf-8")
+    if args.json:
+        print_json(result)
+    else:
+        _print(result)
+    return 1 if any(row["invalid_prompts"] for row in result["rows"]) else 0
+
+
+def _print(result: dict[str, Any]) -> None:
+    print(table([_HEAD, *map(_row, result["rows"])]))
+    print(
+        "\ncost: of all prompts and questions, in uncached input tokens; asked: of it, for "
+        "observations;\nall-in: with one more call for each call that lacked something; mean, "
+        "peak, last: tokens of a\nprompt; in prompt: share of the planted facts that stand in the "
+        "last one; found: there or by\none search (plain Pi has none). No model ran: all "
+        "summaries and notes are made by rules."
+    )
+    for row in result["rows"]:
+        shares = (f"{name} {100 * s:.0f}%" for name, s in row["found_by_speaker"].items())
+        print(f"{row['row']}: {', '.join(shares)}")
+    for row in result["rows"]:
+        if row["questions"]:
+            condensed, again = row["reflections"], row["summaries"]
+            print(
+                f"{row['questions']} questions; {condensed} condensed notes, {again} of them again."
+            )
+    print(f"{result['calls']:,} calls, {result['messages']:,} messages, {result['facts']} facts.")
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["row"],
+        short_count(round(row["cost"])),
+        f"{row['questions']}: {short_count(round(row['asked']))}",
+        short_count(round(row["all_in"])),
+        *(short_count(row[name]) for name in ("mean_tokens", "peak_tokens", "last_tokens")),
+        f"{100 * row['in_prompt']:.1f}%",
+        f"{100 * row['found']:.1f}%",
+    )
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", type=Path, help="session files of Pi, or folders"
+    )
+    parser.add_argument(
+        "--calls", type=positive, default=3000, help="of the joined session (default: 3000)"
+    )
+    parser.add_argument("--facts", type=positive, default=90, help="to plant (default: 90)")
+    parser.add_argument(
+        "--window", type=positive, default=200_000, help="of the model, in tokens (default: 200000)"
+    )
+    parser.add_argument(
+        "--eager",
+        action="store_true",
+        help="observe from the first threshold on, not only where that pays",
+    )
+    parser.add_argument("--write", metavar="FILE", type=Path, help="write the joined session")
+    parser.add_argument(
+        "--plot", metavar="FILE", type=Path, help="write prompt size and cost by call, as SVG"
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Join recorded sessions into one of thousands of calls, plant facts in its early\n"
+        "messages, and say at its end which of them are found, and what the session has cost:\n"
+        "with observations, with a summary without a model, and with compactions as plain Pi\n"
+        "makes them. Exit code 1: a provider would refuse a prompt."
+    ),
+    example="foredeck bench facts ../shared/transcripts --plot facts.svg",
+    configure=_configure,
+    run=_run,
+)

@@ -11,12 +11,17 @@ import multiprocessing
 import os
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.config import Config, load_config
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.store.opening import open_store
@@ -27,6 +32,7 @@ from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared
 from foredeck_bench.crash.workers import end
 from foredeck_bench.figures import quantile
 from foredeck_bench.postgres import private_postgres
+from foredeck_bench.task_board import board_figures
 
 PROJECT = "race"
 _SEEN_SECONDS = 60.0
@@ -235,3 +241,58 @@ def _two_machines(folder: Path) -> Iterator[list[Settings]]:
             }
             machines.append({"home": folder / f"home-{number}", "store": "xtdb", "xtdb": xtdb})
         yield machines
+
+
+# The command
+
+
+STORES = ("sqlite", "xtdb", "machines")
+
+
+def _run(args: Namespace) -> int:
+    found = {}
+    with Progress("racing, round") as progress:
+        for store in args.store or STORES:
+            found[store] = race_on(store, args.rounds, progress.advance)
+    board = board_figures(args.tasks)
+    if args.json:
+        print_json({"races": found, "board": board})
+    else:
+        rows = [(s, n.replace("_", " "), str(v)) for s, f in found.items() for n, v in f.items()]
+        rows += [("board", name.replace("_", " "), str(value)) for name, value in board.items()]
+        print(table([("where", "figure", "value"), *rows]))
+    return 0 if all(figures["ok"] for figures in found.values()) else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--rounds", metavar="N", type=positive, default=1000, help="tasks (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--store",
+        choices=STORES,
+        action="append",
+        help="where they race: one SQLite file, one XTDB node, or two machines over one Postgres; "
+        "may be repeated (default: all)",
+    )
+    parser.add_argument(
+        "--tasks",
+        metavar="N",
+        type=positive,
+        default=10_000,
+        help="tasks in the project in which `ready` is timed (default: %(default)s)",
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Let two agents, each a process, claim the same task at the same moment, again and again,\n"
+        "and count how many were told that they have it; then read back every task's history.\n"
+        "Exit code 1 if a task had two winners or none, or if anything was lost. Then times\n"
+        "`ready` in a large project."
+    ),
+    example="foredeck bench tasks --store sqlite --rounds 100 --json",
+    configure=_configure,
+    run=_run,
+)

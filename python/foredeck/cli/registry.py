@@ -146,10 +146,8 @@ def load(name: str) -> Command:
 
 
 def _module_of(name: str) -> str:
-    if name == "bench":
-        return f"{_BENCH}.commands.measure"
-    if name.startswith("bench "):
-        return f"{_BENCH}.commands.{name.removeprefix('bench ')}"
+    if name in _bench_commands():
+        return f"{_BENCH}.{import_module(f'{_BENCH}.commands').MODULES[name]}"
     if name in _APART:
         return f"foredeck.{_APART[name]}.command"
     package = next(store.package for store in STORES.values() if name in store.commands)

@@ -4,6 +4,7 @@ is refused and why, how much of it is junk, and what the questions would cost.""
 from __future__ import annotations
 
 import tempfile
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -11,6 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
@@ -154,3 +159,39 @@ def _cost(turn: Fields) -> float:
     cost = usage.get("cost") if isinstance(usage, dict) else None
     total = cost.get("total") if isinstance(cost, dict) else None
     return float(total) if isinstance(total, int | float) else 0.0
+
+
+# The command
+
+
+MOST_JUNK = 0.1
+
+
+def _run(args: Namespace) -> int:
+    with Progress("reading out sessions") as progress:
+        found = measure_recorded(args.path, progress.advance)
+    if args.json:
+        print_json(found)
+    else:
+        print(table([("figure", "value"), *((name, str(value)) for name, value in found.items())]))
+    return 0 if found["junk"]["rate"] < MOST_JUNK else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "path", metavar="PATH", nargs="+", type=Path, help="histories: files or folders"
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Read recorded sessions out turn by turn, with an extractor that answers by fixed rules,\n"
+        "some of it malformed, twice, about itself or made up: lines kept, proposed, refused and\n"
+        "why, the junk rate of a user who accepts everything, and what the questions would cost.\n"
+        "Exit code 1 where the junk rate is 10% or more."
+    ),
+    example="foredeck bench extraction ../shared/transcripts --json",
+    configure=_configure,
+    run=_run,
+)

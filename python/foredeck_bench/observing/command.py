@@ -8,14 +8,13 @@ from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck_bench.commands.common import STORES, add_rounds, add_stores_and_seed, noting
+from foredeck_bench.arguments import STORES, add_rounds, add_stores_and_seed, noting
+from foredeck_bench.observing.crash import crash_on
+from foredeck_bench.observing.race import race_on
+from foredeck_bench.observing.through_pi import through_pi
 
 
 def _run(args: Namespace) -> int:
-    from foredeck_bench.observing.crash import crash_on
-    from foredeck_bench.observing.race import race_on
-    from foredeck_bench.observing.through_pi import through_pi
-
     crashes, races, sessions = {}, {}, {}
     for store in args.store or STORES:
         with Progress(f"{store}: killing, round", total=args.rounds) as progress:
