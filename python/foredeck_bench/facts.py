@@ -30,8 +30,8 @@ from foredeck.histories.recordings import find_recordings
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.transcripts import Compaction, Transcript
 from foredeck.hosts.pi.validity import find_faults
-from foredeck.lookup.texts import short_count
 from foredeck.model.call_values import CHARS_PER_TOKEN
+from foredeck.model.figures import short_count
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck_bench.facts_plot import facts_svg

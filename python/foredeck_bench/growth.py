@@ -26,8 +26,8 @@ from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.lookup.texts import short_count
 from foredeck.model.canonical import hash_value
+from foredeck.model.figures import short_count
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import erasure_of, plan_forgetting
 from foredeck.store.opening import open_store

@@ -17,8 +17,8 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.lookup.reader import Reader
-from foredeck.lookup.texts import short_count
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
+from foredeck.model.figures import short_count
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, LocalStore, Store
 from foredeck.ui.pages import WebPage, render

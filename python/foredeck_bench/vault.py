@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.indexing import index_paths
+from foredeck.cli.index_command import index_paths
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config, load_config
 from foredeck.derived.follower import Follower
-from foredeck.lookup.texts import short_count
+from foredeck.model.figures import short_count
 from foredeck.notes.graph import Graph
 from foredeck.notes.layer import LAYER
 from foredeck.notes.markdown import parse_note

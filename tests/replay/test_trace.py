@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.accounting.shapes import is_sent, texts_of
-from foredeck.accounting.trace import Visibility, trace
-from foredeck.accounting.trace_lines import rows_of, text_of
+from foredeck.accounting.trace import Visibility, rows_of, text_of, trace
 from foredeck.cli.main import main
 from foredeck.context.intake.system import message_text
 from foredeck.hosts.pi.prompts import prompt_at

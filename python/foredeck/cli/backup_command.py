@@ -13,8 +13,8 @@ from foredeck.cli.progress import Progress
 from foredeck.config import ensure_home
 from foredeck.derived.file import FOLDER
 from foredeck.errors import StoreUnavailable
-from foredeck.lookup.texts import counted, short_count, when
 from foredeck.memory.user import KEY_FILE
+from foredeck.model.figures import counted, short_count, when
 from foredeck.store.kind import PENDING_PURGE, BackupReport
 from foredeck.store.registry import store_kind
 

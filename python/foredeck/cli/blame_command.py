@@ -14,8 +14,8 @@ from foredeck.cli.show_command import run as show
 from foredeck.cli.stored import NoContent, opened_store
 from foredeck.errors import NotFound, ToolError
 from foredeck.lookup.renames import versions_until_now
-from foredeck.lookup.texts import when
 from foredeck.model.canonical import sha256_hex
+from foredeck.model.figures import when
 from foredeck.names.finding import Found, find_object, name_of
 from foredeck.regular_files import read_regular
 from foredeck.sources.classify import decode

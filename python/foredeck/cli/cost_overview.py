@@ -17,7 +17,7 @@ from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.output import screen_width, table, typed
 from foredeck.cli.progress import Progress
 from foredeck.lookup.sessions import newest_calls, project_folder
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.model.short_texts import shortened
 from foredeck.store.protocol import Store
 

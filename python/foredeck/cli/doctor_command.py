@@ -7,18 +7,16 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from foredeck.cli.checks import Finding
-from foredeck.cli.checks.programs import check_programs
-from foredeck.cli.checks.state import check_config, check_state
-from foredeck.cli.checks.stored import check_stored
-from foredeck.cli.checks.watcher import check_watcher
+from foredeck.cli.checks.programs import check_programs, check_watcher
+from foredeck.cli.checks.state import check_config, check_state, check_stored
 from foredeck.cli.common import resolve_config
 from foredeck.cli.output import coloured, print_json, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import LAYERS, load_layer
-from foredeck.lookup.texts import counted, short_count
+from foredeck.finding import Finding
+from foredeck.model.figures import counted, short_count
 
 _MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "red")}
 

@@ -20,7 +20,7 @@ from foredeck.evaluation.evaluating import EvalPlan, evaluate
 from foredeck.evaluation.results import ResultsFile, RunResult
 from foredeck.evaluation.scratch import users_agent_dir
 from foredeck.evaluation.task_folders import LONG, SHIPPED, load_tasks
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 
 RESULTS = "evaluations.jsonl"
 """In the state folder."""

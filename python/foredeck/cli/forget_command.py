@@ -15,7 +15,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.derived.file import compact, layer_file
 from foredeck.derived.registry import LAYERS
 from foredeck.errors import ForedeckError
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 from foredeck.names.finding import find_session
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.erasing import erase

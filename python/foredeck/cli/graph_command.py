@@ -13,7 +13,7 @@ from foredeck.cli.graphs import (
 )
 from foredeck.cli.output import print_json, screen_width, table
 from foredeck.errors import ForedeckError
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.model.quoting import name, one_line
 from foredeck.model.short_texts import cut
 from foredeck.notes.graph import Neighbourhood

@@ -12,7 +12,7 @@ from typing import Any
 
 from foredeck.cli.moments import parse_moment
 from foredeck.cli.output import coloured, print_content, print_json, table
-from foredeck.cli.session_sets import SetsAtCall, call_by_then, newest_call, sets_at_call
+from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
 from foredeck.cli.stored import NoContent, opened_store
 from foredeck.cli.versions import (
     find_asked,
@@ -26,8 +26,9 @@ from foredeck.hosts.pi.chat import chat_fields
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.contents import WHOLE, content_of
 from foredeck.lookup.renames import Stretch, Version, stretches
-from foredeck.lookup.texts import counted, when
+from foredeck.lookup.sessions import count_calls
 from foredeck.model.documents import session_of
+from foredeck.model.figures import counted, when
 from foredeck.model.places import AskedPart
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
@@ -255,7 +256,7 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
 
     session = version.head.fields["session_id"]
     if at is None:
-        return sets_at_call(store, session, newest_call(store, session))
+        return sets_at_call(store, session, count_calls(store, session))
     moment = parse_moment(at)
     time_ms = version.head.time_ms if moment is None else moment
     return sets_at_call(store, session, call_by_then(store, session, time_ms))

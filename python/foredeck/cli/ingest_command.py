@@ -16,7 +16,7 @@ from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import NotFound
 from foredeck.histories.finding import UsualFolder, history_files, usual_folders
 from foredeck.histories.ingesting import Report, ingest_files
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind
 

@@ -16,7 +16,6 @@ from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import ensure_home
 from foredeck.engine.findings import has_data
 from foredeck.errors import ForedeckError
-from foredeck.lookup.texts import counted
 from foredeck.memory.describing import Audit, Describer, audit_text
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
@@ -25,6 +24,7 @@ from foredeck.memory.keeping import Kept, NewMemory
 from foredeck.memory.rules import MemoryRefused, caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs, Wording
+from foredeck.model.figures import counted
 from foredeck.model.memory import Category
 from foredeck.names.finding import find_session
 from foredeck.sources.opening import open_filesystems

@@ -17,7 +17,7 @@ from foredeck.cli.output import print_json, table
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.lookup.notes import note_rule
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.notes.graph import MissingHeading, Node, Unresolved
 from foredeck.notes.parsed import Reference
 from foredeck.sources.filesystem import is_within

@@ -10,7 +10,7 @@ from foredeck.cli.output import print_json, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 from foredeck.names.finding import find_session
 from foredeck.pruning import Pruning, erasure_of, plan_pruning
 from foredeck.store.clock import DAY_MS, now_ms

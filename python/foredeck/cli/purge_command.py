@@ -18,7 +18,6 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.config import Config
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
-from foredeck.lookup.texts import counted
 from foredeck.memory.purging import (
     SHORTEST_TEXT,
     family_of,
@@ -31,6 +30,7 @@ from foredeck.memory.rules import caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.canonical import hash_text
+from foredeck.model.figures import counted
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
 from foredeck.model.short_names import ENTRY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from foredeck.cli.indexing import Indexed, commit_sightings
+from foredeck.cli.index_command import Indexed, commit_sightings
 from foredeck.cli.output import print_json, typed
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ToolError

@@ -9,7 +9,7 @@ from foredeck.cli.output import coloured, print_json, screen_width, table
 from foredeck.cli.progress import Progress
 from foredeck.context.cache.economics import definition_chars
 from foredeck.histories.recordings import find_recordings
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility
 
 _NAME_WIDTH = 32

@@ -15,7 +15,7 @@ from foredeck.accounting.report import ChangedFile, SessionReport, report_of
 from foredeck.cli.files import STANDARD, written_file
 from foredeck.cli.output import print_json, table
 from foredeck.cli.prompts import NamedSession, replay_options, replayed_for
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.model.figures import counted, short_count, when
 from foredeck.search.secrets import mask_secrets
 from foredeck.store.protocol import Store
 

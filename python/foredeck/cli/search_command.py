@@ -23,7 +23,7 @@ from foredeck.derived.registry import load_layer
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.memories import shown_memories
 from foredeck.lookup.sessions import titles
-from foredeck.lookup.texts import when
+from foredeck.model.figures import when
 from foredeck.model.short_names import TASK, ShortNames
 from foredeck.names.finding import find_session
 from foredeck.search.index import Filters, IndexedText, SearchIndex

@@ -10,9 +10,10 @@ from foredeck.cli.output import table
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.sets import Sets
 from foredeck.context.tools.version_refs import ref_of_member
-from foredeck.lookup.texts import counted, when
+from foredeck.lookup.sessions import count_calls
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
+from foredeck.model.figures import counted, when
 from foredeck.model.records import VersionRef, call_id
 from foredeck.names.finding import name_of
 from foredeck.store.protocol import Head, Store, Token
@@ -90,7 +91,7 @@ class SetsAtCall:
 
 def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
     """The sets after a call of a session, on the branch of that call; 0: before the first."""
-    calls = len(store.query("call", {"session": session}))
+    calls = count_calls(store, session)
     record = store.head(call_id(session, call)) if call else None
     if record is None:
         return SetsAtCall(session, 0, calls, None, _index(store, session, None), Sets())
@@ -98,13 +99,6 @@ def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
     index = _index(store, session, record.token)
     time_ms = CallRecord(record.fields).time_ms
     return SetsAtCall(session, call, calls, time_ms, index, state.sets)
-
-
-def newest_call(store: Store, session: str) -> int:
-    """The last call of a session; 0 where it has made none."""
-    return max(
-        (head.fields["ordinal"] for head in store.query("call", {"session": session})), default=0
-    )
 
 
 def call_by_then(store: Store, session: str, time_ms: int) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from foredeck.cli.calls import call_at
+from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.prompts import named_session, with_prompts
 from foredeck.cli.session_sets import sets_at_call
@@ -16,8 +17,11 @@ from foredeck.errors import NotFound
 from foredeck.hosts.pi.messages import UNSENT_STOPS
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.lookup.branches import Branches, branches_of
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.lookup.sessions import checked_call
+from foredeck.model.calls import CallRecord
+from foredeck.model.figures import counted, short_count, when
 from foredeck.store.protocol import Store
+from foredeck.timeline.branches import records_of
 
 
 def run(args: Namespace) -> int:
@@ -25,7 +29,7 @@ def run(args: Namespace) -> int:
     with named_session(args) as named, with_prompts(named, args) as (store, session):
         branches = branches_of(store, session)
         calls = len(branches.times)
-        call = _choose(store, session, args, calls)
+        call = _choose(store, session, args)
         if args.branches:
             _print_branches(branches, args.json)
             return 0
@@ -91,14 +95,11 @@ def _ranges(calls: list[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
 
 
-def _choose(store: Store, session: str, args: Namespace, calls: int) -> int:
+def _choose(store: Store, session: str, args: Namespace) -> int:
     """The call that was asked for, or the last. Raises `NotFound`."""
-
     if args.at is not None:
         return call_at(store, session, args.at)
-    if args.call is not None and args.call > calls:
-        raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
-    return args.call or calls
+    return checked_call(store, session, args.call)
 
 
 def _print_text(place: str, session: str, prompt: Prompt) -> None:
@@ -194,3 +195,52 @@ def _block(block: Any) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+# From a time or a hash to a call
+
+
+_HASH = re.compile(r"[0-9a-f]{8,64}")
+
+
+def call_at(store: Store, session: str, text: str) -> int:
+    """The number of the last call by a time, or of the first call with a hash in its prompt.
+
+    The hash is that of a text (`text_hash` of a version) or of a whole message, or its beginning.
+    Raises `NotFound`, with what there is, where no call fits.
+    """
+    records = records_of(store, session)
+    if _HASH.fullmatch(text):
+        return _with_hash(session, records, text)
+    time_ms = parse_moment(text)
+    if time_ms is None:
+        raise NotFound(
+            f"{text!r} is neither a time ({EXAMPLES}) nor the start of a hash (8 digits or more)."
+        )
+    by_then = [record for record in records if record.time_ms <= time_ms]
+    if not by_then:
+        raise NotFound(
+            f"session {session} had made no call yet at {when(time_ms)}; it has {_span(records)}."
+        )
+    return by_then[-1].ordinal
+
+
+def _with_hash(session: str, records: Sequence[CallRecord], text: str) -> int:
+    for record in records:
+        if any(hash.startswith(text) for hash in _hashes(record)):
+            return record.ordinal
+    raise NotFound(
+        f"no call of session {session} had a text or message whose hash begins {text}: "
+        f"`foredeck history OBJECT --json` shows those of an object. It has {_span(records)}."
+    )
+
+
+def _hashes(record: CallRecord) -> Iterator[str]:
+    """Hashes of the messages and texts that came into the prompt with a call."""
+    yield from record.addresses
+    yield from (row.text_hash for row in record.parts if row.text_hash is not None)
+
+
+def _span(records: Sequence[CallRecord]) -> str:
+    first, last = (when(records[end].time_ms) for end in (0, -1))
+    return f"{counted(len(records), 'call')}, from {first} to {last}"

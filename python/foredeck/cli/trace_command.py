@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from foredeck.accounting.trace import Trace, trace
-from foredeck.accounting.trace_lines import rows_of
+from foredeck.accounting.trace import Trace, rows_of, trace
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.prompts import named_session, with_prompts
 from foredeck.errors import NotFound
-from foredeck.lookup.texts import counted
+from foredeck.lookup.sessions import checked_call
+from foredeck.model.figures import counted
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Store
 
@@ -29,11 +29,8 @@ def run(args: Namespace) -> int:
 
 
 def _trace(store: Store, session: str, args: Namespace) -> Trace:
-    calls = len(store.query("call", {"session": session}))
-    if args.call is not None and args.call > calls:
-        raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
+    last = call_id(session, checked_call(store, session, args.call))
     with Progress("reading calls") as progress:
-        last = call_id(session, args.call or calls)
         return trace(store, session, args.text, last, progress.advance)
 
 

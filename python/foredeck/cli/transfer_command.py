@@ -15,9 +15,9 @@ from foredeck.cli.files import STANDARD, file_errors, written_file
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.lookup.texts import counted, short_count
 from foredeck.memory.trust import renewed_word
 from foredeck.memory.user import load_user
+from foredeck.model.figures import counted, short_count
 from foredeck.names.finding import find_session
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file

@@ -14,7 +14,7 @@ from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.context.tools.version_refs import verify, versions_seen
 from foredeck.errors import NotFound
 from foredeck.lookup.renames import Version
-from foredeck.lookup.texts import when
+from foredeck.model.figures import when
 from foredeck.model.places import AskedPart
 from foredeck.names.finding import Found, find_object, find_part, find_session
 from foredeck.sources.versions import version_ms

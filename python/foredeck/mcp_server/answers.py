@@ -16,7 +16,7 @@ from foredeck.lookup.contents import content_of, version_of
 from foredeck.lookup.memories import stated_memories
 from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import summaries
-from foredeck.lookup.texts import counted, when
+from foredeck.model.figures import counted, when
 from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import block, name, one_line
 from foredeck.names.finding import Found, find_part, find_session, name_of, split_handle

@@ -7,7 +7,7 @@ from contextlib import closing
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.xtdb.journal.journal import read_backlog
 from foredeck.xtdb.node.runtime import find_runtime
 from foredeck.xtdb.node.supervise import own_node_folder

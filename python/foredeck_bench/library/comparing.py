@@ -15,8 +15,8 @@ from foredeck.cli.eval_command import EvalNotReady, checkout
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.config import Config
-from foredeck.lookup.texts import short_count
 from foredeck.model.calls import in_order
+from foredeck.model.figures import short_count
 from foredeck.model.names import identifiers
 from foredeck.store.opening import open_store
 from foredeck_bench.library.hosts import through_loop, through_pi

@@ -9,7 +9,7 @@ from foredeck.lookup.notes import note_rule
 from foredeck.names.finding import find_object
 from foredeck.notes.graph import Graph, Neighbourhood
 from foredeck.store.protocol import Store
-from foredeck.ui.graph_chart import GraphNode, drawing
+from foredeck.ui.charts import GraphNode, drawing
 from foredeck.ui.pages import WebPage
 
 SHOWN = 500

@@ -13,7 +13,7 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.config import Config
 from foredeck.errors import Corrupt, StoreUnavailable
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.model.figures import counted, short_count, when
 from foredeck.store.copying import Totals, compare
 from foredeck.store.kind import Report
 from foredeck.xtdb.commands.delivering import deliver_first, settled_node
