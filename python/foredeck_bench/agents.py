@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.hosts.pi.messages import Message
 from foredeck.model.canonical import sha256_hex
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.crash.checks import check_answered, check_records
 from foredeck_bench.crash.homes import opened, prepared, settings
 from foredeck_bench.crash.tally import Tally
@@ -249,11 +249,7 @@ def _run(args: Namespace) -> int:
         found = run_agents(
             args.n, args.store, args.steps, advance=lambda note: progress.advance(note=note)
         )
-    if args.json:
-        print_json(found)
-    else:
-        rows = [(name.replace("_", " "), str(value)) for name, value in found.items()]
-        print(table([("figure", "value"), *rows]))
+    print_figures(found, args)
     return 0 if found["ok"] else 1
 
 

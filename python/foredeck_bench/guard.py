@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.engine_process import EngineProcess
 
 Advance = Callable[[str], None]
@@ -175,11 +175,7 @@ def _asked_ms(engine: EngineProcess, id: str, tool: str, arguments: dict[str, An
 def _run(args: Namespace) -> int:
     with Progress("writing", total=args.rounds + args.files) as progress:
         found = run_guard(args.rounds, args.files, lambda note: progress.advance(note=note))
-    if args.json:
-        print_json(found)
-    else:
-        rows = [(name.replace("_", " "), str(value)) for name, value in found.items()]
-        print(table([("figure", "value"), *rows]))
+    print_figures(found, args)
     return 0 if found["ok"] else 1
 
 

@@ -27,8 +27,8 @@ from typing import Any
 import httpx
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.process_usage import resident_mb, used_seconds
 from foredeck_bench.scripted.anthropic_wire import events
 from foredeck_bench.scripted.cache import Usage
@@ -221,10 +221,7 @@ def measure(tokens: int, requests: int, clients: int, sessions: int) -> Json:
 
 def _run(args: Namespace) -> int:
     found = measure(args.tokens, args.requests, args.clients, args.sessions)
-    if args.json:
-        print_json(found)
-    else:
-        print(table([("figure", "value"), *((name, str(value)) for name, value in found.items())]))
+    print_figures(found, args)
     return 0 if found["answered"] == 5 * args.clients else 1
 
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.store.opening import open_store
 from foredeck.timeline.rewinding import apply, go_on, interrupted, plan_for_call
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.file_agent import FileAgent
 
 Advance = Callable[[str], None]
@@ -152,11 +152,7 @@ def killed_rewind() -> None:
 def _run(args: Namespace) -> int:
     with Progress("rewinding", total=args.rounds) as progress:
         found = run_rewind(args.rounds, args.seed, lambda note: progress.advance(note=note))
-    if args.json:
-        print_json({"seed": args.seed, **found})
-    else:
-        rows = [(name.replace("_", " "), str(value)) for name, value in found.items()]
-        print(table([("figure", "value"), *rows]))
+    print_figures({"seed": args.seed, **found}, args)
     return 0 if found["ok"] else 1
 
 

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag
-from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.store.opening import open_store
 from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Store
-from foredeck_bench.arguments import STORES, add_rounds, add_stores_and_seed, noting
+from foredeck_bench.arguments import STORES, add_rounds, add_stores_and_seed, noting, print_figures
 from foredeck_bench.crash.homes import prepared
 from foredeck_bench.crash.workers import (
     WorkerTally,
@@ -205,15 +204,7 @@ def _run(args: Namespace) -> int:
     for store in args.store or STORES:
         with Progress(f"{store}: killing, round", total=args.rounds) as progress:
             found[store] = crash_on(store, args.rounds, args.seed, noting(progress))
-    if args.json:
-        print_json(found)
-    else:
-        rows = [
-            (store, name, str(value))
-            for store, figures in found.items()
-            for name, value in figures.items()
-        ]
-        print(table([("store", "figure", "value"), *rows]))
+    print_figures(found, args, "store")
     return 0 if all(figures["ok"] for figures in found.values()) else 1
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag
-from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
@@ -34,6 +33,7 @@ from foredeck.model.documents import Fields, SessionDocument, session_object_id
 from foredeck.model.records import turn_id
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Store
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.remembering.extractor import FixedExtractor
 from foredeck_bench.remembering.junk import junk_of
 
@@ -170,10 +170,7 @@ MOST_JUNK = 0.1
 def _run(args: Namespace) -> int:
     with Progress("reading out sessions") as progress:
         found = measure_recorded(args.path, progress.advance)
-    if args.json:
-        print_json(found)
-    else:
-        print(table([("figure", "value"), *((name, str(value)) for name, value in found.items())]))
+    print_figures(found, args)
     return 0 if found["junk"]["rate"] < MOST_JUNK else 1
 
 
