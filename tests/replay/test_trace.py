@@ -12,7 +12,7 @@ import pytest
 from foredeck.accounting.shapes import is_sent, texts_of
 from foredeck.accounting.trace import Visibility, rows_of, text_of, trace
 from foredeck.cli.main import main
-from foredeck.context.intake.system import message_text
+from foredeck.context.messages.items import message_text
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.model.records import call_id

@@ -14,10 +14,10 @@ from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import ensure_home
-from foredeck.engine.findings import has_data
 from foredeck.errors import ForedeckError
 from foredeck.memory.describing import Audit, Describer, audit_text
 from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.findings import has_data
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.inbox import proposal_lines, proposals_of
 from foredeck.memory.keeping import Kept, NewMemory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.context.tools.versions import WHY_NO_CONTENT
+from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import NotFound
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.model.documents import Document, session_of

@@ -11,8 +11,7 @@ from typing import Any
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.intake.nested import Nesting
-from foredeck.context.intake.system import message_text
-from foredeck.context.messages.items import Block
+from foredeck.context.messages.items import Block, message_text
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.protocol import (
