@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
 from foredeck.cli.stored import made_store
 from foredeck.errors import ForedeckError, NotFound
+from foredeck.home import user_name
 from foredeck.model.observations import ObservingDocument
 from foredeck.names.finding import find_session
 from foredeck.observations.editing import EditRefused, delete, edit, made_from
@@ -166,11 +166,11 @@ def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     one = _one(args, noted)
     if args.text is not None:
         text = sys.stdin.read() if args.text == "-" else args.text
-        print(edit(store, one.id, text, _user()).content)
+        print(edit(store, one.id, text, user_name()).content)
         return
     with edited(one.text, ".md", "observation") as typed:
         try:
-            print(edit(store, one.id, typed.text, _user()).content)
+            print(edit(store, one.id, typed.text, user_name()).content)
         except EditRefused as refusal:
             raise NotEdited(f"{refusal} What you wrote is in {typed.path}.") from refusal
 
@@ -178,15 +178,8 @@ def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
 def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     one = _one(args, noted)
     behind = made_from(store, one.id)
-    delete(store, one.id, _user())
+    delete(store, one.id, user_name())
     print(f"{_short(one)[:8]} is deleted; its earlier text stays in the history.")
     if behind:
         names = ", ".join(id.rpartition(":")[2][:8] for id in behind)
         print(f"These were made from it and still say it: {names}. Delete them, too, to remove it.")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "user"

@@ -24,8 +24,8 @@ from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind
 
 if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
+    from foredeck.accounting.figure import CostFigure
     from foredeck.replay.options import ReplayOptions
-    from foredeck.replay.recorded_account import Replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +66,21 @@ def named_session(args: Namespace) -> Iterator[NamedSession]:
 
 
 @contextmanager
-def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, str]]:
-    """The store that holds the session's prompts, and its id there."""
+def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, CostFigure | None]]:
+    """The store that holds the session's prompts; of one that is replayed for it, with progress,
+    also what the session has cost there."""
     if named.recording is None:
         assert named.store is not None  # only what is stored has no recording
-        yield named.store, named.session
+        yield named.store, None
         return
-    with replayed_for(named.recording, replay_options(args)) as done:
-        yield done.store, named.session
-
-
-@contextmanager
-def replayed_for(transcript: Transcript, options: ReplayOptions) -> Iterator[Replayed]:
-    """A recording, replayed with progress."""
     # Loads the engine, which a stored session has no use for.
     from foredeck.replay.recorded_account import replayed
 
     with ExitStack() as stack:
-        with Progress("replaying call", len(transcript.calls)) as progress:
-            done = stack.enter_context(replayed(transcript, options, progress.advance))
-        yield done
+        with Progress("replaying call", len(named.recording.calls)) as progress:
+            options = replay_options(args)
+            done = stack.enter_context(replayed(named.recording, options, progress.advance))
+        yield done.store, done.figure()
 
 
 def replay_options(args: Namespace) -> ReplayOptions:

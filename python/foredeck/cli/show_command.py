@@ -26,7 +26,8 @@ from foredeck.timeline.branches import records_of
 
 def run(args: Namespace) -> int:
     """`foredeck show`."""
-    with named_session(args) as named, with_prompts(named, args) as (store, session):
+    with named_session(args) as named, with_prompts(named, args) as (store, _):
+        session = named.session
         branches = branches_of(store, session)
         calls = len(branches.times)
         call = _choose(store, session, args)

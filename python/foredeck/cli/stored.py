@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreUnavailable
-from foredeck.store.opening import open_store
+from foredeck.store.opening import nothing_stored, open_store
 from foredeck.store.protocol import LocalStore
 from foredeck.store.registry import store_kind
 
@@ -29,11 +29,7 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
     config = resolve_config(args).config
     kind = store_kind(config.store)
     if not kind.exists(config):
-        raise StoreUnavailable(
-            f"nothing is stored yet: {kind.file(config)} does not exist. Run Pi with foredeck, "
-            "or read what coding agents have kept with `foredeck ingest`. If it is elsewhere, name "
-            "its folder with --home or FOREDECK_HOME."
-        )
+        raise StoreUnavailable(nothing_stored(config))
     with _opened(config) as store:
         yield store
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError, NoSuchTask, ToolError
+from foredeck.home import user_name
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import Project, project_of
 from foredeck.tasks.claiming import Actor
@@ -63,17 +63,10 @@ def _actor(home: Path, who: str | None) -> Actor:
 
     session = agent_above(home)
     if session is None:
-        return Actor(None, who or _user())
+        return Actor(None, who or user_name())
     if who is not None:
         raise TaskRefused("--as is not allowed inside an agent's session, which acts as itself.")
     return Actor(session or None)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "user"
 
 
 # Reading

@@ -19,8 +19,8 @@ def run(args: Namespace) -> int:
     """`foredeck trace`."""
     if not args.text.strip():
         raise NotFound("there is nothing to look for: give a name, a path or any other text.")
-    with named_session(args) as named, with_prompts(named, args) as (store, session):
-        found = _trace(store, session, args)
+    with named_session(args) as named, with_prompts(named, args) as (store, _):
+        found = _trace(store, named.session, args)
     if args.json:
         print_json(found.to_json())
     else:

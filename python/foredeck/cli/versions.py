@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.context.tools.version_refs import verify, versions_seen
 from foredeck.errors import NotFound
+from foredeck.lookup.contents import number_of, numbered
 from foredeck.lookup.renames import Version
 from foredeck.model.figures import when
 from foredeck.model.places import AskedPart
@@ -47,7 +48,7 @@ def find_version(store: Store, found: Found, text: str | None) -> Version:
     if text is None:
         return Version(len(history), history[-1])
     if text.isascii() and text.isdecimal() and not _with_hash(history, text):
-        return _by_number(found, history, int(text))
+        return Version(int(text), numbered(found, history, int(text)))
     if re.fullmatch(r"v\d+", text):
         return _session_version(store, found, history, int(text[1:]))
     if store.transactions([Token(text)]):
@@ -78,12 +79,6 @@ def session_versions(store: Store, found: Found) -> dict[Token, int]:
 def _with_hash(history: Sequence[Head], text: str) -> list[Version]:
     numbered = enumerate(history, start=1)
     return [Version(number, head) for number, head in numbered if has_hash(head, text)]
-
-
-def _by_number(found: Found, history: Sequence[Head], number: int) -> Version:
-    if not 1 <= number <= len(history):
-        raise NotFound(f"{found.name} has no version {number}; it has 1 to {len(history)}.")
-    return Version(number, history[number - 1])
 
 
 def _by_time(found: Found, history: Sequence[Head], text: str) -> Version:
@@ -146,5 +141,4 @@ def _as_of(store: Store, found: Found, history: Sequence[Head], token: Token) ->
     head = store.head(found.id, token)
     if head is None:
         raise NotFound(f"{found.name} did not exist yet at {token}.")
-    number = next(n for n, known in enumerate(history, start=1) if known.token == head.token)
-    return Version(number, head)
+    return Version(number_of(history, head), head)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import NotFound
 from foredeck.hosts.pi.chat import render_chat
@@ -23,6 +25,18 @@ def content_of(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str |
     if part.slice is None or part.slice.unit != "char" or text is None:
         return text, why
     return text[part.slice.first - 1 : part.slice.last], why
+
+
+def numbered(found: Found, history: Sequence[Head], number: int) -> Head:
+    """The version of an object with this number in its history, from 1. Raises `NotFound`."""
+    if not 1 <= number <= len(history):
+        raise NotFound(f"{found.name} has no version {number}; it has 1 to {len(history)}.")
+    return history[number - 1]
+
+
+def number_of(history: Sequence[Head], version: Head) -> int:
+    """The number of a version in its object's history, from 1."""
+    return next(n for n, known in enumerate(history, start=1) if known.token == version.token)
 
 
 def version_of(store: Store, found: Found, part: AskedPart) -> Head:

@@ -5,14 +5,13 @@ A private session keeps to itself what is said in it: nothing here finds or read
 
 from __future__ import annotations
 
-import getpass
-from collections.abc import Sequence
 from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
-from foredeck.lookup.contents import content_of, version_of
+from foredeck.home import user_name
+from foredeck.lookup.contents import content_of, number_of, numbered, version_of
 from foredeck.lookup.memories import stated_memories
 from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import summaries
@@ -26,7 +25,7 @@ from foredeck.search.searching import SearchHit, search
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.privacy import is_hidden, is_private, private_sessions
-from foredeck.store.protocol import Head, LocalStore, Store
+from foredeck.store.protocol import LocalStore, Store
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.mutate import TaskMutate
 from foredeck.tasks.query import TaskQuery
@@ -65,10 +64,8 @@ class Answers:
         with self._reader.store() as store:
             found, part = self._visible(store, object)
             history, called = store.history(found.id), name(found.name)
-            number = version or _number(history, version_of(store, found, part))
-            if not 1 <= number <= len(history):
-                raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
-            text, why = content_of(store, history[number - 1], part)
+            number = version or number_of(history, version_of(store, found, part))
+            text, why = content_of(store, numbered(found, history, number), part)
         if text is None:
             raise ToolError(f"{called} has no content at version {number}: {why}.")
         shown = text[offset : offset + PART_CHARS]
@@ -145,7 +142,7 @@ class Answers:
             return TaskMutate(self._work(store)).run(input)
 
     def _work(self, store: LocalStore) -> TaskWork:
-        work = TaskWork(store, self._project, Actor(f"mcp:{_user()}"))
+        work = TaskWork(store, self._project, Actor(f"mcp:{user_name()}"))
         work.board.refresh()
         return work
 
@@ -166,17 +163,6 @@ class Answers:
     @property
     def _project(self) -> str:
         return project_of(self._folder, open_filesystems(self._config, self._folder)).id
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "user"
-
-
-def _number(history: Sequence[Head], head: Head) -> int:
-    return next(n for n, known in enumerate(history, start=1) if known.token == head.token)
 
 
 def _hit(hit: SearchHit) -> str:
