@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from contextlib import closing
 from pathlib import Path
@@ -42,7 +41,12 @@ def forget_sessions(args: Namespace) -> int:
             _check_closed(config.home, sessions)
         plans = plan_forgetting(store, sessions, progress.advance)
         if not args.dry_run:
-            _confirm(args, plans)
+            confirm(
+                "This cannot be undone. Delete it?",
+                nothing="nothing was deleted",
+                yes=args.yes,
+                show=lambda: print("\n".join(_told(plan, "would go") for plan in plans)),
+            )
             # Again: a session may have been opened while the user was asked.
             _check_closed(config.home, sessions)
             erase(
@@ -63,15 +67,6 @@ def _session(store: Store, name: str) -> str:
     """The session that is meant. Of one that was erased while it was open only calls may be left.
     Raises `NotFound`."""
     return name if store.query("call", {"session": name}, limit=1) else find_session(store, name)
-
-
-def _confirm(args: Namespace, plans: list[Forgetting]) -> None:
-    if args.yes:
-        return
-    if sys.stdin.isatty():
-        for plan in plans:
-            print(_told(plan, "would go"))
-    confirm("This cannot be undone. Delete it?", nothing="nothing was deleted")
 
 
 def _check_closed(home: Path, sessions: list[str]) -> None:

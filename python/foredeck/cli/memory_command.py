@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -236,8 +236,12 @@ def _confirm(args: Namespace) -> None:
 def _delete(args: Namespace) -> None:
     with _desk(args, acts=True) as desk:
         found = {entry.id: entry for name in args.entry for entry in _family(desk, name)}
-        if not args.yes:
-            _ask_to_delete(desk, found.values())
+        confirm(
+            "Delete it?",
+            nothing="nothing was deleted",
+            yes=args.yes,
+            show=lambda: print("\n".join(map(desk.describe.line, found.values()))),
+        )
         for id in found:
             desk.memory.delete(id)
         _all_done(args, desk, [desk.memory.find(id) for id in found])
@@ -247,13 +251,6 @@ def _family(desk: Desk, name: str) -> list[MemoryEntry]:
     entry = desk.memory.find(name)
     made = desk.memory.descendants(entry.id)
     return [entry, *(each for each in made if each.document.state != "deleted")]
-
-
-def _ask_to_delete(desk: Desk, entries: Iterable[MemoryEntry]) -> None:
-    if sys.stdin.isatty():
-        for entry in entries:
-            print(desk.describe.line(entry))
-    confirm("Delete it?", nothing="nothing was deleted")
 
 
 def _done(args: Namespace, desk: Desk, kept: Kept) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 
 from foredeck.cli.common import resolve_config
@@ -29,7 +28,12 @@ def run(args: Namespace) -> int:
         plans, looked = plan_pruning(store, sessions, before_ms, progress.advance)
         is_done = not args.dry_run and any(plan.messages or plan.texts for plan in plans)
         if is_done:
-            _confirm(args, plans)
+            confirm(
+                "This cannot be undone. Prune it?",
+                nothing="nothing was pruned",
+                yes=args.yes,
+                show=lambda: _print(plans, "would lose their text"),
+            )
             erase(config, store, erasure_of(store, plans, looked), lambda _: progress.advance())
     if args.json:
         print_json({"pruned": is_done, "sessions": [_described(plan) for plan in plans]})
@@ -44,14 +48,6 @@ def _sessions(store: Store, names: list[str]) -> list[str]:
     if names:
         return list(dict.fromkeys(find_session(store, name) for name in names))
     return [str(head.fields["session_id"]) for head in store.query("session")]
-
-
-def _confirm(args: Namespace, plans: list[Pruning]) -> None:
-    if args.yes:
-        return
-    if sys.stdin.isatty():
-        _print(plans, "would lose their text")
-    confirm("This cannot be undone. Prune it?", nothing="nothing was pruned")
 
 
 def _described(plan: Pruning) -> dict[str, object]:

@@ -128,7 +128,12 @@ def run(args: Namespace) -> int:
         result = _Result([(own, _planned(own, store, memory, wanted, progress))])
         result.plans += _plans_of_others(others, memory, wanted, progress)
         if not args.dry_run:
-            _confirm(args, result)
+            confirm(
+                "This cannot be undone. Purge it?",
+                nothing="nothing was purged",
+                yes=args.yes,
+                show=lambda: print(_told(result, "would be written again")),
+            )
             if wanted.entries and memory.restore_without(wanted.entries):
                 result.plans[0] = own, _planned(own, store, memory, wanted, progress)
     if not args.dry_run:
@@ -291,14 +296,6 @@ def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
     text = "" if document is None else document.content or ""
     if SHORTEST_TEXT <= len(text) < LONG_STRING:
         wanted.exact.append(text)
-
-
-def _confirm(args: Namespace, result: _Result) -> None:
-    if args.yes:
-        return
-    if sys.stdin.isatty():
-        print(_told(result, "would be written again"))
-    confirm("This cannot be undone. Purge it?", nothing="nothing was purged")
 
 
 def _host_files(store: LocalStore, redaction: Redaction) -> list[str]:
