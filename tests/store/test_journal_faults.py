@@ -27,7 +27,7 @@ from foredeck.xtdb.node.process import private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, open_copy
-from foredeck_bench.ports import dead_url, unused_port
+from foredeck_bench.postgres import dead_url, unused_port
 
 from .contract import contents
 from .documents import batch, file, note

@@ -20,7 +20,7 @@ from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import private_node, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import open_own_node, own_node_folder
-from foredeck_bench.ports import dead_url
+from foredeck_bench.postgres import dead_url
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy
