@@ -327,8 +327,8 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
 
 
 def _summary_at(call: StoredCall, index: int) -> Literal["host", "ours"] | None:
-    """Whether a summary stands there in the list: the host's, or one for calls that the user has
-    had compacted."""
+    """Which summary is at this place in the list, if any: the host's, or one for calls that the
+    user has had compacted."""
     message = call.messages[index] if index < len(call.messages) else {}
     if message.get("role") == "compactionSummary":
         return "host"

@@ -154,7 +154,7 @@ class _Walk:
         self._held: dict[int, Occurrence] = {}
         """What each message shows of the text, by its index; not those that show nothing."""
         self._away: Occurrence | None = None
-        """Where the text stood last in chat that the host has put away."""
+        """Where the text was last, in chat that the host has compacted."""
         self._calls: dict[str, str] = {}
         """What each tool call was, by its id."""
         self._systems: dict[str, bool] = {}

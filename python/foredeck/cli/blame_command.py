@@ -25,7 +25,7 @@ from foredeck.timeline.blame import Author, BlamedLine, blame
 from foredeck.timeline.origins import equal_runs
 
 SHOWN_ID = 13
-"""So much of a session's id tells it from those begun in other milliseconds."""
+"""Characters of a session's id: only sessions begun in one millisecond share as many."""
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of a file whose lines are blamed."""
@@ -86,7 +86,7 @@ def _path(store: Store, object: str) -> str:
 
 
 def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
-    """What stands on the disk, where that is text and no stored version."""
+    """The text of the file on the disk; None where it is stored already, or is not text."""
 
     try:
         raw = read_regular(found.path or "", MOST_BYTES)
@@ -127,7 +127,7 @@ def _show_prompt(args: Namespace, found: Found, line: BlamedLine) -> int:
 
 
 def _rows(lines: Sequence[BlamedLine], commits: dict[int, str]) -> Iterator[tuple[str, ...]]:
-    """One row for each line; who wrote it stands at the first of several in a row."""
+    """One row for each line; of several lines in a row by one author the first names the author."""
     with_commits, width = bool(commits), len(str(lines[-1].number))
     head = ("who", "when", *(["commit"] if with_commits else []), "line")
     yield head

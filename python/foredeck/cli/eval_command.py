@@ -27,7 +27,7 @@ RESULTS = "evaluations.jsonl"
 
 
 class EvalNotReady(ForedeckError):
-    """Pi or foredeck's extension is not where it was looked for."""
+    """Pi or foredeck's extension was not found."""
 
     exit_code = 2
 

@@ -69,7 +69,7 @@ def shown(node: Node) -> str:
 
 
 def edge_line(edge: Edge, other: Node | None) -> str:
-    """One reference as a row: relation, where it stands, and what is at its other end."""
+    """One reference as a row: its relation, its place, and what is at its other end."""
     reference = edge.reference
     where = reference.field
     if reference.end:

@@ -43,7 +43,7 @@ SKIPPED = frozenset({"node_modules", "__pycache__"})
 """Folders that are passed over where git does not say what to ignore, as all hidden ones are."""
 
 Note = Callable[[str], None]
-"""Called with the path of each file that was looked at."""
+"""Called with the path of each file that was read."""
 
 
 class TooManyFiles(ForedeckError):
@@ -54,7 +54,7 @@ class TooManyFiles(ForedeckError):
 
 @dataclass(slots=True)
 class Indexed:
-    """What came of it: how many files were looked at, and what was new of them.
+    """How many files were read, and what was new among them.
 
     `moved` counts those among `new` that another file was renamed to, `outside` links that lead
     out of the repository or the folder: what is there was not asked for.
@@ -149,7 +149,7 @@ def _sight(source: DiskSource, paths: Sequence[str]) -> list[Sighting]:
 def commit_sightings(
     store: Store, look: Callable[[], list[Sighting]], done: Indexed, note: Note
 ) -> None:
-    """Look at files and store what is new; again where somebody else stored some in between."""
+    """Read files and store what is new; once more where another process stored some meanwhile."""
     for attempt in range(1, ATTEMPTS + 1):
         sightings = look()
         batch = Batch()
@@ -197,7 +197,7 @@ def _files(paths: Sequence[str], done: Indexed) -> Iterator[str]:
 
 
 def _in_folder(folder: str, done: Indexed) -> Iterator[str]:
-    """The files in a folder. Whoever made it may have put in links to anything."""
+    """The files in a folder, which may hold links to anything."""
     top, listed = _listed_by_git(folder) or (folder, _walked(folder))
     top = os.path.realpath(top)
     for path in listed:

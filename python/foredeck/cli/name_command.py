@@ -1,4 +1,4 @@
-"""`foredeck name`: an object's nickname, and what stands for it while it is not in view."""
+"""`foredeck name`: an object's nickname, and what represents it while it is not in view."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _parents_by_ps() -> dict[int, int]:
 
 
 def _given(pid: int, name: str) -> str | None:
-    """A variable that a process was started with; None where it was not, or nobody may know."""
+    """A variable that a process was started with; None if it was not, or may not be read."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:

@@ -55,9 +55,9 @@ from foredeck.store.registry import store_kind
 from foredeck.store.state_files import found_in_files, holders_in_files, tidy
 
 PATIENCE_S = 20.0
-"""For a database that is told what was last written."""
+"""How long to wait until the database has what was last written."""
 MOST_MATCHES = 1000
-"""Of different texts that patterns match: each is then looked for everywhere as it stands."""
+"""Different texts that patterns may match: each is then searched for everywhere, literally."""
 MOST_HOST_BYTES = 2**30
 NAMED = 10
 """Places that still hold a text; of more the number is said."""
@@ -172,7 +172,7 @@ def _carry_out(
 
 
 def _settle(config: Config) -> None:
-    """Wait for what the database was not told yet. Raises `StoreUnavailable`."""
+    """Wait until the database has everything. Raises `StoreUnavailable`."""
 
     place, end = store_kind(config.store).erasable(config), time.monotonic() + PATIENCE_S
     if place.is_one_file:
@@ -282,7 +282,7 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
 
 
 def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
-    """What was noted of it: wherever that is a whole text, and where it is long inside others."""
+    """Purge observations of a result, too: whole texts, and long ones within other texts."""
 
     texts = texts_noted(store, noted_of(store, result))
     wanted.whole.update(map(hash_text, texts))
@@ -290,7 +290,7 @@ def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
 
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
-    """A short text has no blob of its own: it goes wherever it stands as it is."""
+    """A short text has no blob of its own, so it is searched for literally."""
 
     document = store.get(version.id, kind_of(version.type), version.token)
     text = "" if document is None else document.content or ""

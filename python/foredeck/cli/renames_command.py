@@ -1,4 +1,4 @@
-"""`foredeck renames`: files that were renamed while nobody looked, and count as deleted."""
+"""`foredeck renames`: files that were renamed unnoticed, and count as deleted."""
 
 from __future__ import annotations
 

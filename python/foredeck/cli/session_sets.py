@@ -127,8 +127,8 @@ def _indexed(store: Store, member: Head) -> IndexedObject:
 
 
 def _name(member: Fields, seen: Head | None) -> str:
-    """A file's path, a tool with its arguments, else the id, which tells a fork's own chat from
-    its parent's."""
+    """A file's path, a tool with its arguments, else the id, since a fork's chat and its
+    parent's have no other name."""
     if seen is not None and seen.type in ("file", "toolcall"):
         return name_of(seen)
     label = member.get("label") if member["object_type"] == "file" else None

@@ -61,12 +61,12 @@ class Found:
 
 
 def label_of(fields: Fields) -> str:
-    """What leads to an object: a file's path, or what points to it; empty for any other."""
+    """The path of a file, or the address of what is only pointed to; empty for any other object."""
     return path_of(fields) or pointer_label(fields)
 
 
 def name_of(head: Head) -> str:
-    """What a list calls an object: what leads to it, what was run or said, else its id."""
+    """What a list calls an object: its path or address, what was run or said, else its id."""
     fields = head.fields
     if head.type == "toolcall":
         return f"{fields.get('tool')} {fields.get('args_display') or ''}".strip()
@@ -309,7 +309,7 @@ def _session_of(head: Head) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """What stands after a colon: the names in a row, or a line each where that would be long."""
+    """Names after a colon: in a row, or one on each line where the row would be long."""
     every = list(names)
     more = [f"and {len(every) - SHOWN} more"] if len(every) > SHOWN else []
     shown = [one_line(name) for name in every[:SHOWN]]

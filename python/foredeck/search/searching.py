@@ -206,7 +206,7 @@ def _first_of_objects(
     leave_out: LeaveOut | None,
 ) -> list[tuple[Ranked, IndexedText, int]]:
     """The best hits; of the versions, reads and writes of a file only the best, with how many more
-    there are among those looked at."""
+    there are among those that were ranked."""
     chosen: dict[str, tuple[Ranked, IndexedText]] = {}
     also: dict[str, int] = {}
     folders = index.folders()

@@ -1,4 +1,4 @@
-"""Charts as SVG, without a script. Each stands beside a table that says the same."""
+"""Charts as SVG, without a script. Beside each is a table with the same figures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REASONS = {
 }
 
 Address = Callable[[int], str]
-"""Where a call leads to, by its number."""
+"""The address of a call, by its number."""
 
 
 def tokens_of(record: CallRecord, chars: int) -> int:
@@ -262,7 +262,7 @@ def drawing(nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]) -> Mar
 def _places(
     nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]
 ) -> dict[str, tuple[int, int]]:
-    """Where each node stands: in a column the order is that of those it is bound to in the column
+    """The place of each node: in a column the order is that of those it is bound to in the column
     before, so that few lines cross."""
     columns: dict[int, list[GraphNode]] = {}
     for node in nodes:

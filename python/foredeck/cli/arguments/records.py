@@ -25,7 +25,7 @@ def _add_actions(
     actions: Mapping[str, Action],
     flags: Callable[..., None] = add_flags_of_actions,
 ) -> None:
-    """A parser for each action. `flags` adds those that may stand before an action or after it."""
+    """A parser for each action. `flags` adds options that go before an action and after it."""
     subparsers = parser.add_subparsers(
         dest="action", metavar="ACTION", help="what to do; each has its own --help (default: list)"
     )

@@ -62,7 +62,7 @@ def check_state(config: Config) -> Iterator[Finding]:
 
 
 def _user_key(home: Path) -> Iterator[Finding]:
-    """The key by which the user's word is told; it is made when the first session begins."""
+    """The key that signs what the user has said; it is made when the first session begins."""
 
     if not (home / KEY_FILE).exists():
         return

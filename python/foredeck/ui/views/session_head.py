@@ -1,4 +1,4 @@
-"""What stands above every page of a session."""
+"""The head of every page of a session."""
 
 from __future__ import annotations
 
