@@ -49,7 +49,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trace")
     recording = recorded()
     path = recording.write(folder / "session.jsonl")
-    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda: None)
+    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda *_: None)
     return folder
 
 

@@ -11,16 +11,14 @@ from foredeck.context.cache.economics import definition_chars
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.run import replay
 
 _NAME_WIDTH = 32
 
 
 def run(args: Namespace) -> int:
     """`foredeck replay`."""
-    # Loads the engine, which takes a second that --help and a wrong option do without.
-    from foredeck.replay.options import ReplayOptions
-    from foredeck.replay.run import replay
-
     paths = find_recordings(args.paths)
     tools = DEFAULT_FACILITIES if args.tools is None else args.tools
     options = ReplayOptions(

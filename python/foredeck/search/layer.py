@@ -63,9 +63,6 @@ class SearchLayer(ReadAtOnce):
         self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
     ) -> None:
         """See `Layer.take_out`."""
-        # Not at the top: searching is done without it.
-        from foredeck.search.layer import take_out
-
         take_out(db, store, documents, self._vocabulary)
 
 
@@ -100,13 +97,9 @@ def _place(writer: SearchWriter, head: Head) -> None:
                 writer.meet(head.id, session)
 
 
-LAYER = SearchLayer()
-
-
 # What is erased leaves the index
 
 
-_CHUNK = 100
 _OF_SESSION = "session:"
 
 _ENTRIES = """
@@ -150,7 +143,7 @@ def take_out(
     ids = json.dumps([*known])
     rows = [_Row(id, *rest) for id, *rest in db.execute(_ENTRIES, (ids,))]
     used: Counter[Notable] = Counter()
-    for portion in portions(rows, _CHUNK):
+    for portion in portions(rows, CHUNK):
         contents = list(_contents(store, portion, known, vocabulary))
         numbered = zip(portion, contents, strict=True)
         db.executemany(_OUT_OF_CONTENT, [(row.id, *content.columns) for row, content in numbered])
@@ -215,3 +208,6 @@ def _release_names(db: sqlite3.Connection, ids: str, sessions: list[str]) -> Non
         (ids,),
     )
     db.execute(_UNUSED_NAMES)
+
+
+LAYER = SearchLayer()
