@@ -11,7 +11,7 @@ from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.home import user_name
-from foredeck.lookup.contents import content_of, number_of, numbered, version_of
+from foredeck.lookup.contents import content_of, number_of, version_of
 from foredeck.lookup.memories import stated_memories
 from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import summaries
@@ -65,7 +65,9 @@ class Answers:
             found, part = self._visible(store, object)
             history, called = store.history(found.id), name(found.name)
             number = version or number_of(history, version_of(store, found, part))
-            text, why = content_of(store, numbered(found, history, number), part)
+            if not 1 <= number <= len(history):
+                raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
+            text, why = content_of(store, history[number - 1], part)
         if text is None:
             raise ToolError(f"{called} has no content at version {number}: {why}.")
         shown = text[offset : offset + PART_CHARS]

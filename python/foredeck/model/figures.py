@@ -1,4 +1,4 @@
-"""Numbers, money and times as people read them, on a terminal, a page or in Pi."""
+"""Numbers, money and times as people read them."""
 
 from __future__ import annotations
 
