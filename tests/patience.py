@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.cli.checks import watcher
+from foredeck.cli.checks import programs
 from foredeck.config import Config
 from foredeck.context.tools import memory_search
 from foredeck.lookup import reader
@@ -33,7 +33,7 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (memory_search, "PATIENCE_S"),
         (live, "CHAT_PATIENCE_S"),
         (reader, "PATIENCE_S"),
-        (watcher, "EVENT_SECONDS"),
+        (programs, "EVENT_SECONDS"),
         (opening, "_ENGINE_PATIENCE"),
         (journaled, "DELIVERY_PATIENCE"),
     ):

@@ -14,7 +14,7 @@ ROOT = Path(foredeck.__file__).parent
 PARTS = (
     *("errors", "finding", "home", "regular_files", "model", "commands", "config", "store"),
     *("sources", "derived", "search", "notes", "tasks", "worklog", "working", "observations"),
-    *("memory", "pruning"),
+    *("memory", "pruning", "names"),
     *("context", "timeline", "hosts", "histories", "accounting", "engine", "rpc", "replay"),
     *("embedded", "evaluation", "lookup", "cli", "ui", "mcp_server", "proxy", "xtdb"),
 )

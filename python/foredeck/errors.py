@@ -10,6 +10,7 @@
     │       └── StoreDamaged      its file is no store any more
     ├── OutOfSync                 the host speaks of messages that the engine does not hold
     ├── UnknownSession            no such session is open, or stored
+    ├── NotFound                  what somebody asks for by name is not stored
     ├── ToolError                 a tool's own error, written for the model
     └── ImportRefused             an import file is damaged, forged or contradicts the store
 
@@ -80,6 +81,12 @@ class UnknownSession(ForedeckError):
     """No such session is open, or stored."""
 
     code = -32011
+    exit_code = 4
+
+
+class NotFound(ForedeckError):
+    """There is no such session, object, call or version in the store."""
+
     exit_code = 4
 
 

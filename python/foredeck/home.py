@@ -1,10 +1,11 @@
-"""Where state lives by default, and by which name the command line is called.
+"""Where state lives by default, who its user is, and what the command line is called.
 
 Not in `config`: a help text or an error is printed without loading that.
 """
 
 from __future__ import annotations
 
+import getpass
 import shlex
 import shutil
 import sys
@@ -18,6 +19,14 @@ def default_home() -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("foredeck", appauthor=False)
+
+
+def user_name() -> str:
+    """The name of this machine's user, `user` where the system has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "user"
 
 
 @cache

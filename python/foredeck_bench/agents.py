@@ -11,13 +11,18 @@ import random
 import tempfile
 import threading
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.hosts.pi.messages import Message
 from foredeck.model.canonical import sha256_hex
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.crash.checks import check_answered, check_records
 from foredeck_bench.crash.homes import opened, prepared, settings
 from foredeck_bench.crash.tally import Tally
@@ -234,3 +239,49 @@ def _check(home: Path, store: str, agents: list[Agent], files: list[Path], tally
 
 def _block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    with Progress("working, step") as progress:
+        found = run_agents(
+            args.n, args.store, args.steps, advance=lambda note: progress.advance(note=note)
+        )
+    print_figures(found, args)
+    return 0 if found["ok"] else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--n", metavar="N", type=positive, default=10, help="agents (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--steps",
+        metavar="N",
+        type=positive,
+        default=60,
+        help="model calls of each agent while all work at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--store",
+        choices=("sqlite", "xtdb"),
+        default="sqlite",
+        help="the store (default: %(default)s)",
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Let several agents, each with an engine of its own, work on one database and change the\n"
+        "same files: first all at once, then each changes a file that the others have read.\n"
+        "Prints the latency per call against one agent's alone, lost updates, calls that are\n"
+        "missing or recorded twice, and notices of a change that an agent missed or got twice.\n"
+        "Exit code 1 if there are any."
+    ),
+    example="foredeck bench agents --n 10 --json",
+    configure=_configure,
+    run=_run,
+)

@@ -6,12 +6,17 @@ import random
 import tempfile
 import threading
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
@@ -105,3 +110,45 @@ def _described(times: list[float]) -> dict[str, float]:
         "median_ms": round(times[len(times) // 2] * 1000, 2),
         "longest_ms": round(times[-1] * 1000, 2),
     }
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    with Progress("backup, step") as progress:
+        found = run_backup(args.mib, progress.advance)
+    if args.json:
+        print_json(found)
+        return 0 if found["equal"] else 1
+    names = ("commits", "median_ms", "longest_ms")
+    rows = [[when, *(str(found[when][name]) for name in names)] for when in ("before", "beside")]
+    print(
+        f"{found['mib']:,} MiB: backed up in {found['backup_s']} s, restored in "
+        f"{found['restore_s']} s, {'equal' if found['equal'] else 'NOT EQUAL'}"
+    )
+    print(table([["commits of another", *names], *rows]))
+    return 0 if found["equal"] else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--mib",
+        metavar="N",
+        type=positive,
+        default=250,
+        help="size of the store (default: %(default)s)",
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Fill a store in SQLite, back it up while somebody else commits to it up to 200 times a\n"
+        "second, restore the backup elsewhere, and compare. `before` and `beside` are the commits\n"
+        "without and with a backup beside them. Exit code 1 where the two are not equal."
+    ),
+    example="foredeck bench backup --mib 50",
+    configure=_configure,
+    run=_run,
+)

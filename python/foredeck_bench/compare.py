@@ -14,13 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.arguments.measure import facilities_of
 from foredeck.cli.files import check_writable, written_file
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
-from foredeck.cli.replay_command import facilities_of
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 from foredeck.replay.options import ReplayOptions
 from foredeck_bench.judging.plot import frontier_svg

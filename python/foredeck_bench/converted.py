@@ -18,7 +18,7 @@ from pathlib import Path
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import NO_MODEL, find_recordings, load_recording, stem_of
 from foredeck.hosts.pi.transcripts import RecordedMessage, Transcript
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck_bench.long_session import write_session
 
 

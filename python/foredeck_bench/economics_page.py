@@ -20,7 +20,7 @@ from typing import Any
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings
-from foredeck.lookup.texts import short_count
+from foredeck.model.figures import short_count
 from foredeck.replay.options import ReplayOptions
 from foredeck_bench.judging.plot import frontier_svg
 from foredeck_bench.judging.replaying import Compared, Way, compare, rivals

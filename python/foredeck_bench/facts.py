@@ -8,29 +8,43 @@ summaries of all three are made by the same rules, so what differs is what each 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.calibration import plain_prompts
 from foredeck.accounting.shapes import texts_of
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.context.tools.found import NOT_UP_TO_DATE
 from foredeck.context.window.summary import SummaryInput, summarise
 from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
+from foredeck.histories.recordings import find_recordings
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.transcripts import Compaction, Transcript
 from foredeck.hosts.pi.validity import find_faults
+from foredeck.model.call_values import CHARS_PER_TOKEN
+from foredeck.model.figures import short_count
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck_bench.judging.compacting import SUMMARY_TOKENS, compactions_at
 from foredeck_bench.judging.judge import Judge, SessionFacts
 from foredeck_bench.judging.replaying import Way, rule_of
-from foredeck_bench.long_session import SPEAKERS, PlantedFact, join_sessions, make_facts
+from foredeck_bench.long_session import (
+    SPEAKERS,
+    PlantedFact,
+    join_sessions,
+    make_facts,
+    write_session,
+)
 
 RESERVE_TOKENS = 16_384
 """What Pi leaves of the window before it compacts."""
@@ -221,3 +235,158 @@ def _share(planted: Sequence[PlantedFact], values: set[str]) -> float:
 def _thinned(points: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
     step = max(1, len(points) // POINTS)
     yield from points[step - 1 :: step]
+
+
+# The command
+
+
+_HEAD = ("", "cost", "asked", "all-in", "mean", "peak", "last", "in prompt", "found")
+
+
+def _run(args: Namespace) -> int:
+    paths = find_recordings(args.paths)
+    if args.write is not None:
+        write_session(join_sessions(paths, args.calls, make_facts(args.facts)), args.write)
+    with Progress("replaying", total=3 * args.calls) as progress:
+        result = run_facts(
+            *(paths, args.calls, args.facts, args.window, lambda: progress.advance()),
+            eager=args.eager,
+        )
+    if args.plot is not None:
+        title = f"{result['calls']:,} calls of one session, joined from recorded ones"
+        args.plot.write_text(facts_svg(result["rows"], title), encoding="utf-8")
+    if args.json:
+        print_json(result)
+    else:
+        _print(result)
+    return 1 if any(row["invalid_prompts"] for row in result["rows"]) else 0
+
+
+def _print(result: dict[str, Any]) -> None:
+    print(table([_HEAD, *map(_row, result["rows"])]))
+    print(
+        "\ncost: of all prompts and questions, in uncached input tokens; asked: of it, for "
+        "observations;\nall-in: with one more call for each call that lacked something; mean, "
+        "peak, last: tokens of a\nprompt; in prompt: share of the planted facts that stand in the "
+        "last one; found: there or by\none search (plain Pi has none). No model ran: all "
+        "summaries and notes are made by rules."
+    )
+    for row in result["rows"]:
+        shares = (f"{name} {100 * s:.0f}%" for name, s in row["found_by_speaker"].items())
+        print(f"{row['row']}: {', '.join(shares)}")
+    for row in result["rows"]:
+        if row["questions"]:
+            condensed, again = row["reflections"], row["summaries"]
+            print(
+                f"{row['questions']} questions; {condensed} condensed notes, {again} of them again."
+            )
+    print(f"{result['calls']:,} calls, {result['messages']:,} messages, {result['facts']} facts.")
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["row"],
+        short_count(round(row["cost"])),
+        f"{row['questions']}: {short_count(round(row['asked']))}",
+        short_count(round(row["all_in"])),
+        *(short_count(row[name]) for name in ("mean_tokens", "peak_tokens", "last_tokens")),
+        f"{100 * row['in_prompt']:.1f}%",
+        f"{100 * row['found']:.1f}%",
+    )
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", type=Path, help="session files of Pi, or folders"
+    )
+    parser.add_argument(
+        "--calls", type=positive, default=3000, help="of the joined session (default: 3000)"
+    )
+    parser.add_argument("--facts", type=positive, default=90, help="to plant (default: 90)")
+    parser.add_argument(
+        "--window", type=positive, default=200_000, help="of the model, in tokens (default: 200000)"
+    )
+    parser.add_argument(
+        "--eager",
+        action="store_true",
+        help="observe from the first threshold on, not only where that pays",
+    )
+    parser.add_argument("--write", metavar="FILE", type=Path, help="write the joined session")
+    parser.add_argument(
+        "--plot", metavar="FILE", type=Path, help="write prompt size and cost by call, as SVG"
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Join recorded sessions into one of thousands of calls, plant facts in its early\n"
+        "messages, and say at its end which of them are found, and what the session has cost:\n"
+        "with observations, with a summary without a model, and with compactions as plain Pi\n"
+        "makes them. Exit code 1: a provider would refuse a prompt."
+    ),
+    example="foredeck bench facts ../shared/transcripts --plot facts.svg",
+    configure=_configure,
+    run=_run,
+)
+
+
+# The chart
+
+
+WIDTH, HEIGHT, LEFT, TOP, GAP = 860, 260, 90, 40, 60
+COLOURS = ("#0b6e4f", "#c8553d", "#345995", "#8a6d3b")
+
+Point = Sequence[float]
+
+
+def facts_svg(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+    """Two panels above each other: tokens of each prompt, and the cost so far, by call."""
+    height = TOP + 2 * (HEIGHT + GAP) + 20 * len(rows)
+    panels = [
+        _panel(rows, 1, "tokens of the prompt", TOP),
+        _panel(rows, 2, "cost so far, in uncached input tokens", TOP + HEIGHT + GAP),
+    ]
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 40}" '
+            f'height="{height}" font-family="sans-serif" font-size="13">',
+            '<rect width="100%" height="100%" fill="white"/>',
+            f'<text x="{LEFT}" y="24" font-size="15">{escape(title)}</text>',
+            *panels,
+            *_legend(rows, TOP + 2 * (HEIGHT + GAP)),
+            "</svg>\n",
+        ]
+    )
+
+
+def _panel(rows: Sequence[Mapping[str, Any]], column: int, label: str, top: int) -> str:
+    most = max((p[column] for row in rows for p in row["points"]), default=1) or 1
+    last = max((p[0] for row in rows for p in row["points"]), default=1) or 1
+    lines = [
+        f'<text x="{LEFT}" y="{top + 12}">{label}</text>',
+        f'<path d="M{LEFT} {top + 20}V{top + HEIGHT}H{LEFT + WIDTH}" fill="none" stroke="#888"/>',
+        f'<text x="{LEFT - 6}" y="{top + 24}" text-anchor="end">{_short(most)}</text>',
+        f'<text x="{LEFT - 6}" y="{top + HEIGHT}" text-anchor="end">0</text>',
+        f'<text x="{LEFT + WIDTH}" y="{top + HEIGHT + 18}" text-anchor="end">call {last:,}</text>',
+    ]
+    for number, row in enumerate(rows):
+        heights = ((p[0] / last, (HEIGHT - 20) * p[column] / most) for p in row["points"])
+        places = (f"{LEFT + WIDTH * x:.1f},{top + HEIGHT - y:.1f}" for x, y in heights)
+        lines.append(
+            f'<polyline points="{" ".join(places)}" fill="none" stroke-width="1.6" '
+            f'stroke="{COLOURS[number % len(COLOURS)]}"/>'
+        )
+    return "\n".join(lines)
+
+
+def _legend(rows: Sequence[Mapping[str, Any]], top: int) -> list[str]:
+    return [
+        f'<text x="{LEFT}" y="{top + 20 * number}" fill="{COLOURS[number % len(COLOURS)]}">'
+        f"{escape(row['row'])}</text>"
+        for number, row in enumerate(rows)
+    ]
+
+
+def _short(value: float) -> str:
+    return f"{value / 1e6:.1f}M" if value >= 1e6 else f"{value / 1000:.0f}k"

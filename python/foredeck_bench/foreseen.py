@@ -38,7 +38,7 @@ from foredeck.context.state.session import Session
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording
 from foredeck.hosts.pi.transcripts import Transcript
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.model.names import identifiers
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession

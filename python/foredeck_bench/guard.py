@@ -10,11 +10,16 @@ import statistics
 import tempfile
 import threading
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.engine_process import EngineProcess
 
 Advance = Callable[[str], None]
@@ -162,3 +167,44 @@ def _asked_ms(engine: EngineProcess, id: str, tool: str, arguments: dict[str, An
     asked = {"session": "alone", "id": id, "tool": tool, "input": arguments}
     engine.ask("tool/prepare", asked)
     return (time.perf_counter() - began) * 1000
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    with Progress("writing", total=args.rounds + args.files) as progress:
+        found = run_guard(args.rounds, args.files, lambda note: progress.advance(note=note))
+    print_figures(found, args)
+    return 0 if found["ok"] else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        type=positive,
+        default=1000,
+        help="changes of the file, by both agents together (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--files",
+        metavar="N",
+        type=positive,
+        default=200,
+        help="files that the timed agent knows in the end (default: %(default)s)",
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Let two agents with an engine each add lines to one file, each from what it last read,\n"
+        "and count the lines that are gone in the end; then time the check before a write and\n"
+        "before a command, as the host waits for it (median, in milliseconds). Exit code 1 where\n"
+        "a line was lost, a write never got through, or the check of a write took over 5 ms."
+    ),
+    example="foredeck bench guard --rounds 1000 --json",
+    configure=_configure,
+    run=_run,
+)

@@ -29,8 +29,8 @@ from foredeck.engine.engine import Engine
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck.hosts.pi.transcripts import Message
-from foredeck.lookup.texts import counted
 from foredeck.model.documents import FileDocument
+from foredeck.model.figures import counted
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.sources.edits import edits_of

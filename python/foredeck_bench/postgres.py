@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -21,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import StoreUnavailable
-from foredeck_bench.ports import unused_port
 
 USER = "foredeck"
 _START_SECONDS = 60.0
@@ -181,3 +182,29 @@ def private_postgres(*, durable: bool = True) -> Iterator[Postgres]:
 def _user_to_be() -> pwd.struct_passwd | None:
     """The user as whom Postgres is to run; None for this process's own."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+# Ports
+
+
+_LOWEST, _HIGHEST = 20_000, 30_000
+"""Below those that systems hand out: nobody gets one of these by chance in the meantime."""
+
+
+def unused_port() -> int:
+    """A port that a server can be started on, stopped, and started on again."""
+    while True:
+        port = random.SystemRandom().randrange(_LOWEST, _HIGHEST)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
+
+
+@contextmanager
+def dead_url() -> Iterator[str]:
+    """An address where nobody answers, and nobody can begin to before the end of the block."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # and does not listen
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ from typing import Any
 
 import httpx
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.registry import Command
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.process_usage import resident_mb, used_seconds
 from foredeck_bench.scripted.anthropic_wire import events
 from foredeck_bench.scripted.cache import Usage
@@ -210,3 +214,42 @@ def measure(tokens: int, requests: int, clients: int, sessions: int) -> Json:
             "sessions": sessions,
             "memory_mb": {"one": alone, "clients": many, "sessions": grown},
         }
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    found = measure(args.tokens, args.requests, args.clients, args.sessions)
+    print_figures(found, args)
+    return 0 if found["answered"] == 5 * args.clients else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    for name, default, help in (
+        ("tokens", 200_000, "of the long conversation"),
+        ("requests", 20, "timed on it, each way"),
+        ("clients", 20, "at once, with a tenth of that each"),
+        ("sessions", 200, "one after the other then, of that size"),
+    ):
+        parser.add_argument(
+            f"--{name}",
+            metavar="N",
+            type=positive,
+            default=default,
+            help=f"{help} (default: %(default)s)",
+        )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Time the first byte of answers through the proxy, with foredeck and passed on bare,\n"
+        "beside the same requests straight to the upstream, which answers at once; then the\n"
+        "throughput of a long answer, many clients at once, and many sessions one after the\n"
+        "other, with the memory that they take. Exit code 1 where a client was not answered."
+    ),
+    example="foredeck bench proxy --json",
+    configure=_configure,
+    run=_run,
+)

@@ -13,14 +13,19 @@ import signal
 import subprocess
 import sys
 import tempfile
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.store.opening import open_store
 from foredeck.timeline.rewinding import apply, go_on, interrupted, plan_for_call
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.file_agent import FileAgent
 
 Advance = Callable[[str], None]
@@ -139,3 +144,38 @@ def killed_rewind() -> None:
     with closing(open_store(Config(home=home))) as store:
         plan = plan_for_call(store, "s", call)
         apply(store, home, "s", plan, advance=kill)
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    with Progress("rewinding", total=args.rounds) as progress:
+        found = run_rewind(args.rounds, args.seed, lambda note: progress.advance(note=note))
+    print_figures({"seed": args.seed, **found}, args)
+    return 0 if found["ok"] else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        type=positive,
+        default=100,
+        help="sessions that are rewound (default: %(default)s)",
+    )
+    parser.add_argument("--seed", metavar="S", type=int, default=1, help="do the same again")
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Rewind sessions of random edits, writes, moves, deletions and commands to a random call,\n"
+        "kill the process at one of the files, have a person change a file in every other round,\n"
+        "and go on. Exit code 1 where a file was neither old nor new, where the files were not\n"
+        "what they had been in the end, or where the person's change was lost."
+    ),
+    example="foredeck bench rewind --rounds 100 --json",
+    configure=_configure,
+    run=_run,
+)

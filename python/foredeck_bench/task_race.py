@@ -11,17 +11,27 @@ import multiprocessing
 import os
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.config import Config, load_config
 from foredeck.errors import ForedeckError, ToolError
+from foredeck.model.documents import Provenance
+from foredeck.model.ids import uuid7
+from foredeck.model.tasks import TaskDependency, TaskDocument
 from foredeck.store.opening import open_store
-from foredeck.store.protocol import LocalStore
+from foredeck.store.protocol import Batch, LocalStore
+from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.tasks.claiming import Actor
+from foredeck.tasks.tools import session_tasks
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared
 from foredeck_bench.crash.workers import end
@@ -235,3 +245,117 @@ def _two_machines(folder: Path) -> Iterator[list[Settings]]:
             }
             machines.append({"home": folder / f"home-{number}", "store": "xtdb", "xtdb": xtdb})
         yield machines
+
+
+# The command
+
+
+STORES = ("sqlite", "xtdb", "machines")
+
+
+def _run(args: Namespace) -> int:
+    found = {}
+    with Progress("racing, round") as progress:
+        for store in args.store or STORES:
+            found[store] = race_on(store, args.rounds, progress.advance)
+    board = board_figures(args.tasks)
+    if args.json:
+        print_json({"races": found, "board": board})
+    else:
+        rows = [(s, n.replace("_", " "), str(v)) for s, f in found.items() for n, v in f.items()]
+        rows += [("board", name.replace("_", " "), str(value)) for name, value in board.items()]
+        print(table([("where", "figure", "value"), *rows]))
+    return 0 if all(figures["ok"] for figures in found.values()) else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--rounds", metavar="N", type=positive, default=1000, help="tasks (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--store",
+        choices=STORES,
+        action="append",
+        help="where they race: one SQLite file, one XTDB node, or two machines over one Postgres; "
+        "may be repeated (default: all)",
+    )
+    parser.add_argument(
+        "--tasks",
+        metavar="N",
+        type=positive,
+        default=10_000,
+        help="tasks in the project in which `ready` is timed (default: %(default)s)",
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Let two agents, each a process, claim the same task at the same moment, again and again,\n"
+        "and count how many were told that they have it; then read back every task's history.\n"
+        "Exit code 1 if a task had two winners or none, or if anything was lost. Then times\n"
+        "`ready` in a large project."
+    ),
+    example="foredeck bench tasks --store sqlite --rounds 100 --json",
+    configure=_configure,
+    run=_run,
+)
+
+
+# A large board
+
+
+_AT_ONCE = 1_000
+_TIMES = 50
+_START_MS = 1_777_777_200_000
+
+
+def board_figures(count: int) -> dict[str, Any]:
+    """Milliseconds, in a project of `count` tasks of which every second waits for another: reading
+    all of them once; `ready` by the model's tool with nothing new, and after a change of one."""
+    with (
+        tempfile.TemporaryDirectory(prefix="foredeck-tasks-") as name,
+        closing(open_sqlite(Path(name) / "tasks.db")) as store,
+    ):
+        tasks = _tasks(count)
+        for start in range(0, count, _AT_ONCE):
+            store.commit(Batch(puts=[*tasks[start : start + _AT_ONCE]]))
+        session = session_tasks(TaskWork(store, "project", Actor("bench")), "bench")
+        ready = {"action": "ready"}
+        loaded = _milliseconds(lambda: session.query.run(ready))
+        again = [_milliseconds(lambda: session.query.run(ready)) for _ in range(_TIMES)]
+        changed = []
+        for number in range(_TIMES):
+            session.work.update(tasks[2 * number % count].id, {"priority": number % 5})
+            changed.append(_milliseconds(lambda: session.query.run(ready)))
+    return {
+        "tasks": count,
+        "load_ms": round(loaded, 1),
+        "ready_ms": [round(quantile(again, q), 2) for q in (0.5, 0.95)],
+        "ready_after_a_change_ms": [round(quantile(changed, q), 2) for q in (0.5, 0.95)],
+    }
+
+
+def _tasks(count: int) -> list[TaskDocument]:
+    made: list[TaskDocument] = []
+    for number in range(count):
+        waits = [TaskDependency(on=made[-1].id)] if number % 2 else []
+        task = TaskDocument(
+            id=uuid7(_START_MS + number),
+            project="project",
+            title=f"Task number {number} of a large project",
+            content="What it is about, in a sentence or two.",
+            priority=number % 5,
+            dependencies=waits,
+            created_ms=_START_MS + number,
+            updated_ms=_START_MS + number,
+            provenance=Provenance(origin="bench", generator="agent"),
+        )
+        made.append(task.seal())
+    return made
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1000

@@ -28,7 +28,7 @@ from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck.hosts.pi.transcripts import Transcript
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 from foredeck.replay.options import ReplayOptions
 from foredeck_bench.hindsight import head_cost, hindsight_cost
 from foredeck_bench.judging.comparison import LOWER, PLAIN, WITHOUT, Comparison, is_beyond

@@ -10,14 +10,18 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck_bench.engine_process import INITIALIZE, PROGRAM
-from foredeck_bench.hostile_lines import HOSTILE_LINES, LINE_LIMIT, line_of, request_of
 from foredeck_bench.process_usage import resident_mb
 
 PATIENCE_S = 60.0
@@ -210,3 +214,176 @@ def _count_end(ending: Callable[[Victim], int | None], home: Path, report: WireR
     report.kinds[ending.__name__.strip("_").replace("_", " ")] = 1
     if code != 0:
         _fault(report, "hangs" if code is None else "crashes", f"{ending.__name__}: {code}")
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    with Progress("sending", total=args.messages) as progress:
+        report = run_wire(args.messages, args.seed, lambda note: progress.advance(note=note))
+    found = report.to_json()
+    if args.json:
+        print_json({"seed": args.seed, **found})
+    else:
+        kinds = found.pop("kinds")
+        rows = [*found.items(), *((f"sent: {name}", count) for name, count in kinds.items())]
+        print(table([("figure", "value"), *((n.replace("_", " "), str(v)) for n, v in rows)]))
+    return 0 if found["ok"] else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--messages",
+        metavar="N",
+        type=positive,
+        default=5_000,
+        help="hostile messages (default: %(default)s)",
+    )
+    parser.add_argument("--seed", metavar="S", type=int, default=1, help="send the same again")
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Send the engine what no host should: bytes that are no JSON, JSON of 100,000 levels,\n"
+        "lines over the limit, ids twice and answers that nobody waits for, torn and cut lines,\n"
+        "line separators of Unicode, requests that are cancelled while they write, ends in\n"
+        "mid-line, a host that stops reading. Every fifty messages a good request must be\n"
+        "answered. Exit code 1 where an engine crashed or hung, or answered with nonsense."
+    ),
+    example="foredeck bench wire --json",
+    configure=_configure,
+    run=_run,
+)
+
+
+# What is sent
+
+
+LINE_LIMIT = 1_000_000
+"""What the engine under test is told to take at most, in bytes."""
+DEEP = 100_000
+
+
+def request_of(number: object, method: str, /, **params: Any) -> dict[str, Any]:
+    """A JSON-RPC request."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def line_of(message: Any) -> bytes:
+    """A message as it goes over the pipe."""
+    return json.dumps(message, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
+
+
+def _valid(chosen: random.Random, number: int) -> dict[str, Any]:
+    session = chosen.choice(["s", "t", ""])
+    user = {"role": "user", "content": "hello", "timestamp": number}
+    return chosen.choice(
+        [
+            request_of(number, "ping"),
+            request_of(number, "session/open", session=session, file=None, cwd="/", reason="new"),
+            request_of(number, "context/assemble", session=session, keep=0, messages=[user]),
+            request_of(number, "tool/call", session=session, id="t", tool="activate", input={}),
+            request_of(number, "command", session=session, name="list", args=""),
+            request_of(number, "tool/observed", session=session, id="x", tool="bash", content=[]),
+        ]
+    )
+
+
+def _garbage(chosen: random.Random, _number: int) -> Iterator[bytes]:
+    yield chosen.randbytes(chosen.randrange(1, 300)).replace(b"\n", b" ") + b"\n"
+
+
+def _mutated(chosen: random.Random, number: int) -> Iterator[bytes]:
+    data = bytearray(line_of(_valid(chosen, number))[:-1])
+    for _ in range(chosen.randrange(1, 6)):
+        data[chosen.randrange(len(data))] = chosen.choice(b'{}[]",:0\\e\xff\x00 ')
+    yield bytes(data) + b"\n"
+
+
+def _odd_values(chosen: random.Random, number: int) -> Iterator[bytes]:
+    odd: list[Any] = [
+        None,
+        -1,
+        1e308,
+        2**70,
+        "",
+        "\ud800",
+        [],
+        {},
+        [[]],
+        True,
+        "x" * 5000,
+        {"a": {"b": None}},
+    ]
+    message = _valid(chosen, number)
+    name = chosen.choice(["id", "method", "jsonrpc", "params"])
+    message[name] = chosen.choice(odd)
+    if isinstance(message["params"], dict) and message["params"]:
+        message["params"][chosen.choice(list(message["params"]))] = chosen.choice(odd)
+    yield json.dumps(message).encode() + b"\n"
+
+
+def _deep(chosen: random.Random, number: int) -> Iterator[bytes]:
+    opened, closed = chosen.choice([(b"[", b"]"), (b'{"a":', b"}")])
+    depth = min(DEEP, (LINE_LIMIT - 200) // (len(opened) + 1))
+    start = b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"x":' % number
+    yield start + opened * depth + b"1" + closed * depth + b"}}\n"
+
+
+def _oversize(chosen: random.Random, number: int) -> Iterator[bytes]:
+    start = b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"x":"' % number
+    yield start + b"x" * (LINE_LIMIT + chosen.randrange(1, 100_000)) + b'"}}\n'
+
+
+def _duplicate(chosen: random.Random, number: int) -> Iterator[bytes]:
+    message = _valid(chosen, number)
+    yield line_of(message) + line_of(message)
+
+
+def _late(chosen: random.Random, number: int) -> Iterator[bytes]:
+    id = chosen.choice([number, f"e{number}", "e1", None])
+    yield line_of({"jsonrpc": "2.0", "id": id, "result": {"text": "nobody asked"}})
+
+
+def _torn(chosen: random.Random, number: int) -> Iterator[bytes]:
+    data = line_of(_valid(chosen, number))
+    at = chosen.randrange(len(data))
+    yield data[:at]
+    yield data[at:]
+
+
+def _cut(chosen: random.Random, number: int) -> Iterator[bytes]:
+    data = line_of(_valid(chosen, number))
+    yield data[: chosen.randrange(1, len(data))] + b"\n"
+
+
+def _separators(_chosen: random.Random, number: int) -> Iterator[bytes]:
+    yield line_of(request_of(number, "ping", text="a\u2028b\u2029c\u0085d\x0be"))
+
+
+def _cancelled(chosen: random.Random, number: int) -> Iterator[bytes]:
+    yield line_of(_valid(chosen, number))
+    yield line_of({"jsonrpc": "2.0", "method": "$/cancel", "params": {"id": number}})
+
+
+def _batch(chosen: random.Random, number: int) -> Iterator[bytes]:
+    yield line_of([_valid(chosen, number), 1, None])
+
+
+HOSTILE_LINES: dict[str, Callable[[random.Random, int], Iterator[bytes]]] = {
+    "garbage": _garbage,
+    "mutated": _mutated,
+    "odd values": _odd_values,
+    "deep": _deep,
+    "oversize": _oversize,
+    "duplicate ids": _duplicate,
+    "late responses": _late,
+    "torn": _torn,
+    "cut off": _cut,
+    "line separators": _separators,
+    "cancelled": _cancelled,
+    "batches": _batch,
+}
+"""What makes the bytes of one hostile message, by its kind, from random choices and a number."""

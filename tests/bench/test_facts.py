@@ -9,8 +9,7 @@ import pytest
 
 from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.hosts.pi.validity import find_faults
-from foredeck_bench.facts import run_facts
-from foredeck_bench.facts_plot import facts_svg
+from foredeck_bench.facts import facts_svg, run_facts
 from foredeck_bench.long_session import SPEAKERS, join_sessions, make_facts, write_session
 from replay.recordings import Recording, text
 

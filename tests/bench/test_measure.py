@@ -11,7 +11,6 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.hosts.pi.validity import find_faults
-from foredeck_bench.commands.measure import NAMES
 from foredeck_bench.engine_process import (
     EngineFailed,
     EngineProcess,
@@ -25,7 +24,7 @@ from foredeck_bench.measure.growth import grow
 from foredeck_bench.measure.history import history_figures
 from foredeck_bench.measure.large import large_figures
 from foredeck_bench.measure.policy import digest_figures
-from foredeck_bench.measure.run import MEASURES, Measurement, measure
+from foredeck_bench.measure.run import MEASURES, NAMES, Measurement, measure
 from foredeck_bench.process_usage import resident_mb
 from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
 from replay.recordings import everything

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck_bench.task_board import board_figures
-from foredeck_bench.task_race import PROJECT, race, race_on
+from foredeck_bench.task_race import PROJECT, board_figures, race, race_on
 from store.two_nodes import Machines
 from store.xtdb_node import installed_home
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from foredeck.cli.main import main
-from foredeck_bench.hostile_lines import HOSTILE_LINES
+from foredeck_bench.wire import HOSTILE_LINES
 
 
 def test_a_hostile_peer_does_no_harm(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,10 +14,11 @@ import pytest
 from stored_session import SESSION, make_home
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.accounting.figure import CostFigure, money
+from foredeck.accounting.figure import CostFigure
 from foredeck.cli.main import main
 from foredeck.cli.progress import Progress
 from foredeck.config import Config
+from foredeck.model.figures import money
 from foredeck.model.records import AskedDocument
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch

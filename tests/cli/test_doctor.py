@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.checks import watcher
+from foredeck.cli.checks import programs as checked
 from foredeck.cli.checks.programs import check_programs
 from foredeck.cli.checks.state import check_state
 from foredeck.cli.main import main
@@ -182,15 +182,15 @@ def test_a_damaged_store_is_found(home: Path) -> None:
 def test_low_watch_limits_are_worth_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "max_user_watches").write_text("100\n")
     (tmp_path / "max_user_instances").write_text("1024\n")
-    monkeypatch.setattr(watcher, "INOTIFY", tmp_path)
+    monkeypatch.setattr(checked, "INOTIFY", tmp_path)
     monkeypatch.setattr(sys, "platform", "linux")
-    first, second, *_rest = watcher.check_watcher()
+    first, second, *_rest = checked.check_watcher()
     assert (first.status, second.status) == ("note", "ok")
     assert "sudo sysctl fs.inotify.max_user_watches=" in first.advice
 
 
 def test_a_real_change_is_seen() -> None:
-    assert by_name(watcher.check_watcher())["watcher"].status == "ok"
+    assert by_name(checked.check_watcher())["watcher"].status == "ok"
 
 
 def test_an_address_of_a_proxy_that_has_ended(

@@ -28,7 +28,8 @@ from foredeck.model.documents import (
 )
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.model.sources import FilesystemSource
-from foredeck.sources import DiskSource, FilesystemMap
+from foredeck.sources.disk import DiskSource
+from foredeck.sources.filesystem import FilesystemMap
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 

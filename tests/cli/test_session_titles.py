@@ -10,7 +10,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.lookup.sessions import project_folder, short_ids
-from foredeck.lookup.texts import lasted
+from foredeck.model.figures import lasted
 
 
 def message(text: str) -> dict[str, Any]:

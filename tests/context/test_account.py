@@ -11,8 +11,7 @@ from context.scenes import ask, bash, context_tool, finish, old_output, use
 from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.model.call_values import Ack
+from foredeck.model.call_values import CHARS_PER_TOKEN, Ack
 
 COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 

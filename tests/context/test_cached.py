@@ -15,10 +15,9 @@ from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker
 from foredeck.accounting.shapes import Shapes
 from foredeck.context.cache.cached import HEAD, NOTHING, CacheEntries, CacheReach, rule_of
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.hosts.pi.requests import to_model
 from foredeck.hosts.protocol import AssembleParams, AssembleResult
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord
 
 SYSTEM = [{"role": "system", "content": "Be a coding agent. " * 300}]

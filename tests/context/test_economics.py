@@ -17,8 +17,7 @@ from foredeck.context.cache.economics import (
     definition_chars,
     prices_of,
 )
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.model.call_values import BranchCost, Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost, Decision
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 
 RICH = Ledger(plain=1e9, ours=0.0)

@@ -18,15 +18,13 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from examples import examples
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.intake.system import message_text
-from foredeck.context.messages.items import IMAGE_CHARS, text_block
+from foredeck.context.messages.items import IMAGE_CHARS, message_text, text_block
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.window.budget import DOUBT
 from foredeck.context.window.fitting import trimmed
 from foredeck.context.window.pressure import room
 from foredeck.hosts.pi.messages import to_item
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 WINDOW = 10_000
 

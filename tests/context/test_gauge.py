@@ -15,15 +15,14 @@ from context.driver import Host
 from context.messages import assistant, image, user
 from context.sent import Sent
 from foredeck.accounting.figure import session_figure
-from foredeck.cli.checks.stored import check_stored
+from foredeck.cli.checks.state import check_stored
 from foredeck.config import Config
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.images import UNKNOWN_TOKENS, image_tokens, pixels_of
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.state.gauge import MIN_CALLS, Calibrator, Gauge, rate_of
 from foredeck.context.state.workspace import Workspace
 from foredeck.context.status import tokens_of
-from foredeck.model.call_values import CallStats
+from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import calibration_id
 from foredeck.store.sqlite.adapter import open_sqlite

@@ -9,9 +9,11 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, use
 from foredeck.context.state.handles import resolve
+from foredeck.context.tools.listing import listed_objects
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
-from foredeck.sources import file_id
+from foredeck.sources.filesystem import file_id
+from foredeck.store.protocol import Head, Token
 
 ID = file_id("replay", "/repo/src/main.py")
 
@@ -177,3 +179,17 @@ def test_a_path_with_a_lone_surrogate_is_a_name(host: Host) -> None:
     )
     host.call()
     assert named(host, "br\udc00ken.txt")[0] == 3
+
+
+def test_a_list_of_objects_reads_them_at_once(known: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, one_by_one = known.state.objects.store, list[str]()
+    read = store.head
+
+    def counted(id: str, at: Token | None = None) -> Head | None:
+        one_by_one.append(id)
+        return read(id, at)
+
+    monkeypatch.setattr(store, "head", counted)
+    rows = listed_objects(known.state.objects, known.state.chat.branch)
+    assert [row.what for row in rows if row.ordinal == 3] == ["src/main.py"]
+    assert one_by_one == []

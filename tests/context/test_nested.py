@@ -16,7 +16,7 @@ from context.sent import Sent
 from context.working import Work
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.model.documents import FileDocument
-from foredeck.store.portable import export_session
+from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Head
 
 TEXT = lines(30)

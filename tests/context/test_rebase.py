@@ -12,8 +12,7 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
 from context.test_window import folded
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 
 def six_outputs(host: Host) -> Sent:

@@ -15,7 +15,7 @@ from context.test_recorded import USERS
 from foredeck import context
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
-from foredeck.context.tools.versions import WHY_NO_CONTENT
+from foredeck.context.wording import WHY_NO_CONTENT
 
 FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}
 FILE = {"type": "file", "path": "/repo/a.py", "char_count": 120, "state": "text"}

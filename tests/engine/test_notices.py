@@ -11,12 +11,12 @@ from foredeck.context.calls.heading import WITHDRAWN_LATER, withdrawn_now
 from foredeck.context.intake.adoption import damage_report
 from foredeck.context.rewriting.ending import TURN_ENDED
 from foredeck.context.state.opening import CUT
-from foredeck.context.tools.reasons import REASONS
 from foredeck.engine.current import FORGOTTEN
 from foredeck.engine.observing.command import OFF
 from foredeck.engine.observing.runs import ALONE
 from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
 from foredeck.engine.project_notes import LEFT_OUT
+from foredeck.model.call_values import REASONS
 
 NOTICES = {
     "alone": ALONE.format(reason="Pi has no model that foredeck may ask"),

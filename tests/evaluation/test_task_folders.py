@@ -10,7 +10,7 @@ import pytest
 from foredeck.evaluation.evaluating import run_command
 from foredeck.evaluation.scratch import ScratchRun
 from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, TaskUnusable, load_tasks
-from foredeck_bench.evaluating.solver import COMMANDS, SOLUTIONS
+from foredeck_bench.evaluating.run import COMMANDS, SOLUTIONS
 
 TASK = 'prompts = ["Do it."]\ncheck = "test -f done"\n'
 

@@ -38,7 +38,7 @@ OPENED_OTHERWISE = {
     "embedded/manager.py": "of this package",
     "model/code.py": "of this package",
     "observations/lease.py": "the kernel's /proc",
-    "cli/checks/watcher.py": "the kernel's /proc, and a folder of our own",
+    "cli/checks/programs.py": "the kernel's /proc, and a folder of our own",
     "regular_files.py": "",
     "rpc/stdio.py": "the null device",
     "store/purging.py": "a draft of our own",

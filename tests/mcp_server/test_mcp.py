@@ -131,11 +131,12 @@ async def test_private_sessions_are_neither_found_nor_read(folder: Path) -> None
         public = await _text(client, "foredeck_search", query="public_word")
         secret = await _text(client, "foredeck_search", query="secret_word")
         read = await _text(client, "foredeck_read", object="0199bbbb:@1")
+        part = await _text(client, "foredeck_read", object="0199bbbb:@1 chars 1-9")
         chat = await _text(client, "foredeck_read", object="chat:0199bbbb")
         paste = await _text(client, "foredeck_read", object=PASTE)
     assert "«public_word»" in public
     assert "secret_word" not in secret
-    assert all("private session" in each for each in (read, chat, paste))
+    assert all("private session" in each for each in (read, part, chat, paste))
 
 
 async def test_tasks_are_changed_where_that_is_allowed(folder: Path) -> None:

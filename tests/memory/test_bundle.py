@@ -19,7 +19,8 @@ from foredeck.memory.user import User
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import MemoryDocument
-from foredeck.store.portable import export_session, import_file
+from foredeck.store.portable.export import export_session
+from foredeck.store.portable.importing import import_file
 from foredeck.store.privacy import is_private
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.sqlite.adapter import open_sqlite

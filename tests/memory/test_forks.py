@@ -17,7 +17,8 @@ from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.records import turn_id
-from foredeck.store.portable import export_session, import_file
+from foredeck.store.portable.export import export_session
+from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.folder import NodeFolder

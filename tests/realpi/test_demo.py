@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import own_node_folder, start, stop

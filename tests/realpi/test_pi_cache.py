@@ -10,7 +10,7 @@ import pytest
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
-from foredeck.cli.cost_text import cost_text
+from foredeck.cli.cost_command import cost_text
 from foredeck_bench.scripted import ModelRequest, PromptCache, RecordedRequest, Usage, call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version

@@ -36,7 +36,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recording.assistant(text("The same."))
     folder = tmp_path_factory.mktemp("report")
     path = recording.write(folder / "session.jsonl")
-    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda: None)
+    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda *_: None)
     return folder / "home"
 
 

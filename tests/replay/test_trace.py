@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.accounting.shapes import is_sent, texts_of
-from foredeck.accounting.trace import Visibility, trace
-from foredeck.accounting.trace_lines import rows_of, text_of
+from foredeck.accounting.trace import Visibility, rows_of, text_of, trace
 from foredeck.cli.main import main
-from foredeck.context.intake.system import message_text
+from foredeck.context.messages.items import message_text
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.model.records import call_id
@@ -50,7 +49,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trace")
     recording = recorded()
     path = recording.write(folder / "session.jsonl")
-    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda: None)
+    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda *_: None)
     return folder
 
 

@@ -33,7 +33,7 @@ from foredeck.hosts.pi.transcripts import Transcript, load_transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store
-from foredeck.store.portable import export_session
+from foredeck.store.portable.export import export_session
 from resume.work import works
 
 FIXTURES = Path(__file__).with_name("fixtures")

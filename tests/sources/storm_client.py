@@ -15,7 +15,9 @@ import threading
 from pathlib import Path
 
 from foredeck.model.documents import FileDocument
-from foredeck.sources import DiskSource, FilesystemMap, FileTracker, TrackerOptions
+from foredeck.sources.disk import DiskSource
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.tracking import FileTracker, TrackerOptions
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import open_sqlite
 

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.model.canonical import sha256_hex
-from foredeck.sources import Look, look
-from foredeck.sources.classify import decode
+from foredeck.sources.classify import Look, decode, look
 
 LIMIT = 1000
 

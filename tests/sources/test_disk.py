@@ -11,8 +11,10 @@ import pytest
 from work_folder import FILESYSTEM, Work
 
 from foredeck.model.documents import FileDocument, Provenance
-from foredeck.sources import DiskSource, FilesystemMap, Mount, ToolEvent
 from foredeck.sources.classify import HASHED_BYTES
+from foredeck.sources.disk import DiskSource
+from foredeck.sources.filesystem import FilesystemMap, Mount
+from foredeck.sources.indexing import ToolEvent
 from foredeck.store.protocol import Batch, Store
 
 

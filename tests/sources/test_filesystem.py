@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foredeck.model.documents import identity_hash
 from foredeck.model.sources import FilesystemSource
-from foredeck.sources import FilesystemMap, Mount, file_id
+from foredeck.sources.filesystem import FilesystemMap, Mount, file_id
 
 BASE = "b" * 64
 names = st.text(st.sampled_from("ab.é \udcff\\-"), min_size=1, max_size=3).filter(

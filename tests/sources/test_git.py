@@ -12,10 +12,11 @@ import pytest
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument, identity_hash
+from foredeck.model.sources import pointer_label
 from foredeck.sources import git
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import shared_name
-from foredeck.sources.pointing import pointed, pointer_label
+from foredeck.sources.pointing import pointed
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

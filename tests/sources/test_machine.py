@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.sources import default_filesystem_id, machine
-from foredeck.sources.machine import find_container_id
+from foredeck.sources import machine
+from foredeck.sources.machine import default_filesystem_id, find_container_id
 
 ONE, TWO = "1f" * 32, "2e" * 32
 HOSTNAME_MOUNT = "/var/lib/docker/containers/{}/hostname /etc/hostname rw - ext4 /dev/sda1 rw"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from work_folder import Work
 
-from foredeck.sources import ToolEvent
+from foredeck.sources.indexing import ToolEvent
 
 
 def assert_moved(work: Work, old: str, new: str) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import Document, PointerDocument, identity_hash
-from foredeck.sources.pointers import is_address, is_pointer, pointer
+from foredeck.model.sources import is_address, is_pointer
+from foredeck.sources.pointers import pointer
 
 
 @pytest.mark.parametrize(

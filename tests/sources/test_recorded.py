@@ -8,7 +8,9 @@ import pytest
 
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, FileDocument
-from foredeck.sources import FilesystemMap, RecordedSource, Sighting, ToolEvent
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.indexing import Sighting, ToolEvent
+from foredeck.sources.recorded import RecordedSource
 from foredeck.store.protocol import Batch, Store
 
 FILE = "".join(f"line {n}\n" for n in range(1, 6))

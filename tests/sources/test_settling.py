@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from work_folder import Work
 
-from foredeck.sources import CHANGING, Look
+from foredeck.sources.classify import Look
+from foredeck.sources.indexing import CHANGING
 from foredeck.sources.settling import EMPTIED_SETTLES_S, NEVER_SETTLES_S, SETTLES_S, SettlingFiles
 
 FINGERPRINTS = [(1, 1, size, 1, 1) for size in range(3)]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from work_folder import Work
 
-from foredeck.sources import DiskSource, Limits, ToolEvent
+from foredeck.sources.disk import DiskSource
+from foredeck.sources.indexing import Limits, ToolEvent
 
 
 def after(work: Work, tool: str, text: str = "", **arguments: object) -> list[str]:

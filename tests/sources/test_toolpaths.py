@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.sources import ToolEvent, touched_paths
-from foredeck.sources.toolpaths import GUESSES, spellings, tool_path
+from foredeck.sources.indexing import ToolEvent
+from foredeck.sources.toolpaths import GUESSES, spellings, tool_path, touched_paths
 
 
 def touched(tool: str, arguments: dict[str, Any], text: str = "", **more: Any) -> list[str]:

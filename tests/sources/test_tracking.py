@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from work_folder import Work
 
-from foredeck.sources import FileTracker, TrackerOptions
+from foredeck.sources.tracking import FileTracker, TrackerOptions
 
 PATIENCE_S = 240.0
 """How long a test waits for something that must come; not how long it takes."""
@@ -305,7 +305,7 @@ def test_a_burst_asks_for_a_look_at_everything(
 WITHOUT_HANDLES = """
 import os, resource, sys, threading
 import watchdog.observers
-from foredeck.sources import FileTracker, TrackerOptions
+from foredeck.sources.tracking import FileTracker, TrackerOptions
 path, told, notices = sys.argv[1], threading.Semaphore(0), []
 tracker = FileTracker(lambda paths: told.release(), lambda: None, notices.append,
                       TrackerOptions(check_s=0.1))

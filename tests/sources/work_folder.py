@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from foredeck.model.documents import FileDocument
-from foredeck.sources import DiskSource, FilesystemMap, Limits, Sighting
+from foredeck.sources.disk import DiskSource
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.indexing import Limits, Sighting
 from foredeck.store.protocol import Batch, Store
 
 FILESYSTEM = "f" * 64

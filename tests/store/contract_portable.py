@@ -26,7 +26,8 @@ from foredeck.model.messages import load_message
 from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
 from foredeck.model.working import WorkingDocument, working_id
 from foredeck.sources.pointers import pointer
-from foredeck.store.portable import ExportSummary, export_session, import_file
+from foredeck.store.portable.export import ExportSummary, export_session
+from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token
 
 from .documents import batch, file, foreign_file, note, of_commit

@@ -26,7 +26,7 @@ from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import own_node_folder, private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.opening import copy_file, open_copy
-from foredeck_bench.ports import dead_url, unused_port
+from foredeck_bench.postgres import dead_url, unused_port
 
 from .contract import contents
 from .documents import batch, file, note

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.store.portable import import_file
+from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.folder import NodeFolder

@@ -16,7 +16,7 @@ from foredeck.tasks.tools import SessionTasks, session_tasks
 from foredeck.tasks.work import TaskWork
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.folder import NodeFolder
-from foredeck_bench.ports import dead_url
+from foredeck_bench.postgres import dead_url
 from store.journaled import Machine, delivered, new_namespace, server_link
 
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from foredeck.config import Config
-from foredeck.engine.memory import caps_of
 from foredeck.memory.keeping import Memory, NewMemory
+from foredeck.memory.rules import caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.store.opening import open_store

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from foredeck.accounting.shapes import Shapes
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.hosts.pi.transcripts import Compaction, Message, Transcript
+from foredeck.model.call_values import CHARS_PER_TOKEN
 
 MIN_POINTS = 5
 """Fewer calls with usage say nothing of a rate."""

@@ -14,8 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from foredeck.accounting.shapes import chars_of, is_sent
-from foredeck.context.intake.system import message_text
-from foredeck.context.messages.items import block_chars, value_chars
+from foredeck.context.messages.items import block_chars, message_text, value_chars
 from foredeck.context.plan.codec import StoredPlan, unpack_says
 from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.state.call_log import CallLog

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.accounting.asked import asked_account, cost_of, stored_questions
-from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.spending import spent_by
 from foredeck.model.call_values import ModelSpending
 from foredeck.model.calls import CallRecord
+from foredeck.model.figures import counted, money
 from foredeck.model.records import AskedDocument
 from foredeck.store.protocol import Store
 
@@ -84,10 +84,9 @@ class CostFigure:
         """The figure with both sides of it."""
         if not self.calls:
             return "No call has gone out with foredeck yet."
-        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
         return (
             f"{self.short}: {self._bare(self.ours)} instead of {self._bare(self.plain)} "
-            f"with plain Pi, over {calls}"
+            f"with plain Pi, over {counted(self.calls, 'call')}"
         )
 
     def amount(self, value: float) -> str:
@@ -143,6 +142,9 @@ def _figure(
         return CostFigure()
     spent: Iterable[ModelSpending] | None = newest.spent
     if spent is None:
+        # Records of earlier versions have no sums; to list sessions takes long enough without.
+        from foredeck.context.state.call_log import CallLog
+
         log = CallLog.load(store.query("call", {"session": session}))
         spent = spent_by(log.records.values(), log.unsent)
     estimate = not newest.stats.reports and not newest.is_host
@@ -164,16 +166,6 @@ def figure_lines(store: Store, session: str, newest: CallRecord | None) -> list[
     if figure.is_estimate and figure.calls:
         lines.append("~: an estimate, until the provider has counted three prompts.")
     return lines
-
-
-def money(value: float) -> str:
-    """Dollars, with two digits that say something: `$12.40`, `$0.14`, `$0.0021`."""
-    if value <= -0.00005:
-        return f"-{money(-value)}"
-    value = max(0.0, value)
-    if value >= 0.095 or value < 0.00005:
-        return f"${value:,.2f}"
-    return f"${value:.{3 if value >= 0.0095 else 4}f}"
 
 
 def _tokens(asked: AskedDocument) -> float:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
-from foredeck.context.intake.system import message_text
-from foredeck.context.messages.items import PromptUsage, value_chars
+from foredeck.context.messages.items import PromptUsage, message_text, value_chars
 from foredeck.context.plan.codec import unpack_op, unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import CallLog

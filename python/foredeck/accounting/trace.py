@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 
 from foredeck.accounting.shapes import blocks_of, is_sent, texts_of
 from foredeck.context.arguments import args_display
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.intake.system import message_text
+from foredeck.context.messages.items import message_text
 from foredeck.context.plan.codec import unpack_op, unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.call_changes import PartRow
+from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
+from foredeck.model.figures import counted
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import chain_to
@@ -153,7 +154,7 @@ class _Walk:
         self._held: dict[int, Occurrence] = {}
         """What each message shows of the text, by its index; not those that show nothing."""
         self._away: Occurrence | None = None
-        """Where the text stood last in chat that the host has put away."""
+        """Where the text was last, in chat that the host has compacted."""
         self._calls: dict[str, str] = {}
         """What each tool call was, by its id."""
         self._systems: dict[str, bool] = {}
@@ -312,3 +313,52 @@ def _place_json(place: Occurrence) -> dict[str, Any]:
         "what": place.what,
         "handle": handle,
     }
+
+
+# In words
+
+
+SHOWN = 3
+"""How many places of a span are named."""
+
+
+def rows_of(found: Trace) -> list[tuple[str, str, str]]:
+    """The rows of a table: calls, state, and where, or why it is not there."""
+    rows: list[tuple[str, str, str]] = []
+    for span in found.spans:
+        calls = str(span.first) if span.first == span.last else f"{span.first}-{span.last}"
+        rows.append((calls, span.visibility.label, _where(span)))
+        rows.extend(("", "", text) for text in _why(span))
+    return rows
+
+
+def text_of(found: Trace) -> str:
+    """The same for a place where columns do not line up."""
+    return "\n".join(
+        f"calls {calls}: {state}{where and '; '}{where}" if calls else f"    {where}"
+        for calls, state, where in rows_of(found)
+    )
+
+
+def _where(span: Span) -> str:
+    best = [place for place in span.places if place.visibility == span.visibility]
+    more = len(best) - SHOWN
+    named = "; ".join(map(_place, best[:SHOWN]))
+    return f"{named}; and {more} more" if more > 0 else named
+
+
+def _place(place: Occurrence) -> str:
+    handle = "" if place.handle is None else f" (@{place.handle})"
+    at = "" if place.message is None else f"message {place.message}: "
+    return f"{at}{place.what}{handle}"
+
+
+def _why(span: Span) -> Iterator[str]:
+    if not span.is_folded:
+        return
+    if span.reason:
+        yield f"rewritten at call {span.first}: {REASONS.get(span.reason, span.reason)}"
+    if span.given_up is not None:
+        yield f"policy {span.policy} had given up the newest of these at call {span.given_up}"
+    calls = counted(span.calls, "call")
+    yield f"keeping its {span.tokens:,} tokens for {calls} would have cost {span.cost:,.0f}"

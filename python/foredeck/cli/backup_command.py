@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.config import ensure_home
 from foredeck.derived.file import FOLDER
 from foredeck.errors import StoreUnavailable
-from foredeck.lookup.texts import counted, short_count, when
 from foredeck.memory.user import KEY_FILE
+from foredeck.model.figures import counted, short_count, when
 from foredeck.store.kind import PENDING_PURGE, BackupReport
 from foredeck.store.registry import store_kind
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck backup`."""
     config = resolve_config(args).config
     _check_no_purge(config.home)
     target = args.file.expanduser().absolute()
@@ -85,30 +85,3 @@ def _discard_layers(home: Path) -> None:
 
     for file in (home / FOLDER).glob("*"):
         file.unlink()
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="the file to write")
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="read every version and every byte from the backup and from the store, and compare",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Write the whole store to one file. Sessions may go on meanwhile: the backup holds the\n"
-        "store as it was when the command started. It is checked before it replaces an earlier\n"
-        "backup of the same name, and any SQLite can open it. It holds what your agents saw:\n"
-        "treat it as confidential. With XTDB it is a tar file of the node's log and documents,\n"
-        "as from `foredeck xtdb backup`.\n\n"
-        "`foredeck restore FILE` restores it. Purging or forgetting something does not remove\n"
-        "it from earlier backups. Indexes are left out; they are rebuilt from the store."
-    ),
-    example="foredeck backup ~/foredeck-monday.db",
-    configure=_configure,
-    run=_run,
-)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.output import coloured, print_json, table
-from foredeck.cli.registry import Command
-from foredeck.cli.show_command import COMMAND as SHOW
+from foredeck.cli.show_command import run as show
 from foredeck.cli.stored import NoContent, opened_store
-from foredeck.errors import ToolError
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import Found, find_object
+from foredeck.errors import NotFound, ToolError
 from foredeck.lookup.renames import versions_until_now
-from foredeck.lookup.texts import when
 from foredeck.model.canonical import sha256_hex
-from foredeck.model.sources import path_of
+from foredeck.model.figures import when
+from foredeck.names.finding import Found, find_object, name_of
 from foredeck.regular_files import read_regular
 from foredeck.sources.classify import decode
 from foredeck.sources.git import repository
@@ -29,7 +25,7 @@ from foredeck.timeline.blame import Author, BlamedLine, blame
 from foredeck.timeline.origins import equal_runs
 
 SHOWN_ID = 13
-"""So much of a session's id tells it from those begun in other milliseconds."""
+"""Characters of a session's id: only sessions begun in one millisecond share as many."""
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of a file whose lines are blamed."""
@@ -37,7 +33,8 @@ MOST_BYTES = 64 * 1024 * 1024
 _LINES = re.compile(r"(?P<file>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck blame`."""
     name, first, last = _asked(args.file)
     with opened_store(args) as store:
         found = find_object(store, name)
@@ -85,11 +82,11 @@ def _versions(store: Store, found: Found) -> list[Head]:
 
 def _path(store: Store, object: str) -> str:
     head = store.head(object)
-    return (head and path_of(head.fields)) or object
+    return object if head is None else name_of(head)
 
 
 def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
-    """What stands on the disk, where that is text and no stored version."""
+    """The text of the file on the disk; None where it is stored already, or is not text."""
 
     try:
         raw = read_regular(found.path or "", MOST_BYTES)
@@ -126,11 +123,11 @@ def _show_prompt(args: Namespace, found: Found, line: BlamedLine) -> int:
         raise NotFound(f"line {line.number} of {found.name} has no prompt: {_who(author)}.")
     shown = Namespace(**{**vars(args), "session": author.session, "call": author.call})
     shown.at, shown.sets, shown.branches = None, False, False
-    return SHOW.run(shown)
+    return show(shown)
 
 
 def _rows(lines: Sequence[BlamedLine], commits: dict[int, str]) -> Iterator[tuple[str, ...]]:
-    """One row for each line; who wrote it stands at the first of several in a row."""
+    """One row for each line; of several lines in a row by one author the first names the author."""
     with_commits, width = bool(commits), len(str(lines[-1].number))
     head = ("who", "when", *(["commit"] if with_commits else []), "line")
     yield head
@@ -168,34 +165,3 @@ def _line_json(line: BlamedLine, commits: dict[int, str]) -> dict[str, Any]:
         "model": author.model,
         "commit": commits.get(line.number),
     }
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="FILE[:LINE[-LINE]]",
-        help="a file as any command finds it (a path or the end of one, a nickname, an id, "
-        "SESSION:@12), and which lines of it (default: all)",
-    )
-    parser.add_argument(
-        "--prompt",
-        action="store_true",
-        help="print the exact prompt that the (first) line was written from",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Show for each line of a file which model call of which session wrote it, with which\n"
-        "tool and model, or that a person or a program wrote it. Renames are followed, and the\n"
-        "commit that added a line is named where git knows one. Changes on disk that are not\n"
-        "stored yet count as a person's.\n\n"
-        'JSON: {"object", "path", "lines": [{"line", "text", "by", "session", "call",\n'
-        '"time_ms", "tool", "tool_call", "model", "commit"}]}.'
-    ),
-    example="foredeck blame src/config.py:40-60",
-    configure=_configure,
-    run=_run,
-)

@@ -87,6 +87,52 @@ def add_object(parser: ArgumentParser, *, parts: bool = False) -> None:
     )
 
 
+def add_objects(
+    parser: ArgumentParser, *, several: bool = False, is_optional: bool = False
+) -> None:
+    """OBJECT, of which there may be several or none, and `--session`."""
+    parser.add_argument(
+        "object",
+        metavar="OBJECT",
+        nargs="+" if several else "?" if is_optional else None,
+        help="a path, a note's title, a nickname, an id or the start of one, or SESSION:@12; "
+        "also in [[ ]]",
+    )
+    parser.add_argument(
+        "--session", metavar="SESSION", help="the session whose handles (@12) are meant"
+    )
+
+
+def add_selection(parser: ArgumentParser) -> None:
+    """`--type` and `--relation`: which references to follow."""
+    parser.add_argument(
+        "--type",
+        metavar="TYPE",
+        action="append",
+        default=[],
+        help="only objects of this type (`file`, `toolcall` ...); may be repeated",
+    )
+    parser.add_argument(
+        "--relation",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only references of this relation (`mentions`, `embeds`, `parent` ...); may be "
+        "repeated",
+    )
+
+
+def add_session(parser: ArgumentParser, *, optional: bool = False) -> None:
+    """SESSION|FILE."""
+    parser.add_argument(
+        "session",
+        metavar="SESSION|FILE",
+        nargs="?" if optional else None,
+        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
+        "Claude Code or Codex. A session that foredeck did not record is replayed",
+    )
+
+
 def config_flags(args: Namespace) -> list[str]:
     """The KEY=VALUE settings that `--home` and `--set` ask for."""
     home = [f"home={args.home}"] if args.home else []

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import (
-    add_config_flags,
-    add_json_flag,
-    add_project_flags,
     resolve_config,
 )
 from foredeck.cli.output import coloured, print_json, table
-from foredeck.cli.registry import COMMANDS, Command, load
+from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Resolved, project_config_file, user_config_file
 
 _SCRIPT = """\
@@ -32,7 +29,8 @@ _foredeck() {{
 complete -o default -F _foredeck foredeck"""
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck config`."""
     if args.completion:
         print(_completion())
         return 0
@@ -120,27 +118,3 @@ def _words(name: str) -> list[str]:
         for word in action.choices or ()
     ]
     return ["--help", *options, *actions]
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--completion",
-        action="store_true",
-        help="instead, print a script that completes commands and options in bash and zsh: "
-        'eval "$(foredeck config --completion)"',
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-    add_project_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Print every setting with its value and where it came from. Each place overrides the one\n"
-        "before: defaults, your file, the project's file (in a trusted project), environment\n"
-        "variables FOREDECK_*, flags. docs/configuration.md explains the keys."
-    ),
-    example="FOREDECK_SEED_WINDOW__TURNS=4 foredeck config",
-    configure=_configure,
-    run=_run,
-)

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
-from pathlib import Path
+import textwrap
+from argparse import Namespace
+from collections.abc import Iterator
 
-from foredeck.accounting.account import Account, AccountingMethod
-from foredeck.accounting.asked import AskedAccount, asked_account, stored_questions
+from foredeck.accounting.account import Account, AccountingMethod, AccountLine, RebaseBalance
+from foredeck.accounting.asked import AskedAccount, asked_account, asked_lines, stored_questions
 from foredeck.accounting.bookkeeping import stored_account
-from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
-from foredeck.cli.cost_text import cost_text
-from foredeck.cli.output import print_json
+from foredeck.cli.output import print_json, screen_width, table
 from foredeck.cli.progress import Progress
-from foredeck.cli.prompts import NamedSession, add_session, named_session, replay_options
-from foredeck.cli.registry import Command
-from foredeck.cli.report_text import add_report_flags, print_report
+from foredeck.cli.prompts import NamedSession, named_session, replay_options
+from foredeck.cli.report_text import print_report
 from foredeck.cli.stored import opened_store
+from foredeck.errors import NotFound
 from foredeck.histories.finding import history_files, usual_folders
-from foredeck.lookup.errors import NotFound
+from foredeck.model.figures import counted, money, short_count, when
 from foredeck.store.registry import store_kind
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck cost`."""
     if args.session is None and (args.report or args.html):
         raise NotFound("which session? `foredeck cost SESSION --report`.")
     if args.all or args.histories is not None or args.session is None:
@@ -82,64 +83,171 @@ def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccoun
         return stored_account(store, named.session, method, progress.advance), asked
 
 
-def _configure(parser: ArgumentParser) -> None:
-    add_session(parser, optional=True)
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="all stored sessions on one page, by week and project (the default without SESSION)",
-    )
-    parser.add_argument(
-        "--histories",
-        nargs="*",
-        type=Path,
-        metavar="PATH",
-        help="--all, with the histories that Pi, Claude Code and Codex have kept (in PATH, or else "
-        "in their usual folders): what would foredeck have saved? Nothing is stored",
-    )
-    parser.add_argument("--calls", action="store_true", help="print every call of a long session")
-    parser.add_argument(
-        "--cache",
-        choices=("ideal", "anthropic", "openai"),
-        help="the prompt cache whose rule is used to find lost hits (default: the one of the "
-        "model's API; ideal for a replay)",
-    )
-    parser.add_argument(
-        "--ttl",
-        metavar="SECONDS",
-        type=positive,
-        help="after how long the cache expires (default: what is recorded for the model, or 300)",
-    )
-    parser.add_argument(
-        "--prices",
-        metavar="P",
-        default="anthropic",
-        help="for a replay: the prices that it plans by: anthropic (default), openai, no-cache, or "
-        "a JSON file; recorded sessions have their own",
-    )
-    add_report_flags(parser)
-    add_json_flag(parser)
-    add_config_flags(parser)
+# The account of one session in words
 
 
-COMMAND = Command(
-    description=(
-        "Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached\n"
-        "input tokens where a model has no price. Without SESSION, all stored sessions by week\n"
-        "and project. Of one session: every call, every rebase with its reason and what it has\n"
-        "paid back, and why each lost cache hit was lost; --report has its files and commands.\n"
-        "\n"
-        "The cost is that of the prompts, foredeck's own questions included. Plain Pi's side has\n"
-        "everything in full, compacted when the window is full, without foredeck's tools. ~ marks\n"
-        "an estimate. A session that foredeck did not see is replayed from its file, and priced\n"
-        "by list prices. If a loss has no explanation, please report it: it is a bug.\n"
-        "\n"
-        "JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`,\n"
-        "`total`, `asked`; with --all `total`, `weeks`, `projects`; with --report `session`,\n"
-        "`calls`, `figure`, `files` (path, added, removed, diff), `unversioned`, `failed`,\n"
-        "`folded`, `asked_back`."
-    ),
-    example="foredeck cost 0199",
-    configure=_configure,
-    run=_run,
-)
+ALL_CALLS = 40
+"""A session of more calls shows those at which something happened."""
+
+_HEAD = ("call", "time", "plain", "sent", "cached", "counted", "plain's", "cost", "what")
+_NOTE = """
+plain, sent: tokens of plain Pi's prompt and of foredeck's; cached: what of it
+the cache still has, counted: what the provider says it found; plain's, cost: in
+uncached input tokens; what: a rebase with its reason, and tokens that the cache
+had and that were not found again, by cause."""
+_REBASE_NOTE = """
+shorter by: tokens that left the prompt; lost: what was cached and had to be
+sent again; paid: what that cost more than reading it; back: what the shorter
+prompts have cost less since, in uncached input tokens. --json says what each
+decision weighed."""
+_IDEAL = ", every prefix that was sent before is found"
+
+
+def cost_text(
+    name: str, account: Account, asked: AskedAccount | None = None, *, every_call: bool = False
+) -> str:
+    """Tables and totals, as printed. `asked`: what foredeck itself has asked of a model."""
+    if not account.lines:
+        return f"Session {name} has made no call yet."
+    parts = [f"{account.figure.sentence}.", _title(name, account)]
+    parts.append(_calls(account, every_call=every_call))
+    if account.rebases:
+        parts.append(_rebases(account))
+    parts.append(_lost(account))
+    reported = _reported(account)
+    own = _asked(asked)
+    text = "\n\n".join(part for part in (*parts, own, reported) if part)
+    return "\n".join(_fitted(line) for line in text.split("\n"))
+
+
+def _fitted(line: str) -> str:
+    """A line that is no wider than the screen: a sentence goes on below, a row is cut."""
+    width, line = screen_width(), line.rstrip()
+    if len(line) <= width:
+        return line
+    if "  " in line.strip():
+        return f"{line[: width - 1]}…"
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(line, width, subsequent_indent=f"{indent}    ")
+
+
+def _title(name: str, account: Account) -> str:
+    models = ", ".join(dict.fromkeys(line.model for line in account.lines))
+    measured = (
+        f"measured over {counted(account.reports, 'call')}"
+        if account.reports
+        else "fitted to the recorded usage"
+        if account.reported == "plain"
+        else "an estimate: no provider has counted yet"
+    )
+    return (
+        f"{name}\n{counted(len(account.lines), 'call')}, {models}\n"
+        f"cache: {account.cache}{_IDEAL if account.cache == 'ideal' else ''}; "
+        f"expires after {account.ttl_s:g} s\n"
+        f"{account.rate:.2f} characters a token ({measured})"
+    )
+
+
+def _calls(account: Account, *, every_call: bool) -> str:
+    lines = account.lines
+    if len(lines) > ALL_CALLS and not every_call:
+        lines = [line for line in lines if line.lost or line.kind == "rebase"]
+    left = len(account.lines) - len(lines)
+    if not lines:
+        return f"No call lost anything or was a rebase (--calls shows all {left:,})."
+    shown = table([_HEAD, *_rows(account, lines)]) + _NOTE
+    return (
+        f"{shown}\n{counted(left, 'further call')} lost nothing (--calls shows them)"
+        if left
+        else shown
+    )
+
+
+def _rows(account: Account, lines: list[AccountLine]) -> Iterator[tuple[str, ...]]:
+    """Times with their date where the session went on for more than a day."""
+    is_ours = account.reported == "ours"
+    days = {when(line.time_ms).split(" ", 1)[0] for line in account.lines}
+    for line in lines:
+        time = when(line.time_ms)
+        yield _call(line, time if len(days) > 1 else time.split(" ", 1)[-1], is_ours=is_ours)
+
+
+def _call(line: AccountLine, time: str, *, is_ours: bool) -> tuple[str, ...]:
+    ours = line.ours
+    return (
+        str(line.call),
+        time,
+        _k(line.plain.tokens),
+        _k(ours.tokens),
+        _k(ours.cached),
+        _k(line.reported.read) if line.reported and is_ours else "-",
+        _k(line.plain.cost),
+        _k(ours.cost),
+        "; ".join(_happened(line)),
+    )
+
+
+def _happened(line: AccountLine) -> Iterator[str]:
+    if line.reason:
+        yield f"{line.kind} ({line.reason})"
+    yield from (f"{cause} {_k(tokens)}" for cause, tokens in line.lost.items())
+
+
+def _rebases(account: Account) -> str:
+    head = ("rebase", "reason", "shorter by", "lost", "paid", "back")
+    return table([head, *map(_rebase, account.rebases)]) + _REBASE_NOTE
+
+
+def _rebase(rebase: RebaseBalance) -> tuple[str, ...]:
+    return (
+        f"call {rebase.call}",
+        rebase.reason,
+        _k(rebase.saved),
+        _k(rebase.lost),
+        _k(rebase.paid),
+        _k(rebase.back),
+    )
+
+
+def _lost(account: Account) -> str:
+    if not account.lost:
+        return "No cache hit was lost."
+    lines = [f"  {cause}: {_k(tokens)}" for cause, tokens in account.lost.most_common()]
+    text = "\n".join(["Tokens that were in the cache and were not found again:", *lines])
+    if account.lost["unexplained"]:
+        return (
+            f"{text}\nWhat is unexplained is a defect of foredeck, the provider's doing, or that "
+            "of an extension\nloaded after foredeck."
+        )
+    return text
+
+
+def _asked(asked: AskedAccount | None) -> str:
+    """The questions of foredeck's own, which the figure includes."""
+    if asked is None or not asked.calls:
+        return ""
+    head = f"Of this, foredeck's own questions to a model: {money(asked.cost)}"
+    return "\n".join([head, *(f"  {line}" for line in asked_lines(asked))])
+
+
+def _reported(account: Account) -> str:
+    """What the provider counted beside what was predicted."""
+    rows = list(_compared(account))
+    if not rows:
+        return ""
+    whose = "foredeck's" if account.reported == "ours" else "plain Pi's, as recorded"
+    head = f"Reported by the provider over {counted(account.compared, 'call')} ({whose}):"
+    return "\n".join([head, *(f"  {row}" for row in rows)])
+
+
+def _compared(account: Account) -> Iterator[str]:
+    for name, predicted, reported in account.comparison():
+        if predicted and not reported:
+            yield f"{name}: predicted {_k(predicted)}, none reported"
+            continue
+        apart = f" ({100 * (reported / predicted - 1):+.1f}%)" if predicted else ""
+        yield f"{name}: predicted {_k(predicted)}, reported {_k(reported)}{apart}"
+
+
+def _k(count: float) -> str:
+    return short_count(round(count)) if count >= 0 else f"-{short_count(round(-count))}"

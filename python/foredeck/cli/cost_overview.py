@@ -17,8 +17,8 @@ from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.output import screen_width, table, typed
 from foredeck.cli.progress import Progress
 from foredeck.lookup.sessions import newest_calls, project_folder
-from foredeck.lookup.texts import counted
 from foredeck.model.documents import SessionDocument
+from foredeck.model.figures import counted
 from foredeck.model.short_texts import shortened
 from foredeck.store.protocol import Store
 
@@ -42,7 +42,7 @@ class Overview:
     unread: list[str] = field(default_factory=list)
     """Histories that could not be read."""
     left: int = 0
-    """Histories that were not looked at any more."""
+    """Histories that were not read, since the user interrupted."""
     ingested: int = 0
     """Stored sessions that were read from histories, of which no prompts are stored."""
 
@@ -101,7 +101,7 @@ def add_stored(overview: Overview, store: Store) -> None:
 def add_histories(overview: Overview, files: Iterable[Path], tell: Callable[[str], None]) -> None:
     """Take in what other agents have kept, the newest files first; stores nothing.
 
-    Each file is replayed, some at once. Whoever interrupts it gets the sums so far.
+    Each file is replayed, several at a time. After Ctrl-C the sums so far are kept.
     """
     # Loads the engine, which a stored session has no use for.
     from foredeck.replay.recorded_account import recorded_figure

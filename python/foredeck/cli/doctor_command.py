@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from foredeck.cli.checks import Finding
-from foredeck.cli.checks.programs import check_programs
-from foredeck.cli.checks.state import check_config, check_state
-from foredeck.cli.checks.stored import check_stored
-from foredeck.cli.checks.watcher import check_watcher
-from foredeck.cli.common import add_config_flags, add_json_flag, add_project_flags, resolve_config
+from foredeck.cli.checks.programs import check_programs, check_watcher
+from foredeck.cli.checks.state import check_config, check_state, check_stored
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import coloured, print_json, typed
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import LAYERS, load_layer
-from foredeck.lookup.texts import counted, short_count
+from foredeck.finding import Finding
+from foredeck.model.figures import counted, short_count
 
-_ALL = "all"
 _MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "red")}
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck doctor`."""
     if args.rebuild:
         return _rebuild(args)
     with Progress("checking") as progress:
@@ -75,7 +72,7 @@ def _rebuild(args: Namespace) -> int:
         with Progress("fetching, page") as progress:
             if not store.fetch_all(progress.advance):
                 warn_of_others()
-        for name in LAYERS if args.rebuild == _ALL else [args.rebuild]:
+        for name in LAYERS if args.rebuild == "all" else [args.rebuild]:
             with (
                 Follower(store, load_layer(name), home) as follower,
                 Progress(f"{name}: batch") as progress,
@@ -97,38 +94,3 @@ def _rebuild(args: Namespace) -> int:
         size = f"{short_count(layer['bytes'])}B"
         print(f"{layer['layer']}: {versions} looked at; {layer['file']} ({size})")
     return 0
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--rebuild",
-        metavar="INDEX",
-        nargs="?",
-        const=_ALL,
-        choices=(_ALL, *LAYERS),
-        help="instead of checking, make an index again from the store, where it is damaged or "
-        f"doubted: {', '.join(LAYERS)} (default: all)",
-    )
-    parser.add_argument(
-        "--forget-refusals",
-        action="store_true",
-        help="try all models again that refused a prompt because of what was folded before their "
-        "signed reasoning",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-    add_project_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Check Python, Node, Pi, the configuration, the state folder, the store, how prompts\n"
-        "are measured, and file watching, and say how to fix each problem. The exit code is 0\n"
-        "if there is none, and 1 if there is. Nothing is changed, except with --forget-refusals\n"
-        "or --rebuild. Indexes update themselves; rebuilding one is always safe, and takes some\n"
-        "time."
-    ),
-    example="foredeck doctor --json",
-    configure=_configure,
-    run=_run,
-)

@@ -5,35 +5,35 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import foredeck
-from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json, table
-from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
 from foredeck.evaluation.comparison import SideSum, compared, comparison_json, paired, summed
 from foredeck.evaluation.evaluating import EvalPlan, evaluate
 from foredeck.evaluation.results import ResultsFile, RunResult
 from foredeck.evaluation.scratch import users_agent_dir
 from foredeck.evaluation.task_folders import LONG, SHIPPED, load_tasks
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 
 RESULTS = "evaluations.jsonl"
 """In the state folder."""
 
 
 class EvalNotReady(ForedeckError):
-    """Pi or foredeck's extension is not where it was looked for."""
+    """Pi or foredeck's extension was not found."""
 
     exit_code = 2
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck eval`."""
     home = resolve_config(args).config.home
     plan = EvalPlan(
         load_tasks(Path(args.tasks) if args.tasks else LONG if args.long else SHIPPED),
@@ -178,85 +178,3 @@ def _extension(named: str | None) -> Path:
 def checkout() -> Path:
     """The folder that this package runs from, where it is a checkout or an unpacked npm package."""
     return Path(foredeck.__file__).resolve().parents[2]
-
-
-def _dollars(text: str) -> float:
-    try:
-        amount = float(text.removeprefix("$"))
-    except ValueError:
-        amount = 0.0
-    if not 0 < amount < float("inf"):
-        raise ArgumentTypeError(f"must be an amount in dollars above 0, not {text!r}")
-    return amount
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "tasks",
-        metavar="TASKS",
-        nargs="?",
-        help="a task's folder, or a folder of them (default: the ten that come with foredeck)",
-    )
-    parser.add_argument(
-        "--model", metavar="M", required=True, help="the model, as `pi --model` takes it"
-    )
-    parser.add_argument(
-        "--rounds",
-        metavar="N",
-        type=positive,
-        default=1,
-        help="how often each side does each task (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--long",
-        action="store_true",
-        help="use the four long tasks that come with foredeck (80 calls and more) instead of the "
-        "ten short ones",
-    )
-    parser.add_argument(
-        "--budget",
-        metavar="DOLLARS",
-        type=_dollars,
-        help="start no more runs once this amount is spent",
-    )
-    parser.add_argument(
-        "--results",
-        metavar="FILE",
-        help=f"where results are kept, one line each (default: {RESULTS} in the state folder)",
-    )
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="keep the temporary folders of the runs",
-    )
-    parser.add_argument(
-        "--pi", metavar="PROGRAM", help="the Pi to run (default: the one on the PATH)"
-    )
-    parser.add_argument(
-        "--extension",
-        metavar="PATH",
-        help="foredeck's extension (default: the checkout or package that this command is in)",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Have a model work on tasks, in every round once with plain Pi and once with foredeck,\n"
-        "and compare how many pass their own checks, and with how many calls and tokens, at\n"
-        "what cost and in what time. Each run has a HOME, a Pi configuration, a store and a\n"
-        "copy of the task's files of its own; of yours it uses Pi's keys and models, and the\n"
-        "environment.\n\n"
-        "YOU PAY FOR THE MODEL as you do in Pi, and the commands that it decides on run on this\n"
-        "machine. --budget stops at an amount; rounds that only one side has finished by then\n"
-        "are kept, but not compared. After an interruption the same command continues with the\n"
-        "missing runs. --set tries settings on foredeck's side. docs/evaluation.md explains how\n"
-        "to write a task.\n\n"
-        'JSON: {"model", "rounds", "tasks": {NAME: {"pi": {"runs", "passed", "calls", "tokens",\n'
-        '"cost", "cost_per_pass", ...}, "foredeck": ...}}, "all"}.'
-    ),
-    example="foredeck eval --long --model anthropic/claude-haiku-4-5 --budget 5",
-    configure=_configure,
-    run=_run,
-)

@@ -13,7 +13,7 @@ from foredeck.regular_files import require_regular
 from foredeck.store.location import private_draft
 
 STANDARD = "-"
-"""Stands for stdout and stdin."""
+"""Means stdout or stdin."""
 
 
 class FileError(ForedeckError):

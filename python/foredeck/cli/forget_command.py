@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import closing
 from pathlib import Path
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.derived.file import compact, layer_file
 from foredeck.derived.layer import LAYERS
 from foredeck.errors import ForedeckError
-from foredeck.lookup.finding import find_session
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
+from foredeck.names.finding import find_session
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
@@ -32,7 +30,8 @@ class StillOpen(ForedeckError):
     exit_code = 2
 
 
-def _forget(args: Namespace) -> int:
+def forget_sessions(args: Namespace) -> int:
+    """`foredeck forget`."""
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")
@@ -42,7 +41,12 @@ def _forget(args: Namespace) -> int:
             _check_closed(config.home, sessions)
         plans = plan_forgetting(store, sessions, progress.advance)
         if not args.dry_run:
-            _confirm(args, plans)
+            confirm(
+                "This cannot be undone. Delete it?",
+                nothing="nothing was deleted",
+                yes=args.yes,
+                show=lambda: print("\n".join(_told(plan, "would go") for plan in plans)),
+            )
             # Again: a session may have been opened while the user was asked.
             _check_closed(config.home, sessions)
             erase(
@@ -63,15 +67,6 @@ def _session(store: Store, name: str) -> str:
     """The session that is meant. Of one that was erased while it was open only calls may be left.
     Raises `NotFound`."""
     return name if store.query("call", {"session": name}, limit=1) else find_session(store, name)
-
-
-def _confirm(args: Namespace, plans: list[Forgetting]) -> None:
-    if args.yes:
-        return
-    if sys.stdin.isatty():
-        for plan in plans:
-            print(_told(plan, "would go"))
-    confirm("This cannot be undone. Delete it?", nothing="nothing was deleted")
 
 
 def _check_closed(home: Path, sessions: list[str]) -> None:
@@ -113,7 +108,8 @@ def _told(plan: Forgetting, what: str) -> str:
     )
 
 
-def _vacuum(args: Namespace) -> int:
+def vacuum(args: Namespace) -> int:
+    """`foredeck vacuum`."""
     config = resolve_config(args).config
     with opened_store(args):  # it must be there
         pass
@@ -129,52 +125,3 @@ def _vacuum(args: Namespace) -> int:
         for path, before, after in done:
             print(f"{path}: {short_count(before)}B, now {short_count(after)}B.")
     return 0
-
-
-def _configure_forget(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", nargs="+", help="its id, or the start of it")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be deleted, and delete nothing"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-def _configure_vacuum(parser: ArgumentParser) -> None:
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMANDS = {
-    "forget": Command(
-        description=(
-            "Delete a session for good: its chat, its calls and tool outputs, and the files and\n"
-            "texts that no other session uses. Anything shared is kept, and so are calls that a\n"
-            "fork continues from. A tombstone records that the session existed. The text is\n"
-            "removed from the store's file and its log, from XTDB's local copy and database, and\n"
-            "from the index of `foredeck search`; other indexes are emptied, and rebuilt when\n"
-            "next needed. Copies on other machines, exports and backups are not changed. The\n"
-            "command refuses a session that Pi has open, and refuses to be run by an agent; if\n"
-            "another process starts to use part of the session meanwhile, nothing is deleted. It\n"
-            "cannot see which sessions other machines have open on a shared database. Delete Pi's\n"
-            "own session file yourself. The store is read once, however many sessions are named:\n"
-            "seconds for some thousand sessions."
-        ),
-        example="foredeck forget 0199 --dry-run",
-        configure=_configure_forget,
-        run=_forget,
-    ),
-    "vacuum": Command(
-        description=(
-            "Return the disk space of deleted data to the system. This takes as long as\n"
-            "copying the store's file, and needs as much free space. Close Pi first. With\n"
-            "XTDB, only the local copy shrinks; XTDB compacts its own files by itself. The\n"
-            "search index is merged, which makes searching fastest, and the other indexes are\n"
-            "shrunk as well."
-        ),
-        example="foredeck vacuum",
-        configure=_configure_vacuum,
-        run=_vacuum,
-    ),
-}

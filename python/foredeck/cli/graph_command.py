@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from foredeck.cli.common import add_config_flags, add_json_flag, positive
 from foredeck.cli.graphs import (
-    add_objects,
-    add_selection,
     asked_id,
     edge_line,
     opened_graph,
@@ -15,9 +12,8 @@ from foredeck.cli.graphs import (
     shown,
 )
 from foredeck.cli.output import print_json, screen_width, table
-from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.model.quoting import name, one_line
 from foredeck.model.short_texts import cut
 from foredeck.notes.graph import Neighbourhood
@@ -29,7 +25,8 @@ class NoObject(ForedeckError):
     exit_code = 2
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck graph`."""
     if args.tags:
         return _tags(args)
     if args.object is None:
@@ -119,52 +116,3 @@ def _tags(args: Namespace) -> int:
         print(table([(f"#{name}", str(count)) for name, count in found]) + "\n")
     print(f"{counted(len(found), 'tag')}.")
     return 0
-
-
-def _configure(parser: ArgumentParser) -> None:
-    add_objects(parser, is_optional=True)
-    parser.add_argument(
-        "--depth",
-        metavar="N",
-        type=positive,
-        default=1,
-        help="how many references away (default: 1)",
-    )
-    parser.add_argument("--tag", metavar="T", help="only neighbours with this tag")
-    add_selection(parser)
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=positive,
-        default=1000,
-        help="at most so many objects, the nearest first (default: %(default)s)",
-    )
-    asked = parser.add_mutually_exclusive_group()
-    asked.add_argument(
-        "--backlinks",
-        action="store_true",
-        help="list the references to the object, each with its place in the text",
-    )
-    asked.add_argument(
-        "--tags",
-        action="store_true",
-        help="list the tags of all Markdown files, with the number of files that have each",
-    )
-    asked.add_argument("--dot", action="store_true", help="print the graph in Graphviz's format")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Show what an object refers to and what refers to it, up to N references away, and the\n"
-        "references among all of these. --backlinks lists the references to the object instead:\n"
-        "from notes and other Markdown files, and from tool calls that read or changed a file.\n"
-        "A renamed file keeps the references to its old name.\n\n"
-        "JSON: `nodes` with id, type, title, path and distance, `edges` with from, to,\n"
-        "relation, static, field, start and end."
-    ),
-    example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
-    configure=_configure,
-    run=_run,
-)

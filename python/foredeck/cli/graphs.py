@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from foredeck.cli.common import resolve_config
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
 from foredeck.config import Config
 from foredeck.derived.follower import Follower
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_object, find_session
+from foredeck.model.places import unlinked
 from foredeck.model.quoting import name, one_line
+from foredeck.names.finding import find_object, find_session
 from foredeck.notes.chat_reading import read_chats
 from foredeck.notes.graph import Edge, Graph, Node, Selection
 from foredeck.notes.layer import LAYER
-from foredeck.store.protocol import LocalStore
+from foredeck.store.protocol import Head, LocalStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,51 +48,13 @@ def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
 
     Raises `NotFound`, with the candidates, where none or several fit.
     """
+
+    def titled(name: str) -> list[Head]:
+        heads = opened.store.heads(node.id for node in opened.graph.named(name))
+        return list(heads.values())
+
     known = None if session is None else find_session(opened.store, session)
-    word = text.removeprefix("[[").removesuffix("]]")
-    if not Path(word).exists() and "@" not in word:
-        named = opened.graph.named(word)
-        if len(named) == 1:
-            return named[0].id
-        if named:
-            which = ", ".join(f"{shown(node)} ({node.id[:12]})" for node in named)
-            raise NotFound(f"{word!r} matches several objects: {which}.")
-    return find_object(opened.store, word, known).id
-
-
-def add_objects(
-    parser: ArgumentParser, *, several: bool = False, is_optional: bool = False
-) -> None:
-    """OBJECT, of which there may be several or none, and `--session`."""
-    parser.add_argument(
-        "object",
-        metavar="OBJECT",
-        nargs="+" if several else "?" if is_optional else None,
-        help="a path, a note's title, a nickname, an id or the start of one, or SESSION:@12; "
-        "also in [[ ]]",
-    )
-    parser.add_argument(
-        "--session", metavar="SESSION", help="the session whose handles (@12) are meant"
-    )
-
-
-def add_selection(parser: ArgumentParser) -> None:
-    """`--type` and `--relation`: which references to follow."""
-    parser.add_argument(
-        "--type",
-        metavar="TYPE",
-        action="append",
-        default=[],
-        help="only objects of this type (`file`, `toolcall` ...); may be repeated",
-    )
-    parser.add_argument(
-        "--relation",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="only references of this relation (`mentions`, `embeds`, `parent` ...); may be "
-        "repeated",
-    )
+    return find_object(opened.store, unlinked(text), known, titled).id
 
 
 def selection_of(args: Namespace, tag: str | None = None) -> Selection:
@@ -108,7 +69,7 @@ def shown(node: Node) -> str:
 
 
 def edge_line(edge: Edge, other: Node | None) -> str:
-    """One reference as a row: relation, where it stands, and what is at its other end."""
+    """One reference as a row: its relation, its place, and what is at its other end."""
     reference = edge.reference
     where = reference.field
     if reference.end:

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import difflib
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, add_object
 from foredeck.cli.moments import parse_moment
 from foredeck.cli.output import coloured, print_content, print_json, table
-from foredeck.cli.registry import Command
-from foredeck.cli.session_sets import SetsAtCall, call_by_then, newest_call, sets_at_call
-from foredeck.cli.stored import NoContent, find_asked, find_asked_part, opened_store
-from foredeck.cli.versions import find_version, has_hash, session_versions
+from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
+from foredeck.cli.stored import NoContent, opened_store
+from foredeck.cli.versions import (
+    find_asked,
+    find_asked_part,
+    find_version,
+    has_hash,
+    session_versions,
+)
 from foredeck.context.state.nicknames import nicknames
 from foredeck.hosts.pi.chat import chat_fields
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.contents import WHOLE, content_of
-from foredeck.lookup.finding import AskedPart, Found
 from foredeck.lookup.renames import Stretch, Version, stretches
-from foredeck.lookup.texts import counted, when
+from foredeck.lookup.sessions import count_calls
 from foredeck.model.documents import SessionDocument, session_of
+from foredeck.model.figures import counted, when
+from foredeck.model.places import AskedPart
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
+from foredeck.names.finding import Found
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Origin, Store, order_of
 
-_VERSION = (
-    "a number from 1, v2 as a session counts, a store token, the start of a hash (8 digits or "
-    "more), or a time: 2026-03-01, 2026-03-01T14:00, '2h ago', yesterday"
-)
 
-
-def _history(args: Namespace) -> int:
+def list_versions(args: Namespace) -> int:
+    """`foredeck history`."""
     if args.diff or args.old:
         return _diff(args)
 
@@ -167,7 +169,8 @@ def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
     )
 
 
-def _cat(args: Namespace) -> int:
+def print_content_of(args: Namespace) -> int:
+    """`foredeck cat`."""
     with opened_store(args) as store:
         found, part = find_asked_part(store, args)
         version = find_version(store, found, args.at or part.hash)
@@ -253,7 +256,7 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
 
     session = version.head.view(SessionDocument).session_id
     if at is None:
-        return sets_at_call(store, session, newest_call(store, session))
+        return sets_at_call(store, session, count_calls(store, session))
     moment = parse_moment(at)
     time_ms = version.head.time_ms if moment is None else moment
     return sets_at_call(store, session, call_by_then(store, session, time_ms))
@@ -278,66 +281,3 @@ def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
     addresses = (version.head.fields.get("images") or ()) if part == WHOLE else ()
     images = [b64encode(store.blob(address)).decode() for address in addresses]
     return {"images": images} if images else {}
-
-
-def _configure_cat(parser: ArgumentParser) -> None:
-    add_object(parser, parts=True)
-    add_json_flag(parser)
-    add_config_flags(parser)
-    parser.add_argument("--at", metavar="VERSION", help=f"{_VERSION} (default: the newest)")
-
-
-def _configure_history(parser: ArgumentParser) -> None:
-    add_object(parser)
-    parser.add_argument(
-        "old",
-        metavar="A",
-        nargs="?",
-        help=f"show what changed since this version: {_VERSION} (with --diff: the one before B)",
-    )
-    parser.add_argument(
-        "new", metavar="B", nargs="?", help="up to this version (default: the newest)"
-    )
-    parser.add_argument(
-        "--diff", action="store_true", help="show what the last change was, or that from A to B"
-    )
-    parser.add_argument(
-        "--at",
-        metavar="VERSION",
-        help="list the versions up to this one, or those with this hash; with --diff it is A",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMANDS = {
-    "history": Command(
-        description=(
-            "List every version of an object, the oldest first: its number in the object's\n"
-            "own history, what a session calls it, when it was stored, where it came from,\n"
-            "and the token of its transaction. A renamed file is followed in both directions.\n"
-            "With A, or with --diff, show what changed between two versions as a unified\n"
-            "diff; the exit code is 0 whether they differ or not, and 1 if one of them has no\n"
-            "content. A version can be named in any of these ways, by a hash, or by a time."
-        ),
-        example="foredeck history src/main.ts 1 3",
-        configure=_configure_history,
-        run=_history,
-    ),
-    "cat": Command(
-        description=(
-            "Print the content of an object exactly as it is stored, and nothing else: a\n"
-            "file's text, a tool's output, a system prompt, or a part of one, as `foredeck\n"
-            "search` names it (0199ab12:@52::args.command). A chat (chat:SESSION) is printed\n"
-            "as Markdown with the turns of all its branches, a fork's with the turns that it\n"
-            "inherited first; --json adds the turns themselves, and a result's images in\n"
-            "base64. A session (session:SESSION) is printed as its index, with what was in\n"
-            "the pool, active and pinned after its last call, or after the last call before\n"
-            "--at. The exit code is 1 if the version has no content (it was deleted, or is\n"
-            "not text)."
-        ),
-        example="foredeck cat src/main.ts --at '2h ago'",
-        configure=_configure_cat,
-        run=_cat,
-    ),
-}

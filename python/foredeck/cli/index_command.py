@@ -1,24 +1,249 @@
-"""`foredeck index`: files and folders into the store, without an agent."""
+# Paths are strings here: not always UTF-8, thousands at a time.
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118
+"""Taking files and folders into the store without an agent."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-from dataclasses import asdict
+import os
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
-from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.indexing import index_paths, index_pointers
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.texts import counted
-from foredeck.model.quoting import name
-from foredeck.sources.pointers import is_pointer
+from foredeck.config import Config
+from foredeck.context.state.nicknames import moved_claims
+from foredeck.errors import Conflict, ForedeckError, NotFound
+from foredeck.model.figures import counted
+from foredeck.model.portions import portions
+from foredeck.model.quoting import name as quoted
+from foredeck.model.sources import is_pointer, path_of, pointer_label
+from foredeck.sources.disk import DiskSource, open_source
+from foredeck.sources.filesystem import is_within
+from foredeck.sources.git_process import GitUnusable, opened_git
+from foredeck.sources.indexing import Limits, Sighting
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.tying import unclear_rename
+from foredeck.store.protocol import Batch, Store
+
+BATCH = 200
+"""Files per transaction."""
+
+ATTEMPTS = 5
+GIT_S = 30.0
+"""How long git may take to list a folder; then the folder is walked through."""
+
+SKIPPED = frozenset({"node_modules", "__pycache__"})
+"""Folders that are passed over where git does not say what to ignore, as all hidden ones are."""
+
+Note = Callable[[str], None]
+"""Called with the path of each file that was read."""
 
 
-def _run(args: Namespace) -> int:
+class TooManyFiles(ForedeckError):
+    """More files than one command is to take in."""
+
+    exit_code = 2
+
+
+@dataclass(slots=True)
+class Indexed:
+    """How many files were read, and what was new among them.
+
+    `moved` counts those among `new` that another file was renamed to, `outside` links that lead
+    out of the repository or the folder: what is there was not asked for.
+    """
+
+    files: int = 0
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+    moved: int = 0
+    unreadable: int = 0
+    outside: int = 0
+    unclear: list[str] = field(default_factory=list)
+    """Of files that are gone: that they may have been renamed to several others."""
+
+    def count(self, sighting: Sighting) -> None:
+        """Count one look at a file."""
+        self.files += 1
+        document = sighting.document
+        if sighting.candidates:
+            self.unclear.append(unclear_rename(sighting.path, sighting.candidates))
+        if document is None:
+            self.unreadable += sighting.state in ("missing", "unreadable", "unreachable")
+        elif document.state == "deleted":
+            self.deleted += 1
+        elif sighting.head is None or sighting.head.fields.get("state") in ("listed", "deleted"):
+            self.new += 1
+            parents = document.provenance.parent_refs
+            self.moved += any(ref.startswith("moved_from:") for ref in parents)
+        else:
+            self.changed += 1
+
+
+def index_paths(
+    config: Config, store: Store, paths: Sequence[str], limit: int, note: Note
+) -> Indexed:
+    """Bring the store up to date with files, and all files in folders, as they are on the disk.
+
+    Files that the store knows below the folders and that are gone are taken in as deleted, or as
+    renamed where another holds the same bytes. Doing it again changes nothing. Raises
+    `TooManyFiles` before anything is written.
+    """
+    done = Indexed()
+    files = list(islice(_files(paths, done), limit + 1))
+    if len(files) > limit:
+        raise TooManyFiles(
+            f"there are more than {limit:,} files: name folders that hold fewer, or raise --limit"
+        )
+    filesystems = open_filesystems(config, os.getcwd())  # noqa: PTH109
+    limits = Limits(config.limits.max_file_bytes, max(len(files), 1))
+    source = DiskSource(store, filesystems, limits)
+    gone = [path for path in _known(store, paths) if not os.path.lexists(path)]
+    if gone:
+        fresh = [path for path in files if store.head(source.identify(path)[0]) is None]
+        commit_sightings(store, lambda: source.reconcile([*gone, *fresh]), done, note)
+    for part in portions(files, BATCH):
+        commit_sightings(store, partial(_sight, source, part), done, note)
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedPointer:
+    """What came of a name such as `git:HEAD~3:src/a.py`. `name`: with the commit that was meant."""
+
+    name: str
+    object: str
+    new: bool
+    said: str
+
+
+def index_pointers(config: Config, store: Store, names: Sequence[str]) -> list[IndexedPointer]:
+    """Take in what names point to, as seen from the current folder. Raises `ToolError`."""
+    cwd = os.getcwd()  # noqa: PTH109
+    source = open_source(config, store, open_filesystems(config, cwd))
+    done = []
+    for name in names:
+        document = source.point(name, cwd)
+        known = store.head(document.id)
+        if known is None:
+            store.commit(Batch(puts=[document]))
+        fields = document.model_dump(exclude={"content"})
+        size = f"{fields['char_count']:,} characters" if document.content is not None else ""
+        said = size or str(fields.get("state") or "pointed to")
+        done.append(IndexedPointer(pointer_label(fields), document.id, known is None, said))
+    return done
+
+
+def _sight(source: DiskSource, paths: Sequence[str]) -> list[Sighting]:
+    return [source.sight(path, "read") for path in paths]
+
+
+def commit_sightings(
+    store: Store, look: Callable[[], list[Sighting]], done: Indexed, note: Note
+) -> None:
+    """Read files and store what is new; once more where another process stored some meanwhile."""
+    for attempt in range(1, ATTEMPTS + 1):
+        sightings = look()
+        batch = Batch()
+        for sighting in sightings:
+            if sighting.document is not None:
+                batch.puts.append(sighting.document)
+                batch.expect[sighting.object_id] = sighting.head.token if sighting.head else None
+        for claim, before in moved_claims(store, sightings):
+            batch.puts.append(claim)
+            batch.expect[claim.id] = before.token
+        try:
+            if batch.puts:
+                store.commit(batch)
+            break
+        except Conflict:
+            if attempt == ATTEMPTS:
+                raise
+    for sighting in sightings:
+        done.count(sighting)
+        note(sighting.path)
+
+
+def _known(store: Store, paths: Sequence[str]) -> list[str]:
+    """Files below the given paths that are there as far as the store knows."""
+    roots = [os.path.realpath(path) for path in paths]
+    found = []
+    for head in store.query("file"):
+        path = path_of(head.fields) or ""
+        below = any(is_within(path, root) for root in roots)
+        if below and head.fields.get("state") != "deleted":
+            found.append(path)
+    return found
+
+
+def _files(paths: Sequence[str], done: Indexed) -> Iterator[str]:
+    """The files that are meant, each once; `done` counts links that are left out."""
+    seen: set[str] = set()
+    for path in paths:
+        listed = _in_folder(os.path.abspath(path), done) if os.path.isdir(path) else [path]
+        for file in listed:
+            full = os.path.abspath(file)
+            if full not in seen:
+                seen.add(full)
+                yield full
+
+
+def _in_folder(folder: str, done: Indexed) -> Iterator[str]:
+    """The files in a folder, which may hold links to anything."""
+    top, listed = _listed_by_git(folder) or (folder, _walked(folder))
+    top = os.path.realpath(top)
+    for path in listed:
+        if not os.path.isfile(path):
+            continue
+        if is_within(os.path.realpath(path), top):
+            yield path
+        else:
+            done.outside += 1
+
+
+def _listed_by_git(folder: str) -> tuple[str, list[str]] | None:
+    """The repository's folder, and what git tracks or would track here; None where there is no
+    git, or no repository."""
+    end = time.monotonic() + GIT_S
+    try:
+        with opened_git(folder) as git:
+            names = ("-z", "--cached", "--others", "--exclude-standard")
+            answer = git.run("ls-files", *names, until=end)
+            top = git.top
+    except GitUnusable:
+        return None
+    if answer.code:
+        return None
+    found = filter(None, answer.out.split(b"\0"))
+    return top, sorted(os.path.join(folder, os.fsdecode(name)) for name in found)
+
+
+def _walked(folder: str) -> Iterator[str]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name for name in folders if name not in SKIPPED and not _is_hidden(name)
+        )
+        yield from (os.path.join(here, name) for name in sorted(names))
+
+
+def _is_hidden(name: str) -> bool:
+    """Hidden folders hold settings and caches, but `.pi` is where notes may be."""
+    return name.startswith(".") and name != ".pi"
+
+
+# The command
+
+
+def run(args: Namespace) -> int:
+    """`foredeck index`."""
     names = [name for name in args.path if is_pointer(name) and not Path(name).exists()]
     paths = [path for path in args.path if path not in names]
     for path in paths:
@@ -35,7 +260,7 @@ def _run(args: Namespace) -> int:
         return 0
     for pointer in pointers:
         known = "" if pointer.new else ", known"
-        print(f"{name(pointer.name)}: {pointer.said}{known}, {pointer.object}")
+        print(f"{quoted(pointer.name)}: {pointer.said}{known}, {pointer.object}")
     if not paths:
         return 0
     parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]
@@ -48,39 +273,3 @@ def _run(args: Namespace) -> int:
     for said in done.unclear:
         print(said)
     return 0
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "path",
-        metavar="PATH",
-        nargs="+",
-        help="a file, or a folder with all in it; git:REV:FILE for a file as of a commit, "
-        "git:BLOB, a URL, s3://BUCKET/KEY, or row:DATABASE/TABLE/KEY",
-    )
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=positive,
-        default=20_000,
-        help="refuse more files than this (default: %(default)s)",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Store files and folders without an agent, so that notes can be found and linked before\n"
-        "any session has read them. In a git repository, ignored files are skipped; elsewhere,\n"
-        "hidden folders (except .pi) and node_modules are. Files that no longer exist are\n"
-        "recorded as deleted or renamed; unchanged files are not stored again. What a model\n"
-        "sees does not change.\n\n"
-        "A file at a commit is an object of its own, which never changes. URLs, S3 objects and\n"
-        "database rows are only pointed to, and nothing is fetched. `activate` accepts all of\n"
-        "these names, and `foredeck cat` the printed id."
-    ),
-    example="foredeck index notes/ README.md",
-    configure=_configure,
-    run=_run,
-)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json, typed
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
+from foredeck.errors import NotFound
 from foredeck.histories.finding import UsualFolder, history_files, usual_folders
 from foredeck.histories.ingesting import Report, ingest_files
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind
 
@@ -25,7 +24,8 @@ MAX_LISTED = 20
 """Skipped files that are listed; of more, the number is given."""
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck ingest`."""
     files = _named_files(args.paths)
     if not args.paths:
         folders = usual_folders()
@@ -149,41 +149,3 @@ def _print_counts(what: str, counts: Counter[str]) -> None:
     if counts:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
         print(f"{counted(counts.total(), 'line')} {what}: {reasons}")
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="*",
-        type=Path,
-        help="files, or folders with *.jsonl and *.jsonl.gz in them at any depth (default: what "
-        "lies in ~/.pi/agent/sessions, ~/.claude/projects and ~/.codex/sessions, after asking)",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be read, and store nothing"
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="without PATH: read what is found without asking"
-    )
-    parser.add_argument(
-        "--forgotten",
-        action="store_true",
-        help="also read sessions that `foredeck forget` has erased",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Read the sessions that coding agents have kept into the store, with their messages and\n"
-        "tool calls. Formats: Pi, Claude Code and Codex, plain or gzipped. Nothing is read twice:\n"
-        "of a file that has grown only what is new is read, and running the command again after\n"
-        "an interruption continues it. Lines that cannot be read are counted. Sessions that\n"
-        "foredeck recorded itself, and those that you have forgotten, are skipped."
-    ),
-    example="foredeck ingest ~/.claude/projects --dry-run",
-    configure=_configure,
-    run=_run,
-)

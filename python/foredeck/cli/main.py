@@ -86,7 +86,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The parser; only the chosen command's module is imported, for the sake of a quick start."""
+    """The parser; of all commands only the chosen one's arguments are imported."""
     parser = _Parser(
         prog="foredeck",
         description=f"{_DESCRIPTION}\n\n{_commands()}",
@@ -129,6 +129,9 @@ def _run(chosen: str | None, arguments: list[str]) -> int:
     try:
         if chosen is not None and chosen not in COMMANDS:
             return _unknown_command(chosen)
+        if not arguments:
+            build_parser().print_help()
+            return 1
         parsed = build_parser(chosen).parse_args(arguments)
         code: int = parsed.run(parsed)
         return code

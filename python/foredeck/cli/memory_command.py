@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from foredeck.cli import memory_arguments as arguments
-from foredeck.cli.common import add_flags_of_actions, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import ensure_home
-from foredeck.engine.findings import has_data
-from foredeck.engine.memory import caps_of
 from foredeck.errors import ForedeckError
-from foredeck.lookup.finding import find_session
-from foredeck.lookup.texts import counted
 from foredeck.memory.describing import Audit, Describer, audit_text
 from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.findings import has_data
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.inbox import proposal_lines, proposals_of
 from foredeck.memory.keeping import Kept, NewMemory
-from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.rules import MemoryRefused, caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs, Wording
+from foredeck.model.figures import counted
 from foredeck.model.memory import Category
+from foredeck.names.finding import find_session
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store
@@ -69,9 +66,9 @@ def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterat
         yield Desk(store, memory, ground, project_of(folder, filesystems).id, describe)
 
 
-def _run(args: Namespace) -> int:
-    action: Callable[[Namespace], None] = ACTIONS[args.action or "list"][1]
-    action(args)
+def run(args: Namespace) -> int:
+    """`foredeck memory`."""
+    _ACTIONS[args.action or "list"](args)
     return 0
 
 
@@ -239,8 +236,12 @@ def _confirm(args: Namespace) -> None:
 def _delete(args: Namespace) -> None:
     with _desk(args, acts=True) as desk:
         found = {entry.id: entry for name in args.entry for entry in _family(desk, name)}
-        if not args.yes:
-            _ask_to_delete(desk, found.values())
+        confirm(
+            "Delete it?",
+            nothing="nothing was deleted",
+            yes=args.yes,
+            show=lambda: print("\n".join(map(desk.describe.line, found.values()))),
+        )
         for id in found:
             desk.memory.delete(id)
         _all_done(args, desk, [desk.memory.find(id) for id in found])
@@ -250,13 +251,6 @@ def _family(desk: Desk, name: str) -> list[MemoryEntry]:
     entry = desk.memory.find(name)
     made = desk.memory.descendants(entry.id)
     return [entry, *(each for each in made if each.document.state != "deleted")]
-
-
-def _ask_to_delete(desk: Desk, entries: Iterable[MemoryEntry]) -> None:
-    if sys.stdin.isatty():
-        for entry in entries:
-            print(desk.describe.line(entry))
-    confirm("Delete it?", nothing="nothing was deleted")
 
 
 def _done(args: Namespace, desk: Desk, kept: Kept) -> None:
@@ -273,43 +267,16 @@ def _all_done(args: Namespace, desk: Desk, entries: list[MemoryEntry]) -> None:
         print(desk.describe.line(entry))
 
 
-# The command line
-
-
-def _configure(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(
-        dest="action", metavar="ACTION", help="what to do; each has its own --help (default: list)"
-    )
-    add_flags_of_actions(parser, is_action=False)
-    for name, (text, _) in ACTIONS.items():
-        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        arguments.OF_ACTIONS[name](action)
-        add_flags_of_actions(action, is_action=True)
-
-
-ACTIONS: dict[str, tuple[str, Callable[[Namespace], None]]] = {
-    "list": ("list what applies here, and what you have not accepted or refused yet", _list),
-    "show": ("show everything about an entry", _show),
-    "add": ("remember something", _add),
-    "edit": ("change an entry's text or category, or where it applies", _edit),
-    "accept": ("accept proposed entries", _accept),
-    "refuse": ("refuse proposed entries", _refuse),
-    "pin": ("keep a session's entry, or a finding, beyond the session", _pin),
-    "demote": ("limit an entry to one session", _demote),
-    "confirm": ("confirm an entry whose basis has changed", _confirm),
-    "delete": ("delete entries and everything derived from them", _delete),
-    "audit": ("trace an entry back to the words that it came from", _audit),
+_ACTIONS: dict[str, Callable[[Namespace], None]] = {
+    "list": _list,
+    "show": _show,
+    "add": _add,
+    "edit": _edit,
+    "accept": _accept,
+    "refuse": _refuse,
+    "pin": _pin,
+    "demote": _demote,
+    "confirm": _confirm,
+    "delete": _delete,
+    "audit": _audit,
 }
-
-COMMAND = Command(
-    description=(
-        "Show and change what is remembered: about you, your projects, single sessions, and\n"
-        "findings in their data. Name an entry by its key (m-k3f9) or the start of it.\n"
-        "[user-stated] marks what you said or accepted yourself, [derived] everything else. A\n"
-        "deleted entry is gone from prompts at the next call; `foredeck purge` also removes it\n"
-        "from history."
-    ),
-    example='foredeck memory add "Tests use pytest, without mocks" --category preference',
-    configure=_configure,
-    run=_run,
-)

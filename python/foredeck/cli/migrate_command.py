@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ConfigError, Corrupt
 from foredeck.store.copying import Totals, compare, copy, count_of
@@ -30,7 +29,8 @@ def _place(text: str, config: Config) -> StorePlace:
     return store_kind(name).place(config, where)
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck migrate`."""
     config = resolve_config(args).config
     source, target = _place(args.source, config), _place(args.target, config)
     if source.describe() == target.describe():
@@ -82,26 +82,3 @@ def _print_text(args: Namespace, report: dict[str, object], found: Totals) -> No
         later = report["later_transactions"]
         print(f"{later:,} were added meanwhile: run the command again to copy them as well.")
     print(f"FOREDECK_STORE={args.target.partition(':')[0]} makes foredeck use the copy.")
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("source", metavar="FROM", help="sqlite, sqlite:PATH, xtdb or xtdb:URL")
-    parser.add_argument("target", metavar="TO", help="the same; empty, or a copy half done")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Copy everything from one store to another: all objects and all their versions, under\n"
-        "the same tokens and times, so that references to a version stay valid. `sqlite` and\n"
-        "`xtdb` are the configured stores; a PATH or URL names another one, and --set\n"
-        "xtdb.token_file=FILE its token. The source is not changed, and may be in use. Run the\n"
-        "same command again to continue an interrupted copy, or to update a finished one. A\n"
-        "target that holds anything else is refused. At the end, every version and every byte\n"
-        "is read from both stores and compared."
-    ),
-    example="foredeck migrate sqlite xtdb",
-    configure=_configure,
-    run=_run,
-)

@@ -18,7 +18,7 @@ _CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?")
 def parse_moment(text: str, now: datetime | None = None) -> int | None:
     """Milliseconds since 1970 of a point in time, None for what is none.
 
-    A day or a second stands for its end, so that all that is listed under it is included; a time
+    A day or a second means its end, so that everything listed with that time is included; a time
     without a zone is local. `now`: with a zone; the clock's by default.
     """
     here = now or datetime.now().astimezone()

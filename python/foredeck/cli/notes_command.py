@@ -6,19 +6,18 @@ import json
 import os
 import re
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.graphs import OpenGraph, opened_graph, shown
 from foredeck.cli.output import print_json, table
-from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.lookup.notes import note_rule
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.notes.graph import MissingHeading, Node, Unresolved
 from foredeck.notes.parsed import Reference
 from foredeck.sources.filesystem import is_within
@@ -105,7 +104,8 @@ def _file_name(title: str) -> str:
     return name
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck notes`."""
     if args.new:
         return _new(args)
     if args.title is not None:
@@ -212,50 +212,3 @@ def _reference_as_json(source: Node, reference: Reference) -> dict[str, Any]:
         "start": reference.start,
         "end": reference.end,
     }
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("title", metavar="TITLE", nargs="?", help="with --new: title and file name")
-    parser.add_argument(
-        "--new",
-        action="store_true",
-        help="make a note from a template, with title, date and tags in its frontmatter, and print "
-        "its path",
-    )
-    parser.add_argument(
-        "--folder",
-        metavar="DIR",
-        help="with --new: where to put it (default: the first of `notes.folders`)",
-    )
-    parser.add_argument(
-        "--tag",
-        metavar="T",
-        action="append",
-        help="only notes with this tag, or one within it (T/...); with --new: a tag to give, may "
-        "be repeated",
-    )
-    parser.add_argument(
-        "--orphans", action="store_true", help="only notes that no other Markdown file refers to"
-    )
-    parser.add_argument(
-        "--broken",
-        action="store_true",
-        help="instead, all references that lead nowhere, could mean several objects or name a "
-        "heading that is not there, and frontmatter that could not be read",
-    )
-    parser.add_argument("--all", action="store_true", help="also Markdown files that are not notes")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "List the stored notes, or make a new one. A note is a Markdown file in one of the\n"
-        "folders of `notes.folders`, or one with `kind: note` in its frontmatter. `foredeck\n"
-        "index` stores files that no session has read yet. Notes are plain files: you can write\n"
-        "them with anything, not only with --new."
-    ),
-    example="foredeck notes --tag project --orphans",
-    configure=_configure,
-    run=_run,
-)

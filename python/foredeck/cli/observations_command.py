@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.editor import NotEdited, edited
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
-from foredeck.errors import ForedeckError
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
+from foredeck.errors import ForedeckError, NotFound
+from foredeck.home import user_name
 from foredeck.model.observations import ObservingDocument
+from foredeck.names.finding import find_session
 from foredeck.observations.editing import EditRefused, delete, edit, made_from
 from foredeck.observations.lease import ObservingLease
 from foredeck.observations.reading import Observation, Reflection, stored_notes
@@ -48,7 +46,8 @@ class _Noted:
         return [*self.reflections, *self.observations]
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck observations`."""
     if args.edit or args.text is not None or args.delete:
         check_person(resolve_config(args).config.home, "Changing observations")
     with made_store(args) as store:
@@ -167,11 +166,11 @@ def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     one = _one(args, noted)
     if args.text is not None:
         text = sys.stdin.read() if args.text == "-" else args.text
-        print(edit(store, one.id, text, _user()).content)
+        print(edit(store, one.id, text, user_name()).content)
         return
     with edited(one.text, ".md", "observation") as typed:
         try:
-            print(edit(store, one.id, typed.text, _user()).content)
+            print(edit(store, one.id, typed.text, user_name()).content)
         except EditRefused as refusal:
             raise NotEdited(f"{refusal} What you wrote is in {typed.path}.") from refusal
 
@@ -179,49 +178,8 @@ def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
 def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     one = _one(args, noted)
     behind = made_from(store, one.id)
-    delete(store, one.id, _user())
+    delete(store, one.id, user_name())
     print(f"{_short(one)[:8]} is deleted; its earlier text stays in the history.")
     if behind:
         names = ", ".join(id.rpartition(":")[2][:8] for id in behind)
         print(f"These were made from it and still say it: {names}. Delete them, too, to remove it.")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "user"
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="a session's id or the start of it")
-    parser.add_argument(
-        "note",
-        metavar="NOTE",
-        nargs="?",
-        help="only this note: its number in the list, or its id or the start of it",
-    )
-    change = parser.add_mutually_exclusive_group()
-    change.add_argument("--edit", action="store_true", help="edit its text in $VISUAL or $EDITOR")
-    change.add_argument("--text", metavar="TEXT", help="replace its text; - reads stdin")
-    change.add_argument(
-        "--delete",
-        action="store_true",
-        help="delete it; no new note is taken of its messages",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Print the notes that were taken of a session's chat: reflections, then observations,\n"
-        "the oldest first, each with the turns that it covers and what that saves. --edit,\n"
-        "--text or --delete change one note. Prompts that were sent with it are not changed; it\n"
-        "is replaced at the next rebase. A note's text has the form that is printed: dates, and\n"
-        "one line for each remark."
-    ),
-    example="foredeck observations 0197a3 3 --edit",
-    configure=_configure,
-    run=_run,
-)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from foredeck.errors import ForedeckError
@@ -64,11 +64,18 @@ def check_person(home: Path, what: str) -> None:
         )
 
 
-def confirm(question: str, *, nothing: str) -> None:
-    """Ask a user who has not said `--yes`. Raises `NotConfirmed`; `nothing`: what has not happened,
-    as in "nothing was deleted"."""
+def confirm(
+    question: str, *, nothing: str, yes: bool = False, show: Callable[[], object] = lambda: None
+) -> None:
+    """Ask the user, unless they have said `--yes`; `show` prints first what it is about.
+
+    Raises `NotConfirmed`; `nothing`: what has not happened, as in "nothing was deleted".
+    """
+    if yes:
+        return
     if not sys.stdin.isatty():
         raise NotConfirmed(f"{nothing}: confirm with --yes")
+    show()
     if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
         raise NotConfirmed(nothing)
 
@@ -120,7 +127,7 @@ def _parents_by_ps() -> dict[int, int]:
 
 
 def _given(pid: int, name: str) -> str | None:
-    """A variable that a process was started with; None where it was not, or nobody may know."""
+    """A variable that a process was started with; None if it was not, or may not be read."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:

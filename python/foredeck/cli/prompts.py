@@ -4,7 +4,7 @@ that it did not see, as it would have sent them. Such a one is replayed from its
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from foredeck.cli.common import resolve_config
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
+from foredeck.errors import NotFound
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.standing import progress_in
 from foredeck.hosts.pi.transcripts import Transcript
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
 from foredeck.model.documents import session_object_id
+from foredeck.names.finding import find_session
 from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind
 
 if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
+    from foredeck.accounting.figure import CostFigure
     from foredeck.replay.options import ReplayOptions
-    from foredeck.replay.recorded_account import Replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,6 @@ class NamedSession:
         if self.store is None and self.recording is not None:
             return self.recording.path.name
         return self.session
-
-
-def add_session(parser: ArgumentParser, *, optional: bool = False) -> None:
-    """SESSION|FILE."""
-    parser.add_argument(
-        "session",
-        metavar="SESSION|FILE",
-        nargs="?" if optional else None,
-        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
-        "Claude Code or Codex. A session that foredeck did not record is replayed",
-    )
 
 
 @contextmanager
@@ -77,26 +66,21 @@ def named_session(args: Namespace) -> Iterator[NamedSession]:
 
 
 @contextmanager
-def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, str]]:
-    """The store that holds the session's prompts, and its id there."""
+def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, CostFigure | None]]:
+    """The store that holds the session's prompts; of one that is replayed for it, with progress,
+    also what the session has cost there."""
     if named.recording is None:
         assert named.store is not None  # only what is stored has no recording
-        yield named.store, named.session
+        yield named.store, None
         return
-    with replayed_for(named.recording, replay_options(args)) as done:
-        yield done.store, named.session
-
-
-@contextmanager
-def replayed_for(transcript: Transcript, options: ReplayOptions) -> Iterator[Replayed]:
-    """A recording, replayed with progress."""
     # Loads the engine, which a stored session has no use for.
     from foredeck.replay.recorded_account import replayed
 
     with ExitStack() as stack:
-        with Progress("replaying call", len(transcript.calls)) as progress:
-            done = stack.enter_context(replayed(transcript, options, progress.advance))
-        yield done
+        with Progress("replaying call", len(named.recording.calls)) as progress:
+            options = replay_options(args)
+            done = stack.enter_context(replayed(named.recording, options, progress.advance))
+        yield done.store, done.figure()
 
 
 def replay_options(args: Namespace) -> ReplayOptions:

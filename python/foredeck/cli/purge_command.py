@@ -5,23 +5,19 @@ from __future__ import annotations
 import re
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.config import Config
-from foredeck.engine.memory import caps_of
 from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
-from foredeck.lookup.finding import find_object
-from foredeck.lookup.texts import counted
 from foredeck.memory.purging import (
     SHORTEST_TEXT,
     family_of,
@@ -30,12 +26,15 @@ from foredeck.memory.purging import (
     said_by_tool,
     vouch_again,
 )
+from foredeck.memory.rules import caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.canonical import hash_text
+from foredeck.model.figures import counted
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
 from foredeck.model.short_names import ENTRY
+from foredeck.names.finding import find_object
 from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
 from foredeck.store.kind import ErasableStore
@@ -56,9 +55,9 @@ from foredeck.store.registry import store_kind
 from foredeck.store.state_files import found_in_files, holders_in_files, tidy
 
 PATIENCE_S = 20.0
-"""For a database that is told what was last written."""
+"""How long to wait until the database has what was last written."""
 MOST_MATCHES = 1000
-"""Of different texts that patterns match: each is then looked for everywhere as it stands."""
+"""Different texts that patterns may match: each is then searched for everywhere, literally."""
 MOST_HOST_BYTES = 2**30
 NAMED = 10
 """Places that still hold a text; of more the number is said."""
@@ -105,7 +104,8 @@ class _Result:
         return not (self.left or self.to_do)
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck purge`."""
     config = resolve_config(args).config
     if not args.dry_run:
         check_person(config.home, "Erasing")
@@ -128,7 +128,12 @@ def _run(args: Namespace) -> int:
         result = _Result([(own, _planned(own, store, memory, wanted, progress))])
         result.plans += _plans_of_others(others, memory, wanted, progress)
         if not args.dry_run:
-            _confirm(args, result)
+            confirm(
+                "This cannot be undone. Purge it?",
+                nothing="nothing was purged",
+                yes=args.yes,
+                show=lambda: print(_told(result, "would be written again")),
+            )
             if wanted.entries and memory.restore_without(wanted.entries):
                 result.plans[0] = own, _planned(own, store, memory, wanted, progress)
     if not args.dry_run:
@@ -167,7 +172,7 @@ def _carry_out(
 
 
 def _settle(config: Config) -> None:
-    """Wait for what the database was not told yet. Raises `StoreUnavailable`."""
+    """Wait until the database has everything. Raises `StoreUnavailable`."""
 
     place, end = store_kind(config.store).erasable(config), time.monotonic() + PATIENCE_S
     if place.is_one_file:
@@ -277,7 +282,7 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
 
 
 def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
-    """What was noted of it: wherever that is a whole text, and where it is long inside others."""
+    """Purge observations of a result, too: whole texts, and long ones within other texts."""
 
     texts = texts_noted(store, noted_of(store, result))
     wanted.whole.update(map(hash_text, texts))
@@ -285,20 +290,12 @@ def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
 
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
-    """A short text has no blob of its own: it goes wherever it stands as it is."""
+    """A short text has no blob of its own, so it is searched for literally."""
 
     document = store.get(version.id, kind_of(version.type), version.token)
     text = "" if document is None else document.content or ""
     if SHORTEST_TEXT <= len(text) < LONG_STRING:
         wanted.exact.append(text)
-
-
-def _confirm(args: Namespace, result: _Result) -> None:
-    if args.yes:
-        return
-    if sys.stdin.isatty():
-        print(_told(result, "would be written again"))
-    confirm("This cannot be undone. Purge it?", nothing="nothing was purged")
 
 
 def _host_files(store: LocalStore, redaction: Redaction) -> list[str]:
@@ -363,49 +360,3 @@ def _told(result: _Result, what: str) -> str:
         f"{counted(_versions(result).total(), 'version')} in which it stands as [purged]. Prompts "
         f"of {counted(len(sessions), 'session')} are not byte for byte what was sent any more."
     )
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        nargs="*",
-        help="an entry of memory (m-k3f9), or an object: its text in all versions, and the entries "
-        "of memory that came from it",
-    )
-    parser.add_argument(
-        "--text", metavar="PATTERN", action="append", default=[], help="remove exactly this text"
-    )
-    parser.add_argument(
-        "--regex",
-        metavar="RE",
-        action="append",
-        default=[],
-        help="remove whatever matches this Python regular expression",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change, and change nothing"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Remove a text from everything that is stored: all versions of files, messages, tool\n"
-        "results, notes, memory, and recorded prompts. [purged] takes its place there, so\n"
-        "these prompts are no longer byte for byte what was sent. If a text was cut, eight\n"
-        "characters of it at the cut are enough. The index of `foredeck search` is rebuilt.\n"
-        "If you name a memory entry or an object, everything derived from it is removed, and\n"
-        "what it had replaced comes back. Then everything is read again: exit code 1 means\n"
-        "that something still holds the text, or that there is something left for you to do,\n"
-        "and says what. An XTDB node that foredeck runs is stopped for this and started\n"
-        "again. Files on your disk, Pi's own session files (which are listed), exports,\n"
-        "backups and copies on other machines are not changed. Close Pi first. If it is\n"
-        "interrupted, the next `foredeck purge` finishes it."
-    ),
-    example="foredeck purge --text sk-live-51H8 --dry-run",
-    configure=_configure,
-    run=_run,
-)

@@ -1,4 +1,4 @@
-"""The commands by name. The module of each is imported when the command is run."""
+"""The commands by name: what each takes is imported with its help, what it does when it runs."""
 
 from __future__ import annotations
 
@@ -76,8 +76,7 @@ COMMANDS: dict[str, str] = {
     **{name: text for group in GROUPS.values() for name, text in group.items()},
     **_bench_commands(),
 }
-"""All commands. A command NAME lives in foredeck.cli.NAME_command as COMMAND, one of a store in
-the store's package, those of `foredeck bench` in foredeck_bench.commands."""
+"""All commands."""
 
 RENAMED: dict[str, tuple[str, ...]] = {
     "backlinks": ("graph", "--backlinks"),
@@ -90,18 +89,21 @@ RENAMED: dict[str, tuple[str, ...]] = {
 }
 """Commands of the version before, and what they are now."""
 
-_SHARED = {
-    "history": "history",
-    "cat": "history",
-    "export": "transfer",
-    "import": "transfer",
-    "forget": "forget",
-    "vacuum": "forget",
+_ARGUMENTS = {
+    "use": ("sessions", "search", "cost", "notes", "working"),
+    "records": ("tasks", "memory"),
+    "look": (
+        *("show", "trace", "blame", "history", "cat", "graph", "expand", "name", "observations"),
+    ),
+    "keep": ("ingest", "index", "export", "import", "backup", "restore", "migrate"),
+    "repair": ("doctor", "config", "renames", "purge", "forget", "prune", "vacuum"),
+    "measure": ("replay", "eval", "engine"),
 }
-"""Commands that share a module, where COMMANDS has them by name."""
+"""The module of `cli/arguments/` in whose `COMMANDS` a command is."""
 
 _APART = {"ui": "ui", "mcp": "mcp_server", "proxy": "proxy"}
-"""Commands with a package of their own."""
+"""Commands with a package of their own, whose `command.py` has them as `COMMAND`, as the modules of
+a store's commands and those of `foredeck bench` do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +122,33 @@ class Command:
     run: Callable[[Namespace], int]
 
 
+def later(module: str, function: str = "run") -> Callable[[Namespace], int]:
+    """A function of a module of `foredeck.cli`, which is imported once the command runs: help and
+    errors of usage do without what the work takes."""
+
+    def run(args: Namespace) -> int:
+        code: int = getattr(import_module(f"foredeck.cli.{module}"), function)(args)
+        return code
+
+    return run
+
+
 def load(name: str) -> Command:
     """The command of a name in COMMANDS."""
-    module = import_module(_module_of(name))
-    command = module.COMMANDS[name] if name in _SHARED else module.COMMAND
+    for group, names in _ARGUMENTS.items():
+        if name in names:
+            command = import_module(f"foredeck.cli.arguments.{group}").COMMANDS[name]
+            break
+    else:
+        command = import_module(_module_of(name)).COMMAND
     assert isinstance(command, Command)
     return command
 
 
 def _module_of(name: str) -> str:
-    if name == "bench":
-        return f"{_BENCH}.commands.measure"
-    if name.startswith("bench "):
-        return f"{_BENCH}.commands.{name.removeprefix('bench ')}"
+    if name in _bench_commands():
+        return f"{_BENCH}.{import_module(f'{_BENCH}.commands').MODULES[name]}"
     if name in _APART:
         return f"foredeck.{_APART[name]}.command"
-    for store in STORES.values():
-        if name in store.commands:
-            return f"{store.package}.commands.{name}_command"
-    return f"foredeck.cli.{_SHARED.get(name, name)}_command"
+    package = next(store.package for store in STORES.values() if name in store.commands)
+    return f"{package}.commands.{name}_command"

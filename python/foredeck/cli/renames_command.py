@@ -1,23 +1,21 @@
-"""`foredeck renames`: files that were renamed while nobody looked, and count as deleted."""
+"""`foredeck renames`: files that were renamed unnoticed, and count as deleted."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.indexing import Indexed, commit_sightings
+from foredeck.cli.index_command import Indexed, commit_sightings
 from foredeck.cli.output import print_json, typed
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ToolError
-from foredeck.lookup.contents import name_of
-from foredeck.lookup.finding import find_object
 from foredeck.model.quoting import name
+from foredeck.names.finding import find_object, name_of
 from foredeck.sources.tying import lost_renames, tied
 from foredeck.store.protocol import Head, LocalStore
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck renames`."""
     with opened_store(args) as store:
         if args.old is not None:
             if args.new is None:
@@ -69,27 +67,3 @@ def _line(old: Head, to: list[Head], *, tied: bool) -> str:
         return f"{name(name_of(old))} was renamed to {names}."
     may = "may have been renamed to" if len(to) == 1 else "may have been renamed to one of"
     return f"{name(name_of(old))} {may} {names}"
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("old", metavar="OLD", nargs="?", help="a file that is gone")
-    parser.add_argument("new", metavar="NEW", nargs="?", help="what it is called now")
-    parser.add_argument(
-        "--repair", action="store_true", help="store the renames that are clear, instead of a list"
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "List files that are recorded as deleted although the same bytes appeared under another\n"
-        "name later: they were renamed while neither an engine nor `foredeck index` was\n"
-        "watching, or before foredeck could detect it. --repair records the rename wherever\n"
-        "there is only one such name; OLD and NEW record one yourself. The file's history,\n"
-        "links, nickname and pin follow it."
-    ),
-    example="foredeck renames --repair",
-    configure=_configure,
-    run=_run,
-)

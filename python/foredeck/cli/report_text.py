@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.figure import CostFigure
 from foredeck.accounting.report import ChangedFile, SessionReport, report_of
 from foredeck.cli.files import STANDARD, written_file
 from foredeck.cli.output import print_json, table
-from foredeck.cli.prompts import NamedSession, replay_options, replayed_for
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.cli.prompts import NamedSession, with_prompts
+from foredeck.model.figures import counted, short_count, when
 from foredeck.search.secrets import mask_secrets
 from foredeck.store.protocol import Store
 
@@ -25,8 +23,7 @@ DIFF_LINES = 60
 
 def print_report(named: NamedSession, args: Namespace) -> None:
     """Print the report of a session, or write its page."""
-
-    with _prompts(named, args) as (store, figure):
+    with with_prompts(named, args) as (store, figure):
         report = report_of(store, named.session, files_in=named.store, figure=figure)
         page = _snapshot(store, report, full=args.full) if args.html else None
     stream = sys.stderr if args.html == STANDARD else sys.stdout
@@ -43,17 +40,6 @@ def print_report(named: NamedSession, args: Namespace) -> None:
     else:
         text = "\n\n".join(_parts(report, full=args.full))
         print(text if args.full else redacted(text))
-
-
-@contextmanager
-def _prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, CostFigure | None]]:
-    """The store with the session's prompts; of a replay, what it has cost."""
-    if named.recording is None:
-        assert named.store is not None  # only what is stored has no recording
-        yield named.store, None
-        return
-    with replayed_for(named.recording, replay_options(args)) as done:
-        yield done.store, done.figure()
 
 
 def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
@@ -127,24 +113,3 @@ def _folded(report: SessionReport) -> str:
     if not report.asked_back:
         lines.append("  none was asked for again")
     return "\n".join(lines)
-
-
-def add_report_flags(parser: ArgumentParser) -> None:
-    """`--report`, `--full` and `--html`."""
-    parser.add_argument(
-        "--report",
-        action="store_true",
-        help="instead of the calls, one page to pass on: the cost, the files that the session "
-        "changed (with differences), its failed commands, what was folded and asked for again",
-    )
-    parser.add_argument(
-        "--html",
-        metavar="FILE",
-        help="write the report, with all prompts as charts and tables, to one HTML file that "
-        "fetches nothing (`-`: stdout)",
-    )
-    parser.add_argument(
-        "--full",
-        action="store_true",
-        help="report whole differences, and mask no keys, tokens and home folder",
-    )

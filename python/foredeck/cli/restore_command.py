@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from foredeck.cli.backup_command import restore_store
-from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_content, print_json
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
-from foredeck.errors import ConfigError
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
+from foredeck.errors import ConfigError, NotFound
 from foredeck.model.documents import session_object_id
+from foredeck.names.finding import find_session
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_text import changes, preview, report
@@ -26,7 +24,8 @@ from foredeck.timeline.states import own_path
 _OF_FILES = ("path", "to", "dry_run", "diff", "overwrite")
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck restore`."""
     if args.call is not None or args.undo:
         return _restore_files(args)
     if used := [name for name in _OF_FILES if getattr(args, name)]:
@@ -117,71 +116,3 @@ def _tell(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) 
         if result.skipped:
             print("--overwrite restores these as well, and keeps what is there now.")
     return 0 if result.is_whole else 1
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "what",
-        metavar="WHAT",
-        help="a file that `foredeck backup` has written; or, with --call or --undo, a session or "
-        "the start of its id",
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="with a backup: even if there is a store already; it is renamed first",
-    )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--call",
-        metavar="N",
-        type=positive,
-        help="bring files to what they were when call N was made; one more than the last call "
-        "is the newest state",
-    )
-    what.add_argument("--undo", action="store_true", help="undo the last restore")
-    parser.add_argument(
-        "--path",
-        metavar="PATH",
-        type=Path,
-        action="append",
-        help="only this file; may be repeated. Required for a session that was imported",
-    )
-    parser.add_argument(
-        "--to",
-        metavar="FOLDER",
-        type=Path,
-        help="write the files to this folder, and change no others",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show what would happen to each file, and change nothing",
-    )
-    parser.add_argument("--diff", action="store_true", help="with --dry-run: print the differences")
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="also restore files that a person or another session has changed since",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "With a backup: replace the store by it. The backup is checked before anything is\n"
-        "changed. An existing store is never overwritten; --force renames it first. Close Pi\n"
-        "before.\n\n"
-        "With a session and --call: bring the files that the session's tools changed back to\n"
-        "what they were at that call, with bytes, permissions and links, also outside the\n"
-        "working folder. Files that somebody else has changed since are listed and left alone,\n"
-        "unless --overwrite is given. What was there before is kept, and --undo brings it back.\n"
-        "An interrupted restore is finished by the next one. The exit code is 1 if files were\n"
-        "left alone or could not be restored (they are listed), or if a command ran in a folder\n"
-        "that could not be scanned. In Pi, /foredeck rewind does the same."
-    ),
-    example="foredeck restore ~/foredeck-monday.db",
-    configure=_configure,
-    run=_run,
-)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.moments import EXAMPLES, parse_moment
+from foredeck.cli.common import resolve_config
 from foredeck.cli.output import coloured, print_json, screen_width, shows_colours, typed
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.config import Config
 from foredeck.context.tools.found import Style, describe_to_people
@@ -22,22 +20,18 @@ from foredeck.context.tools.hit_names import HitNames
 from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import load_layer
-from foredeck.errors import ForedeckError
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
-from foredeck.lookup.reader import shown_memories
+from foredeck.errors import ForedeckError, NotFound
+from foredeck.lookup.memories import shown_memories
 from foredeck.lookup.sessions import titles
-from foredeck.lookup.texts import when
+from foredeck.model.figures import when
 from foredeck.model.short_names import TASK, ShortNames
+from foredeck.names.finding import find_session
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search
-from foredeck.search.types import SEARCHED_TYPES
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import folders_of_project, project_of
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
-
-SCOPES = ("all", "project", "session")
 
 
 class WrongScope(ForedeckError):
@@ -46,7 +40,8 @@ class WrongScope(ForedeckError):
     exit_code = 2
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck search`."""
     config = resolve_config(args).config
     layer = load_layer("search")
     with opened_store(args) as store, Follower(store, layer, config.home) as follower:
@@ -198,83 +193,3 @@ def _explained(hit: SearchHit) -> Collection[str]:
         f"({rank.own:.2f} + {rank.lent:.2f} near + {rank.dated:.2f} dated) x {rank.weight:g}"
         f" x {rank.recency:.3f}{back} = {rank.score:.2f}"
     ]
-
-
-def _moment(text: str) -> int:
-    moment = parse_moment(text)
-    if moment is None:
-        raise ArgumentTypeError(f"{text!r} is not a time; examples: {EXAMPLES}")
-    return moment
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", nargs="+", help="words, names, paths: any text")
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=positive,
-        default=10,
-        help="how many hits (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--scope",
-        metavar="S",
-        choices=SCOPES,
-        help="all (the default), project: sessions in the current folder's repository or its "
-        "worktrees, or in the folder, or session: that of --session",
-    )
-    parser.add_argument("--session", metavar="ID", help="only this session")
-    parser.add_argument(
-        "--project", metavar="DIR", type=Path, help="the project's folder, for --scope project"
-    )
-    parser.add_argument(
-        "--type",
-        metavar="T",
-        choices=SEARCHED_TYPES,
-        help=f"only hits of one type: {', '.join(SEARCHED_TYPES)}",
-    )
-    parser.add_argument("--tool", metavar="NAME", help="only calls of this tool")
-    parser.add_argument("--path", metavar="P", help="only hits about a file with P in its path")
-    parser.add_argument(
-        "--since", metavar="T", type=_moment, help=f"only hits since T ({EXAMPLES})"
-    )
-    parser.add_argument(
-        "--task", metavar="ID", help="only a task, and what was said and done while it was active"
-    )
-    parser.add_argument(
-        "--message-range",
-        metavar="N",
-        type=int,
-        choices=range(21),
-        default=0,
-        help="show N texts before and after each hit (0 to 20)",
-    )
-    parser.add_argument(
-        "--group",
-        metavar="BY",
-        choices=("session",),
-        help="session: first the session that answers best, by its best hits together, with three "
-        "of them each; else the best hits come first",
-    )
-    parser.add_argument("--explain", action="store_true", help="explain the rank of each hit")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Search all sessions: messages, tool calls and their results, every version of a file,\n"
-        "tasks, memory, and summaries of compacted chat. Words match in all their forms;\n"
-        "identifiers and paths match as a whole and by their parts. A word that is nowhere as\n"
-        'typed matches as the beginning of a word, then as a piece of a name. "Quotes" make a\n'
-        "phrase, and a * at the end a prefix.\n\n"
-        "Hits are grouped by session, under its first prompt. Each shows the name to open it by\n"
-        "(`foredeck cat NAME`, everything after the name included), the time, the kind, the\n"
-        "words that matched, and the passage. The index is updated first; it is kept in the\n"
-        "state folder and made from the store. Keys and tokens of the usual shapes are left out\n"
-        "of it."
-    ),
-    example="foredeck search retry backoff http_client --scope project",
-    configure=_configure,
-    run=_run,
-)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +10,12 @@ from foredeck.cli.output import table
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.sets import Sets
 from foredeck.context.tools.version_refs import ref_of_member
-from foredeck.lookup.texts import counted, when
-from foredeck.model.calls import CallDocument, CallRecord, in_order
+from foredeck.lookup.sessions import count_calls
+from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
+from foredeck.model.figures import counted, when
 from foredeck.model.records import VersionRef, call_id
-from foredeck.model.sources import path_of
+from foredeck.names.finding import name_of
 from foredeck.store.protocol import Head, Store, Token
 
 
@@ -91,7 +91,7 @@ class SetsAtCall:
 
 def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
     """The sets after a call of a session, on the branch of that call; 0: before the first."""
-    calls = len(store.query("call", {"session": session}))
+    calls = count_calls(store, session)
     record = store.head(call_id(session, call)) if call else None
     if record is None:
         return SetsAtCall(session, 0, calls, None, _index(store, session, None), Sets())
@@ -99,12 +99,6 @@ def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
     index = _index(store, session, record.token)
     time_ms = CallRecord(record.fields).time_ms
     return SetsAtCall(session, call, calls, time_ms, index, state.sets)
-
-
-def newest_call(store: Store, session: str) -> int:
-    """The last call of a session; 0 where it has made none."""
-    calls = store.query("call", {"session": session})
-    return max((head.view(CallDocument).ordinal for head in calls), default=0)
 
 
 def call_by_then(store: Store, session: str, time_ms: int) -> int:
@@ -127,20 +121,18 @@ def _indexed(store: Store, member: Head) -> IndexedObject:
     newest, fields = ref_of_member(member), member.fields
     seen = store.head(newest.object, Token(newest.token))
     is_deleted = seen is not None and seen.fields.get("state") == "deleted"
-    name = " ".join(_words(fields, {} if seen is None else seen.fields))
-    return IndexedObject(fields["ordinal"], fields["object_type"], name, newest, is_deleted)
+    return IndexedObject(
+        fields["ordinal"], fields["object_type"], _name(fields, seen), newest, is_deleted
+    )
 
 
-def _words(member: Fields, fields: Fields) -> Iterator[str]:
-    """A file's path, a tool with its arguments, else the id, which tells a fork's own chat from
-    its parent's."""
-    kind = member["object_type"]
-    if kind == "toolcall":
-        yield from (str(fields.get("tool")), str(fields.get("args_display") or ""))
-    elif kind == "file":
-        yield path_of(fields) or member.get("label") or member["object"]
-    else:
-        yield member["object"]
+def _name(member: Fields, seen: Head | None) -> str:
+    """A file's path, a tool with its arguments, else the id, since a fork's chat and its
+    parent's have no other name."""
+    if seen is not None and seen.type in ("file", "toolcall"):
+        return name_of(seen)
+    label = member.get("label") if member["object_type"] == "file" else None
+    return str(label or member["object"])
 
 
 def _load(store: Store, id: str) -> CallRecord | None:

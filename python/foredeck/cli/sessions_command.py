@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
-from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.output import coloured, print_json, screen_width, table, typed
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.sessions import SessionSummary, newest_calls, summaries
-from foredeck.lookup.texts import counted, lasted, short_count, when
+from foredeck.model.figures import counted, lasted, short_count, when
 from foredeck.model.quoting import printable
 from foredeck.model.short_texts import shortened
 from foredeck.store.forgetting import size_of
@@ -21,7 +19,8 @@ WIDEST = 100
 _PROJECT = 18
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck sessions`."""
     with opened_store(args) as store:
         sessions = summaries(store, store.query("session"))
         sessions.sort(key=lambda session: (session.last_ms, session.first_ms), reverse=True)
@@ -128,29 +127,3 @@ def _title(session: SessionSummary, *, shows_source: bool) -> str:
     ]
     said = printable(session.title) or "(nothing was asked)"
     return f"({', '.join(marks)}) {said}" if marks else said
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--size",
-        action="store_true",
-        help="show how much text each session uses, including what it shares with others",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "List the stored sessions, the most recent first: the start of the id (enough to name\n"
-        "it), when it was last used, how long it took, its messages and tool calls, what it\n"
-        "saved compared with plain Pi, its project and its title (the name you gave it in Pi,\n"
-        "or the first prompt). A worktree counts as part of its project. Times are local.\n\n"
-        "Marks show that a session is private, a fork, a subagent's, read from an agent's\n"
-        "history (by the agent's name), or that Pi's own file of it was deleted (gone). --json\n"
-        "has more, with times in milliseconds since 1970."
-    ),
-    example="foredeck sessions",
-    configure=_configure,
-    run=_run,
-)

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+import re
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from foredeck.cli.calls import call_at
-from foredeck.cli.common import add_config_flags, add_json_flag, positive
+from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import coloured, print_json, table
-from foredeck.cli.prompts import add_session, named_session, with_prompts
-from foredeck.cli.registry import Command
+from foredeck.cli.prompts import named_session, with_prompts
 from foredeck.cli.session_sets import sets_at_call
+from foredeck.errors import NotFound
 from foredeck.hosts.pi.messages import UNSENT_STOPS
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.lookup.branches import Branches, branches_of
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.lookup.sessions import checked_call
+from foredeck.model.calls import CallRecord
+from foredeck.model.figures import counted, short_count, when
 from foredeck.store.protocol import Store
+from foredeck.timeline.branches import records_of
 
 
-def _run(args: Namespace) -> int:
-    with named_session(args) as named, with_prompts(named, args) as (store, session):
+def run(args: Namespace) -> int:
+    """`foredeck show`."""
+    with named_session(args) as named, with_prompts(named, args) as (store, _):
+        session = named.session
         branches = branches_of(store, session)
         calls = len(branches.times)
-        call = _choose(store, session, args, calls)
+        call = _choose(store, session, args)
         if args.branches:
             _print_branches(branches, args.json)
             return 0
@@ -92,14 +96,11 @@ def _ranges(calls: list[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
 
 
-def _choose(store: Store, session: str, args: Namespace, calls: int) -> int:
+def _choose(store: Store, session: str, args: Namespace) -> int:
     """The call that was asked for, or the last. Raises `NotFound`."""
-
     if args.at is not None:
         return call_at(store, session, args.at)
-    if args.call is not None and args.call > calls:
-        raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
-    return args.call or calls
+    return checked_call(store, session, args.call)
 
 
 def _print_text(place: str, session: str, prompt: Prompt) -> None:
@@ -197,51 +198,50 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _configure(parser: ArgumentParser) -> None:
-    add_session(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--call",
-        metavar="N",
-        type=positive,
-        help="which model call, counted from 1 over all branches of the session (default: the "
-        "last)",
-    )
-    which.add_argument(
-        "--at",
-        metavar="WHEN",
-        help="the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the first "
-        "one whose prompt had a text or message with this hash (8 digits or more)",
-    )
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument(
-        "--sets",
-        action="store_true",
-        help="list the session's objects after the call instead, each with its version and "
-        "state: pinned, waiting (pinned, but out of view), active, inactive (in the pool), or "
-        "indexed",
-    )
-    instead.add_argument(
-        "--branches",
-        action="store_true",
-        help="list the branches of the session instead: their calls, and where each began",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
+# From a time or a hash to a call
 
 
-COMMAND = Command(
-    description=(
-        "Print exactly what the model saw at one call: the system prompt, tools and messages,\n"
-        "rebuilt from the store. Headings mark the messages that foredeck edited or added, and\n"
-        "those that Pi does not send on (aborted answers). --sets shows the index, pool, active\n"
-        "and pinned objects at that call, and --branches the branches of the session, abandoned\n"
-        "ones included.\n\n"
-        'JSON: {"call", "system", "tools", "messages"}, with messages in the shape that Pi\n'
-        'sends on; with --sets {"session", "call", "index", "pool", "active", "pinned",\n'
-        '"waiting"}.'
-    ),
-    example="foredeck show 0199 --call 12",
-    configure=_configure,
-    run=_run,
-)
+_HASH = re.compile(r"[0-9a-f]{8,64}")
+
+
+def call_at(store: Store, session: str, text: str) -> int:
+    """The number of the last call by a time, or of the first call with a hash in its prompt.
+
+    The hash is that of a text (`text_hash` of a version) or of a whole message, or its beginning.
+    Raises `NotFound`, with what there is, where no call fits.
+    """
+    records = records_of(store, session)
+    if _HASH.fullmatch(text):
+        return _with_hash(session, records, text)
+    time_ms = parse_moment(text)
+    if time_ms is None:
+        raise NotFound(
+            f"{text!r} is neither a time ({EXAMPLES}) nor the start of a hash (8 digits or more)."
+        )
+    by_then = [record for record in records if record.time_ms <= time_ms]
+    if not by_then:
+        raise NotFound(
+            f"session {session} had made no call yet at {when(time_ms)}; it has {_span(records)}."
+        )
+    return by_then[-1].ordinal
+
+
+def _with_hash(session: str, records: Sequence[CallRecord], text: str) -> int:
+    for record in records:
+        if any(hash.startswith(text) for hash in _hashes(record)):
+            return record.ordinal
+    raise NotFound(
+        f"no call of session {session} had a text or message whose hash begins {text}: "
+        f"`foredeck history OBJECT --json` shows those of an object. It has {_span(records)}."
+    )
+
+
+def _hashes(record: CallRecord) -> Iterator[str]:
+    """Hashes of the messages and texts that came into the prompt with a call."""
+    yield from record.addresses
+    yield from (row.text_hash for row in record.parts if row.text_hash is not None)
+
+
+def _span(records: Sequence[CallRecord]) -> str:
+    first, last = (when(records[end].time_ms) for end in (0, -1))
+    return f"{counted(len(records), 'call')}, from {first} to {last}"

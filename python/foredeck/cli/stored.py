@@ -1,4 +1,4 @@
-"""The configured store, opened for a command; the object in it that a command line names."""
+"""The configured store, opened for a command."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from contextlib import closing, contextmanager
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreUnavailable
-from foredeck.lookup.finding import AskedPart, Found, find_object, find_part, find_session
-from foredeck.store.opening import open_store
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.opening import nothing_stored, open_store
+from foredeck.store.protocol import LocalStore
 from foredeck.store.registry import store_kind
 
 
@@ -30,11 +29,7 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
     config = resolve_config(args).config
     kind = store_kind(config.store)
     if not kind.exists(config):
-        raise StoreUnavailable(
-            f"nothing is stored yet: {kind.file(config)} does not exist. Run Pi with foredeck, "
-            "or read what coding agents have kept with `foredeck ingest`. If it is elsewhere, name "
-            "its folder with --home or FOREDECK_HOME."
-        )
+        raise StoreUnavailable(nothing_stored(config))
     with _opened(config) as store:
         yield store
 
@@ -53,20 +48,6 @@ def made_store(args: Namespace) -> Iterator[LocalStore]:
 def _opened(config: Config) -> Iterator[LocalStore]:
     with closing(open_store(config, notify=_print_notice, lazy=True)) as store:
         yield store
-
-
-def find_asked(store: Store, args: Namespace) -> Found:
-    """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
-
-    session = None if args.session is None else find_session(store, args.session)
-    return find_object(store, args.object, session)
-
-
-def find_asked_part(store: Store, args: Namespace) -> tuple[Found, AskedPart]:
-    """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
-
-    session = None if args.session is None else find_session(store, args.session)
-    return find_part(store, " ".join(args.object), session)
 
 
 def _print_notice(level: str, text: str) -> None:

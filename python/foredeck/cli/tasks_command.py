@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli import task_arguments as arguments
 from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above, check_person
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError, NoSuchTask, ToolError
+from foredeck.home import user_name
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import Project, project_of
 from foredeck.tasks.claiming import Actor
@@ -27,12 +25,6 @@ from foredeck.tasks.task import Task
 from foredeck.tasks.wording import any_line, counts_line, details
 from foredeck.tasks.work import NewTask, TaskWork
 
-_EPILOGS = {
-    "new": 'foredeck tasks new "Fix the login redirect" --priority 1 --label auth',
-    "dep": "foredeck tasks dep t-k3f9 t-m2xd            # t-k3f9 waits for t-m2xd",
-    "close": 'foredeck tasks close t-k3f9 "Redirects once; see auth.ts"',
-}
-
 
 class TaskRefused(ForedeckError):
     """A task cannot be changed so."""
@@ -40,8 +32,9 @@ class TaskRefused(ForedeckError):
     exit_code = 2
 
 
-def _run(args: Namespace) -> int:
-    action: Callable[[Namespace], None] = _ACTIONS[args.action or "list"][1]
+def run(args: Namespace) -> int:
+    """`foredeck tasks`."""
+    action = _ACTIONS[args.action or "list"]
     try:
         action(args)
     except NoSuchTask:
@@ -70,17 +63,10 @@ def _actor(home: Path, who: str | None) -> Actor:
 
     session = agent_above(home)
     if session is None:
-        return Actor(None, who or _user())
+        return Actor(None, who or user_name())
     if who is not None:
         raise TaskRefused("--as is not allowed inside an agent's session, which acts as itself.")
     return Actor(session or None)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "user"
 
 
 # Reading
@@ -222,60 +208,15 @@ def _changed(work: TaskWork, task: Task, args: Namespace) -> None:
         )
 
 
-# The command line
-
-
-def _configure(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(
-        dest="action", metavar="ACTION", help="what to do; each has its own --help (default: list)"
-    )
-    arguments.common(parser)
-    for name, (text, _) in _ACTIONS.items():
-        example = f"\n\nexample: {_EPILOGS[name]}" if name in _EPILOGS else ""
-        action = actions.add_parser(
-            name,
-            help=text,
-            description=f"{text[0].upper()}{text[1:]}.",
-            epilog=example.strip() or None,
-        )
-        _ARGUMENTS[name](action)
-        arguments.common(action, is_action=True)
-
-
-_ACTIONS: dict[str, tuple[str, Callable[[Namespace], None]]] = {
-    "list": ("list tasks by priority, then by age", _list),
-    "ready": ("list the tasks that can be started now", _ready),
-    "search": ("find tasks by words in their title, labels, summary or description", _search),
-    "show": ("show everything about a task", _show),
-    "new": ("create a task", _new),
-    "claim": ("claim a task, so that no one else can until you close it or open it again", _claim),
-    "close": ("close a task, with its outcome", _close),
-    "open": ("reopen a closed task, or release a claimed one", _open),
-    "edit": ("change a task's title, description, priority, type or labels", _edit),
-    "dep": ("add or remove a dependency on another task", _dep),
+_ACTIONS: dict[str, Callable[[Namespace], None]] = {
+    "list": _list,
+    "ready": _ready,
+    "search": _search,
+    "show": _show,
+    "new": _new,
+    "claim": _claim,
+    "close": _close,
+    "open": _open,
+    "edit": _edit,
+    "dep": _dep,
 }
-_ARGUMENTS: dict[str, Callable[[ArgumentParser], None]] = {
-    "list": arguments.list_arguments,
-    "ready": arguments.ready_arguments,
-    "search": arguments.search_arguments,
-    "show": arguments.show_arguments,
-    "new": arguments.new_arguments,
-    "claim": arguments.claim_arguments,
-    "close": arguments.close_arguments,
-    "open": arguments.task_argument,
-    "edit": arguments.edit_arguments,
-    "dep": arguments.dep_arguments,
-}
-
-COMMAND = Command(
-    description=(
-        "Show and change the tasks of the current folder's project: a git repository with its\n"
-        "worktrees, or the folder itself. Agents see and change the same tasks (`task-query`,\n"
-        "`task-mutate`). Name a task by its key (t-k3f9) or the start of it. A task is blocked\n"
-        "while a task that it depends on, or a part of it, is open; only one agent or person at\n"
-        "a time can claim it."
-    ),
-    example='foredeck tasks new "Fix the login redirect" --priority 1',
-    configure=_configure,
-    run=_run,
-)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from foredeck.accounting.trace import Trace, trace
-from foredeck.accounting.trace_lines import rows_of
-from foredeck.cli.common import add_config_flags, add_json_flag, positive
+from foredeck.accounting.trace import Trace, rows_of, trace
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
-from foredeck.cli.prompts import add_session, named_session, with_prompts
-from foredeck.cli.registry import Command
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.texts import counted
+from foredeck.cli.prompts import named_session, with_prompts
+from foredeck.errors import NotFound
+from foredeck.lookup.sessions import checked_call
+from foredeck.model.figures import counted
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Store
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck trace`."""
     if not args.text.strip():
         raise NotFound("there is nothing to look for: give a name, a path or any other text.")
-    with named_session(args) as named, with_prompts(named, args) as (store, session):
-        found = _trace(store, session, args)
+    with named_session(args) as named, with_prompts(named, args) as (store, _):
+        found = _trace(store, named.session, args)
     if args.json:
         print_json(found.to_json())
     else:
@@ -30,11 +29,8 @@ def _run(args: Namespace) -> int:
 
 
 def _trace(store: Store, session: str, args: Namespace) -> Trace:
-    calls = len(store.query("call", {"session": session}))
-    if args.call is not None and args.call > calls:
-        raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
+    last = call_id(session, checked_call(store, session, args.call))
     with Progress("reading calls") as progress:
-        last = call_id(session, args.call or calls)
         return trace(store, session, args.text, last, progress.advance)
 
 
@@ -43,33 +39,3 @@ def _print(found: Trace) -> None:
     print(f"{found.text!r} in session {found.session}, {counted(found.calls, 'call')}")
     print()
     print(table([("calls", "state", "where"), *rows]))
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "text", metavar="TEXT", help="a name, a path, or any other text, spelled exactly"
-    )
-    add_session(parser)
-    parser.add_argument(
-        "--call",
-        metavar="N",
-        type=positive,
-        help="follow the branch that ends with this call (default: the last)",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Show at which calls the model could see a text: in view (and where), announced\n"
-        "(folded, but named by a digest or summary), folded (why, since when, and what keeping\n"
-        "it would have cost), compacted with the chat around it, or never seen. This explains\n"
-        "why an agent repeated something or missed it. Costs are in tokens of uncached input.\n\n"
-        'JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state",\n'
-        '"places"}]}.'
-    ),
-    example="foredeck trace parse_config 0199",
-    configure=_configure,
-    run=_run,
-)

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.files import STANDARD, file_errors, written_file
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.lookup.finding import find_session
-from foredeck.lookup.texts import counted, short_count
 from foredeck.memory.trust import renewed_word
 from foredeck.memory.user import load_user
-from foredeck.store.portable import export_session, import_file
+from foredeck.model.figures import counted, short_count
+from foredeck.names.finding import find_session
+from foredeck.store.portable.export import export_session
+from foredeck.store.portable.importing import import_file
 
 
-def _export(args: Namespace) -> int:
+def write_bundle(args: Namespace) -> int:
+    """`foredeck export`."""
     with opened_store(args) as store, Progress("exporting, line") as progress:
         session = find_session(store, args.session)
         with written_file(args.file) as write:
@@ -46,7 +47,8 @@ def _export(args: Namespace) -> int:
     return 0
 
 
-def _import(args: Namespace) -> int:
+def read_bundle(args: Namespace) -> int:
+    """`foredeck import`."""
     with (
         _source(args.file) as file,
         made_store(args) as store,
@@ -92,51 +94,3 @@ def _source(name: str) -> Iterator[IO[bytes]]:
         file = Path(name).open("rb")  # noqa: SIM115  (closed below)
     with file:
         yield file
-
-
-def _configure_export(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
-    parser.add_argument("file", metavar="FILE", help="the file to write, - for stdout")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-def _configure_import(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "file", metavar="FILE", help="a file that `export` has written, - for stdin"
-    )
-    parser.add_argument(
-        "--as-new",
-        action="store_true",
-        help="give the session, its calls and its tool results fresh ids, beside those that are "
-        "here",
-    )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMANDS = {
-    "export": Command(
-        description=(
-            "Write a session, with its objects and all their versions, to a file of JSON\n"
-            "lines that can be read, searched, and imported into another store. The file\n"
-            "holds what the model saw and what its tools returned: treat it as confidential.\n"
-            "An existing file is replaced. If FILE is -, the summary goes to stderr."
-        ),
-        example="foredeck export 0199aaaa session.foredeck.jsonl",
-        configure=_configure_export,
-        run=_export,
-    ),
-    "import": Command(
-        description=(
-            "Import a session that `foredeck export` wrote. Every hash is checked before\n"
-            "anything is stored; a damaged or forged file is refused (exit code 5). Data that\n"
-            "is already here and identical is left alone. Data that contradicts what is here\n"
-            "is refused, unless --as-new imports the session under fresh ids. The store is\n"
-            "created if there is none."
-        ),
-        example="foredeck import session.foredeck.jsonl --as-new",
-        configure=_configure_import,
-        run=_import,
-    ),
-}

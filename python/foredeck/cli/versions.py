@@ -1,4 +1,4 @@
-"""From what a user types to one version of an object.
+"""From what a user types to an object, and to one version of it.
 
 A version goes by its number in the object's own history, a session's name for it (`v2`), a store
 token, the start of one of its hashes, or a time: the newest version that was there by then.
@@ -7,20 +7,35 @@ token, the start of one of its hashes, or a time: the newest version that was th
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from collections.abc import Sequence
 
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.context.tools.version_refs import verify, versions_seen
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import Found
+from foredeck.errors import NotFound
+from foredeck.lookup.contents import number_of, numbered
 from foredeck.lookup.renames import Version
-from foredeck.lookup.texts import when
+from foredeck.model.figures import when
+from foredeck.model.places import AskedPart
+from foredeck.names.finding import Found, find_object, find_part, find_session
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store, Token
 
 SHOWN = 6
 _HASHES = ("content_hash", "text_hash", "source_hash")
 _HASH = re.compile(r"[0-9a-f]{8,64}")
+
+
+def find_asked(store: Store, args: Namespace) -> Found:
+    """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
+    session = None if args.session is None else find_session(store, args.session)
+    return find_object(store, args.object, session)
+
+
+def find_asked_part(store: Store, args: Namespace) -> tuple[Found, AskedPart]:
+    """The same, with what of the object is asked for behind its name. Raises `NotFound`."""
+    session = None if args.session is None else find_session(store, args.session)
+    return find_part(store, " ".join(args.object), session)
 
 
 def find_version(store: Store, found: Found, text: str | None) -> Version:
@@ -33,7 +48,7 @@ def find_version(store: Store, found: Found, text: str | None) -> Version:
     if text is None:
         return Version(len(history), history[-1])
     if text.isascii() and text.isdecimal() and not _with_hash(history, text):
-        return _by_number(found, history, int(text))
+        return Version(int(text), numbered(found, history, int(text)))
     if re.fullmatch(r"v\d+", text):
         return _session_version(store, found, history, int(text[1:]))
     if store.transactions([Token(text)]):
@@ -64,12 +79,6 @@ def session_versions(store: Store, found: Found) -> dict[Token, int]:
 def _with_hash(history: Sequence[Head], text: str) -> list[Version]:
     numbered = enumerate(history, start=1)
     return [Version(number, head) for number, head in numbered if has_hash(head, text)]
-
-
-def _by_number(found: Found, history: Sequence[Head], number: int) -> Version:
-    if not 1 <= number <= len(history):
-        raise NotFound(f"{found.name} has no version {number}; it has 1 to {len(history)}.")
-    return Version(number, history[number - 1])
 
 
 def _by_time(found: Found, history: Sequence[Head], text: str) -> Version:
@@ -132,5 +141,4 @@ def _as_of(store: Store, found: Found, history: Sequence[Head], token: Token) ->
     head = store.head(found.id, token)
     if head is None:
         raise NotFound(f"{found.name} did not exist yet at {token}.")
-    number = next(n for n, known in enumerate(history, start=1) if known.token == head.token)
-    return Version(number, head)
+    return Version(number_of(history, head), head)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import resolve_config
 from foredeck.cli.editor import NotEdited, edited
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above
-from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store
 from foredeck.engine.working import project_page, session_page
-from foredeck.errors import Conflict
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
+from foredeck.errors import Conflict, NotFound
 from foredeck.model.documents import Provenance
+from foredeck.names.finding import find_session
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store
 from foredeck.working.memory import PageRefused, WorkingMemory
 
 
-def _run(args: Namespace) -> int:
+def run(args: Namespace) -> int:
+    """`foredeck working`."""
     with made_store(args) as store:
         page = _page(args, store)
         if args.edit:
@@ -85,29 +84,3 @@ def _edit(page: WorkingMemory) -> None:
             ) from None
         except PageRefused as refusal:
             raise NotEdited(f"{refusal} What you wrote is in {typed.path}.") from refusal
-
-
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("section", metavar="SECTION", nargs="?", help="one section of the page")
-    parser.add_argument(
-        "text", metavar="TEXT", nargs="?", help="the new text of the section; - reads stdin"
-    )
-    parser.add_argument(
-        "--session", metavar="SESSION", help="the page of this session instead of the project's"
-    )
-    parser.add_argument("--edit", action="store_true", help="open the page in $VISUAL or $EDITOR")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-COMMAND = Command(
-    description=(
-        "Show or change working memory: a page that the current folder's project keeps from\n"
-        "session to session. Agents read it before the chat and write to it section by section;\n"
-        "every change is a version (`foredeck history`). SECTION shows one section and TEXT\n"
-        "replaces it; --edit opens the whole page in your editor."
-    ),
-    example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
-    configure=_configure,
-    run=_run,
-)

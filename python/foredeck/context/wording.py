@@ -14,6 +14,18 @@ from foredeck.model.quoting import name as named
 from foredeck.model.quoting import one_line, quoted, word
 from foredeck.model.short_texts import cut
 
+WHY_NO_CONTENT = {
+    "binary": "it is not text",
+    "huge": "it is too large; read it with offset and limit",
+    "listed": "it was only listed; it cannot be reached from here",
+    "deleted": "it was deleted; an older version may be had, such as v1",
+    "unreadable": "it cannot be read",
+    "special": "it is not a regular file",
+    "pointer": "it is only pointed to, and nothing is fetched; read it with a tool of yours",
+    "session": "what was said in it is its chat (chat:ID)",
+}
+"""By the state of a version that has no text."""
+
 
 def handle(ordinal: int, version: int | None = None) -> str:
     """`@12`, or `@12 v3` where a version must be named."""

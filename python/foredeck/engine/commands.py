@@ -10,8 +10,7 @@ import re
 from pathlib import Path
 
 from foredeck.accounting.figure import figure_lines
-from foredeck.accounting.trace import trace
-from foredeck.accounting.trace_lines import text_of
+from foredeck.accounting.trace import text_of, trace
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.plan import Plan

@@ -80,7 +80,7 @@ from foredeck.memory.findings import PromoteFinding
 from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord
 from foredeck.model.own_tools import FACILITY_TOOLS
-from foredeck.sources import ToolEvent
+from foredeck.sources.indexing import ToolEvent
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.store.at_work import AtWork
 from foredeck.store.protocol import Notify, Store, silent

@@ -19,8 +19,9 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.workplace import Workplace
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Happening, Job
-from foredeck.engine.memory import caps_of, user_of
 from foredeck.hosts.asking import CompleteParams
+from foredeck.memory.rules import caps_of
+from foredeck.memory.user import user_of
 from foredeck.model.documents import session_object_id
 from foredeck.model.records import ExtractionDocument
 

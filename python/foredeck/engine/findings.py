@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config
 from foredeck.context.state.objects import Objects
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import MemoryQuestion
-from foredeck.memory.findings import PromoteFinding, SessionFindings, findings_in
+from foredeck.memory.findings import PromoteFinding, SessionFindings, findings_in, has_data
 from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.session import SessionMemory
-from foredeck.model.documents import chat_id
-from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:
     from foredeck.engine.opening import OpenedSession
@@ -67,12 +64,6 @@ def propose_found(
     if count:
         what = "One finding waits" if count == 1 else f"{count} findings wait"
         opened.session.inbox.notify(f"{what} for your word: /memory")
-
-
-def has_data(store: Store, session: str, tools: Iterable[str]) -> bool:
-    """Whether a data tool has brought anything in a session."""
-    where = {"chat_ref": chat_id(session), "status": "ok"}
-    return any(store.query("toolcall", {**where, "tool": tool}, limit=1) for tool in tools)
 
 
 def _findings(config: Config, objects: Objects, memory: SessionMemory) -> SessionFindings:

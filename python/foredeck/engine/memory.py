@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -16,27 +15,16 @@ from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory
-from foredeck.memory.rules import MemoryCaps
+from foredeck.memory.rules import caps_of
 from foredeck.memory.sections import RulesSection
 from foredeck.memory.session import Inheritance, SessionMemory
 from foredeck.memory.trust import session_statement
-from foredeck.memory.user import KEY_FILE, User, load_user
+from foredeck.memory.user import KEY_FILE, load_user, user_of
 from foredeck.memory.words import all_words
 from foredeck.store.protocol import Store
 
-log = logging.getLogger(__name__)
-
 MOST_NAMES, MOST_FOLDERS = 200, 50
 """How many names of one folder are read, and how many folders within the project's."""
-
-
-def user_of(config: Config) -> User | None:
-    """Who works here; None where their key cannot be read, and nothing counts as said by them."""
-    try:
-        return load_user(config.home)
-    except (OSError, ForedeckError) as error:
-        log.warning("the user's key: %s", error)
-        return None
 
 
 def state_warnings(config: Config, store: Store) -> Iterator[str]:
@@ -64,14 +52,6 @@ def begun_by(config: Config, params: SessionOpenParams) -> str | None:
     the host does not vouch for its user."""
     user = user_of(config) if params.by_user and params.started_by is None else None
     return None if user is None else user.vouch(session_statement(params.session))
-
-
-def caps_of(config: Config) -> MemoryCaps:
-    """How much is kept, as configured."""
-    section = config.memory
-    return MemoryCaps(
-        section.session_entries, section.global_entries, section.findings, section.expire_days
-    )
 
 
 def memory_of(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import cast, get_args
 
 from foredeck.config import Config
-from foredeck.engine.memory import caps_of, user_of
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
@@ -14,7 +13,8 @@ from foredeck.memory.describing import Describer
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.inbox import Proposal, inbox_text, proposal_lines, proposals_of
 from foredeck.memory.keeping import NewMemory
-from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.rules import MemoryRefused, caps_of
+from foredeck.memory.user import user_of
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import Category

@@ -44,8 +44,9 @@ from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.model.messages import text_in
 from foredeck.model.working import working_id
 from foredeck.notes.live import live_graph
-from foredeck.sources import FileSource, FilesystemMap
-from foredeck.sources.opening import open_source
+from foredeck.sources.disk import open_source
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.indexing import FileSource
 from foredeck.store.protocol import Notify, Store
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper

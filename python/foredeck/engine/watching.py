@@ -14,7 +14,8 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.model.sources import filesystem_source
-from foredeck.sources import FilesystemMap, ToolEvent
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.indexing import ToolEvent
 from foredeck.sources.toolpaths import touched_paths
 from foredeck.sources.tracking import FileTracker
 from foredeck.sources.versions import is_unread

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from foredeck.histories.exchanges import Exchange
 from foredeck.histories.lines import Place
 from foredeck.hosts.pi.messages import time_of
 from foredeck.model.documents import Fields, SessionDocument, session_object_id
 from foredeck.model.records import call_id, forgotten_id
 from foredeck.store.protocol import Store
+
+if TYPE_CHECKING:  # to say how far a reading came takes none of it
+    from foredeck.histories.exchanges import Exchange
 
 FileState = tuple[int, int]
 """Size in bytes, and time of modification in nanoseconds."""

@@ -24,7 +24,8 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
-from foredeck.sources import FilesystemMap, RecordedSource
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.recorded import RecordedSource
 from foredeck.store.protocol import Store
 
 MAX_PENDING = 400

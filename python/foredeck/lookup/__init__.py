@@ -1,1 +1,1 @@
-"""What is stored, looked up by people and programs: store and layers opened for one request."""
+"""Reading what is stored, for people and programs: sessions, versions, layers for a request."""

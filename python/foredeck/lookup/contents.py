@@ -1,31 +1,20 @@
-"""What an object is called, and what a version of it says."""
+"""What a version of an object says."""
 
 from __future__ import annotations
 
-from foredeck.context.tools.versions import WHY_NO_CONTENT
+from collections.abc import Sequence
+
+from foredeck.context.wording import WHY_NO_CONTENT
+from foredeck.errors import NotFound
 from foredeck.hosts.pi.chat import render_chat
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import AskedPart, Found
 from foredeck.model.documents import ChatDocument, Document, session_of
 from foredeck.model.memory import MemoryDocument
-from foredeck.model.sources import path_of
+from foredeck.model.places import AskedPart
+from foredeck.names.finding import Found, name_of
 from foredeck.notes.named_parts import field_text
-from foredeck.sources.pointing import pointer_label
 from foredeck.store.protocol import Head, Store
 
 WHOLE = AskedPart()
-
-
-def name_of(head: Head) -> str:
-    """What a user would call an object."""
-    fields = head.fields
-    if head.type == "toolcall":
-        return f"{fields.get('tool')} {fields.get('args_display') or ''}".strip()
-    if head.type in ("task", "memory"):
-        return str(fields.get("title") or fields.get("fact"))
-    if head.type == "user":
-        return str(fields.get("first_line") or head.id)
-    return path_of(fields) or pointer_label(fields) or head.id
 
 
 def content_of(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str | None, str]:
@@ -37,6 +26,18 @@ def content_of(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str |
     if part.slice is None or part.slice.unit != "char" or text is None:
         return text, why
     return text[part.slice.first - 1 : part.slice.last], why
+
+
+def numbered(found: Found, history: Sequence[Head], number: int) -> Head:
+    """The version of an object with this number in its history, from 1. Raises `NotFound`."""
+    if not 1 <= number <= len(history):
+        raise NotFound(f"{found.name} has no version {number}; it has 1 to {len(history)}.")
+    return history[number - 1]
+
+
+def number_of(history: Sequence[Head], version: Head) -> int:
+    """The number of a version in its object's history, from 1."""
+    return next(n for n, known in enumerate(history, start=1) if known.token == version.token)
 
 
 def version_of(store: Store, found: Found, part: AskedPart) -> Head:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
@@ -11,14 +11,11 @@ from foredeck.config import Config
 from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import load_layer
-from foredeck.engine.memory import caps_of, user_of
-from foredeck.memory.reading import MemoryReader
-from foredeck.memory.user import KEY_FILE
 from foredeck.notes.chat_reading import read_chats
 from foredeck.notes.graph import Graph
 from foredeck.search.index import SearchIndex
 from foredeck.store.opening import open_store
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.protocol import LocalStore
 
 PATIENCE_S = 1.0
 """So long a page waits for a layer; what is not taken in by then is left out, and it says so."""
@@ -111,27 +108,3 @@ class _ends_after:  # noqa: N801  (reads as the function that it is)
     def __call__(self) -> None:
         if time.monotonic() > self._end:
             raise _LongEnough
-
-
-def shown_memories(
-    store: Store, config: Config, sessions: Collection[str] | None = None
-) -> tuple[tuple[str, str], ...]:
-    """The entries of memory that their user may find, each an id and a token: what is kept, and
-    beyond sessions only what they have stated. `sessions`: only what is kept with these."""
-    if not (config.home / KEY_FILE).exists() or (user := user_of(config)) is None:
-        return ()
-    memory = MemoryReader(store, user, caps_of(config))
-    kept = memory.of_user() + [e for e in memory.all(state="kept") if e.document.place != "global"]
-    return tuple(
-        (entry.id, str(entry.token))
-        for entry in kept
-        if sessions is None or entry.document.session in sessions
-    )
-
-
-def stated_memories(store: Store, config: Config, project: str) -> tuple[tuple[str, str], ...]:
-    """The same, for a model outside any session: what its user has stated that holds here."""
-    if not (config.home / KEY_FILE).exists() or (user := user_of(config)) is None:
-        return ()
-    kept = MemoryReader(store, user, caps_of(config)).of_user(project)
-    return tuple((entry.id, str(entry.token)) for entry in kept)

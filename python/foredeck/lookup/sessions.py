@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 
+from foredeck.errors import NotFound
 from foredeck.histories.standing import progress_in
 from foredeck.hosts.pi.files import session_name
 from foredeck.model.calls import CallRecord
@@ -15,7 +16,7 @@ from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.records import call_id
 from foredeck.model.short_texts import shortened
 from foredeck.regular_files import read_text
-from foredeck.search.searching import TITLE_CHARS, first_prompt
+from foredeck.search.titles import TITLE_CHARS, first_prompt
 from foredeck.store.protocol import Head, Store
 
 SHORTEST_ID = 8
@@ -183,6 +184,23 @@ def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord 
                 growing.discard(session)
         searching = {s for s in searching if s in growing or high[s] - low[s] > 1}
     return {s: None if head is None else CallRecord(head.fields) for s, head in found.items()}
+
+
+def count_calls(store: Store, session: str) -> int:
+    """How many calls a session has made."""
+    newest = newest_calls(store, [session])[session]
+    return 0 if newest is None else newest.ordinal
+
+
+def checked_call(store: Store, session: str, call: int | None) -> int:
+    """The call of this number, by default the last one; 0 where the session has made none.
+
+    Raises `NotFound` where it has not made as many.
+    """
+    calls = count_calls(store, session)
+    if call is not None and not 1 <= call <= calls:
+        raise NotFound(f"session {session} has no call {call}; its calls: 1 to {calls}.")
+    return call or calls
 
 
 def _id(head: Head) -> str:

@@ -5,28 +5,28 @@ A private session keeps to itself what is said in it: nothing here finds or read
 
 from __future__ import annotations
 
-import getpass
-import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
-from foredeck.lookup.contents import content_of, name_of, version_of
-from foredeck.lookup.finding import AskedPart, Found, find_part, find_session
-from foredeck.lookup.reader import Reader, stated_memories
+from foredeck.home import user_name
+from foredeck.lookup.contents import content_of, number_of, version_of
+from foredeck.lookup.memories import stated_memories
+from foredeck.lookup.reader import Reader
 from foredeck.lookup.sessions import summaries
-from foredeck.lookup.texts import counted, when
 from foredeck.model.documents import SessionDocument
+from foredeck.model.figures import counted, when
+from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import block, name, one_line
+from foredeck.names.finding import Found, find_part, find_session, name_of, split_handle
 from foredeck.notes.graph import Edge, Graph
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.privacy import is_hidden, is_private, private_sessions
-from foredeck.store.protocol import Head, LocalStore, Store
+from foredeck.store.protocol import LocalStore, Store
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.mutate import TaskMutate
 from foredeck.tasks.query import TaskQuery
@@ -35,7 +35,6 @@ from foredeck.tasks.work import TaskWork
 PART_CHARS = 20_000
 MOST_HITS = 20
 MOST_ROWS = 100
-_HANDLE = re.compile(r"(.+:)?@\d+")
 
 
 class Answers:
@@ -66,7 +65,7 @@ class Answers:
         with self._reader.store() as store:
             found, part = self._visible(store, object)
             history, called = store.history(found.id), name(found.name)
-            number = version or _number(history, version_of(store, found, part))
+            number = version or number_of(history, version_of(store, found, part))
             if not 1 <= number <= len(history):
                 raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
             text, why = content_of(store, history[number - 1], part)
@@ -150,7 +149,7 @@ class Answers:
             return TaskMutate(self._work(store)).run(input)
 
     def _work(self, store: LocalStore) -> TaskWork:
-        work = TaskWork(store, self._project, Actor(f"mcp:{_user()}"))
+        work = TaskWork(store, self._project, Actor(f"mcp:{user_name()}"))
         work.board.refresh()
         return work
 
@@ -158,7 +157,8 @@ class Answers:
         """The object of that name, and what of it is asked for. Raises `ForedeckError` for none,
         for a private session's, and for what of memory no model outside a session is shown."""
         found, part = find_part(store, name)
-        met_in = found.session if _HANDLE.match(name) else None
+        bare, _ = split_name(name, OF_STORED, lambda _: False)
+        met_in = found.session if split_handle(bare) else None
         if is_hidden(store, found.head, ()) or is_private(store, met_in):
             raise ForedeckError(f"{name!r} belongs to a private session, which nothing else reads.")
         if found.head.type == "memory":
@@ -170,17 +170,6 @@ class Answers:
     @property
     def _project(self) -> str:
         return project_of(self._folder, open_filesystems(self._config, self._folder)).id
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "user"
-
-
-def _number(history: Sequence[Head], head: Head) -> int:
-    return next(n for n, known in enumerate(history, start=1) if known.token == head.token)
 
 
 def _hit(hit: SearchHit) -> str:

@@ -205,7 +205,7 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _said(work: Callable[[], str]) -> str:
-    """What the work answers; what it refuses is told to the model, which can do otherwise."""
+    """What the work answers. The model reads why something is refused, and can try otherwise."""
     try:
         text = work()
     except ForedeckError as error:

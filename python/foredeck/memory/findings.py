@@ -6,15 +6,17 @@ has not said it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from foredeck.errors import ToolError
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.rules import MemoryRefused
+from foredeck.model.documents import chat_id
 from foredeck.model.memory import LearnedFrom
 from foredeck.model.own_tools import PROMOTE_FINDING, Severity
+from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:  # imported with the first finding that is proposed
     from foredeck.memory.extracting.likeness import KnownFact
@@ -121,3 +123,9 @@ def tags_of(said: Mapping[str, Any]) -> tuple[str, ...]:
     first = [severity] if severity in SEVERITIES else []
     kept = dict.fromkeys([*first, *(tag for tag in plain if tag)])
     return tuple(kept)[: MOST_TAGS + len(first)]
+
+
+def has_data(store: Store, session: str, tools: Iterable[str]) -> bool:
+    """Whether a data tool has brought anything in a session."""
+    where = {"chat_ref": chat_id(session), "status": "ok"}
+    return any(store.query("toolcall", {**where, "tool": tool}, limit=1) for tool in tools)

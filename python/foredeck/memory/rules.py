@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.memory.entry import MemoryEntry
 from foredeck.model.memory import CATEGORIES, FACT_CHARS, Category, LearnedFrom, Place
@@ -50,6 +51,14 @@ class MemoryCaps:
         return {"session": self.session, "global": self.everywhere, "findings": self.findings}[
             place
         ]
+
+
+def caps_of(config: Config) -> MemoryCaps:
+    """How much is kept, as configured."""
+    section = config.memory
+    return MemoryCaps(
+        section.session_entries, section.global_entries, section.findings, section.expire_days
+    )
 
 
 def place_of(category: Category) -> Place:

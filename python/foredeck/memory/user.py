@@ -8,6 +8,7 @@ be made without the key, and what does not carry it counts as no user's word.
 from __future__ import annotations
 
 import hmac
+import logging
 import os
 import secrets
 import tempfile
@@ -15,11 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foredeck.errors import ForedeckError
 from foredeck.model.canonical import canonical_json
 from foredeck.regular_files import read_regular
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+
+log = logging.getLogger(__name__)
 
 KEY_FILE = "user.key"
 _KEY_BYTES = 32
@@ -50,6 +56,15 @@ class User:
         return isinstance(code, str) and hmac.compare_digest(
             self.vouch(statement).encode(), code.encode(errors="replace")
         )
+
+
+def user_of(config: Config) -> User | None:
+    """Who works here; None where their key cannot be read, and nothing counts as said by them."""
+    try:
+        return load_user(config.home)
+    except (OSError, ForedeckError) as error:
+        log.warning("the user's key: %s", error)
+        return None
 
 
 def load_user(home: Path) -> User:

@@ -14,8 +14,32 @@ Stored = Mapping[str, Any]
 
 DecisionKind = Literal["append", "rebase", "host"]
 
+CHARS_PER_TOKEN = 3.5
+"""An estimate, until the provider's own counts tell (`gauge.py`); code has fewer than prose."""
+
+UNSENT = frozenset({"fallback", "aborted", "refused"})
+"""Outcomes of calls whose answer never went out, or was refused by the provider."""
+
 REWRITTEN = "rewritten"
 """An outcome: another extension has changed the call's request, or the one before it."""
+
+
+REASONS: dict[str, str] = {
+    "cold": "the provider's cache had expired, so rewriting cost nothing extra",
+    "model": "another model was chosen, whose cache held nothing of it",
+    "history": "the host had changed what was sent before",
+    "layout": "another layout was configured",
+    "withdrawn": "what you have taken back, or what has changed, had to leave the head",
+    "pays": "it pays",
+    "look-back": "the provider's cache would not have found what stood there anyway",
+    "no-cache": "the model has no prompt cache, so rewriting costs nothing extra",
+    "high-water": "the prompt would have filled too much of the model's window",
+    "window": "the prompt would not have fitted the window",
+    "off": "foredeck was switched off",
+    "timeout": "the engine did not answer in time",
+    "away": "the engine did not run",
+}
+"""Why a prompt was rewritten, or went out without foredeck, in words for its user."""
 
 
 class Decision(NamedTuple):

@@ -1,16 +1,26 @@
-"""The part of an object that is asked for after its name: `@12 turns 3-7`, `chat:ID message 93`,
-`@52::args.command`, `@12 at 3f2a91bc`."""
+"""What may follow an object's name, and the part of the object that it asks for: `@12 turns 3-7`,
+`chat:ID message 93`, `@52::args.command`, `notes.md#Decisions`, `@12 v2`, `@12 at 3f2a91bc`."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-SLICE = re.compile(
+_SLICE = re.compile(
     r"^(?P<name>.+?)\s+(?P<unit>turn|message|char)s?\s+(?P<first>\d+)(?:\s*(?:-|to)\s*(?P<last>\d+))?$"
 )
-FIELD = re.compile(r"^(?P<name>.+?)::(?P<field>[\w.\[\] -]+)$")
-WITH_HASH = re.compile(r"^(?P<name>.+?)\s+at (?P<hash>[0-9a-f]{8,64})$")
+_WITH_HASH = re.compile(r"^(?P<name>.+?)\s+at (?P<hash>[0-9a-f]{8,64})$")
+_FIELD = re.compile(r"^(?P<name>.+?)::(?P<field>[\w.\[\] -]+)$")
+_SECTION = re.compile(r"^(?P<name>[^#]+?)\s*#(?P<section>.+)$")
+_VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?P<call>\d+))$")
+
+_LINK = re.compile(r"^!?\[\[(?P<inner>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<rest>.*)$")
+
+OF_STORED = (_SLICE, _WITH_HASH, _FIELD)
+"""What may follow the name of any stored object."""
+OF_A_SESSION = (*OF_STORED, _SECTION, _VERSION)
+"""What may follow a name within a session, which numbers the versions that it has seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +41,58 @@ class Slice:
         return f"{self.unit}{'s' if last else ''} {self.first}{last}"
 
 
-def slice_of(match: re.Match[str]) -> Slice:
-    """The slice that `SLICE` has found."""
-    first = int(match["first"])
-    return Slice(match["unit"], first, int(match["last"] or first))
+@dataclass(frozen=True, slots=True)
+class AskedPart:
+    """What of an object is asked for; without any of these the object as it is."""
+
+    version: int | None = None
+    """As the session counts the versions that it has seen."""
+    call: int | None = None
+    """The version that the session had at this call."""
+    slice: Slice | None = None
+    section: str | None = None
+    """A heading of a Markdown file, or the name of a block (`^id`): only what is there."""
+    field: str | None = None
+    """A field of the object, such as `args.path`, in place of its content."""
+    hash: str | None = None
+    """How the hash of a stored version begins."""
+
+
+def unlinked(text: str) -> str:
+    """A name without the marks of a link: `[[notes/tides#Neap|tides]]` as `notes/tides#Neap`."""
+    name = text.strip()
+    link = _LINK.match(name)
+    return name if link is None else (link["inner"].strip() + link["rest"]).strip()
+
+
+def split_name(
+    text: str, forms: Sequence[re.Pattern[str]], is_whole: Callable[[str], bool]
+) -> tuple[str, AskedPart]:
+    """An object's name, and the part of it that is asked for behind the name.
+
+    `forms`: what may follow a name; `is_whole`: whether an object has exactly this name, which may
+    itself look like a name with a part behind it.
+    """
+    part = AskedPart()
+    while (match := _match(text, forms)) is not None and not is_whole(text):
+        text, part = match["name"], _with(part, match)
+    return text, part
+
+
+def _match(text: str, forms: Sequence[re.Pattern[str]]) -> re.Match[str] | None:
+    return next((match for form in forms if (match := form.match(text))), None)
+
+
+def _with(part: AskedPart, match: re.Match[str]) -> AskedPart:
+    if match.re is _SLICE:
+        first = int(match["first"])
+        return replace(part, slice=Slice(match["unit"], first, int(match["last"] or first)))
+    if match.re is _WITH_HASH:
+        return replace(part, hash=match["hash"])
+    if match.re is _FIELD:
+        return replace(part, field=match["field"].strip())
+    if match.re is _SECTION:
+        return replace(part, section=match["section"].strip())
+    if match["version"]:
+        return replace(part, version=int(match["version"]))
+    return replace(part, call=int(match["call"]))

@@ -7,10 +7,15 @@ exported with its binding exactly as it was given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
+
+_LIKE_A_POINTER = re.compile(r"(?:git|row):.|(?:https?|s3)://", re.IGNORECASE)
+_SHORT_ID = 12
+"""Digits of a commit's id in a label."""
 
 
 class FilesystemSource(BaseModel):
@@ -142,3 +147,24 @@ def path_of(fields: Mapping[str, Any]) -> str | None:
     """The path of a document on a file system, None where it is not on one."""
     binding = fields.get("source")
     return binding["path"] if binding is not None and binding["type"] == "filesystem" else None
+
+
+def pointer_label(fields: Mapping[str, Any]) -> str:
+    """What to call the object of a pointer, given its fields: the name that leads to it, with the
+    commit that was meant; empty for any other object."""
+    source = fields.get("source") or {}
+    if source.get("type") == "git" and "ref" in source:
+        return ":".join(filter(None, ("git", source["ref"][:_SHORT_ID], source.get("path"))))
+    if (told := history_source(fields)) is not None:
+        return f"{told.path} in session {told.session}"
+    return str(fields.get("locator") or "")
+
+
+def is_pointer(name: str) -> bool:
+    """Whether a name is of a thing that is not on a disk."""
+    return _LIKE_A_POINTER.match(name) is not None
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is a URL or an object in S3, in which a space or # has no other meaning."""
+    return name.lower().startswith(("http://", "https://", "s3://"))

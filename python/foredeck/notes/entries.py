@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.model.documents import Fields
-from foredeck.model.sources import filesystem_source
+from foredeck.model.sources import filesystem_source, pointer_label
 from foredeck.notes.fields import REFERENCE_FIELDS, ReferenceField, reads_content
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.names import (
@@ -21,7 +21,6 @@ from foredeck.notes.names import (
 )
 from foredeck.notes.parsed import ParsedNote, Reference
 from foredeck.notes.sections import anchors_of
-from foredeck.sources.pointing import pointer_label
 
 OBJECTS = frozenset(
     {"file", "toolcall", "user", "pointer", "chat", "task", "compaction"}

@@ -16,10 +16,10 @@ from foredeck.accounting.calibration import Calibration, calibrate
 from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.accounting.prices import list_price
 from foredeck.accounting.stored import StoredCalls
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.messages import to_usage
-from foredeck.hosts.pi.transcripts import Transcript
+from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions
@@ -67,7 +67,8 @@ def replayed(
     rate = calibrate(transcript)
     with tempfile.TemporaryDirectory(prefix="foredeck-replay-", ignore_cleanup_errors=True) as name:
         home = Path(name)
-        asked = replay_into(home, transcript, options, advance, head_tokens=rate.head_tokens)
+        head = rate.head_tokens
+        asked = replay_into(home, transcript, options, lambda *_: advance(), head_tokens=head)
         with closing(open_store(options.config(home))) as store:
             yield Replayed(store, transcript, rate, asked)
 
@@ -116,21 +117,28 @@ def replay_figure(record: CallRecord | None, rate: Calibration, asked: float) ->
     return replace(figure, ours=figure.ours + own, questions=own)
 
 
+AfterCall = Callable[[int, RecordedCall, list[Message]], object]
+"""Called after each call, with its number, from 1, and the prompt that would have gone out."""
+
+
 def replay_into(
     home: Path,
     transcript: Transcript,
     options: ReplayOptions,
-    advance: Callable[[], None],
+    after: AfterCall,
     *,
     head_tokens: float = 0.0,
 ) -> float:
-    """Replay a recorded session on the store in `home`; `advance` is called after every call.
+    """Replay a recorded session on the store in `home`.
 
-    `head_tokens`: of what stood before its messages. Returns what asking a model for observations
+    `head_tokens`: of what came before its messages. Returns what asking a model for observations
     would have cost, in tokens of uncached input.
     """
+    every = options.restart_every
     with closing(ReplayedSession(home, transcript, options, head_tokens=head_tokens)) as session:
-        for call in transcript.calls:
-            session.call(call)
-            advance()
+        for number, call in enumerate(transcript.calls, start=1):
+            if every is not None and number > 1 and (number - 1) % every == 0:
+                session.restart()
+            prompt, _ = session.call(call)
+            after(number, call, prompt)
         return 0.0 if session.observer is None else session.observer.bill.cost

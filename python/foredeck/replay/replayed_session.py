@@ -8,7 +8,6 @@ from typing import Any
 
 from foredeck.accounting.prices import load_cost, load_prices
 from foredeck.context.cache.economics import definition_chars
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import (
     Facilities,
@@ -19,10 +18,12 @@ from foredeck.engine.facility import (
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.replay.observing import ReplayObserver
 from foredeck.replay.options import ReplayOptions
-from foredeck.sources import FileSource, FilesystemMap, RecordedSource
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.indexing import FileSource
+from foredeck.sources.recorded import RecordedSource
 from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind
 

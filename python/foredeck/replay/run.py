@@ -23,14 +23,13 @@ from foredeck.config import Config
 from foredeck.context.messages.items import blocks_chars
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import load_recording, stem_of
-from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck.hosts.pi.transcripts import Message, RecordedCall
 from foredeck.hosts.pi.validity import find_faults
 from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.regular_files import open_regular
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.recorded_account import replay_figure
-from foredeck.replay.replayed_session import ReplayedSession
+from foredeck.replay.recorded_account import replay_figure, replay_into
 from foredeck.store.registry import store_kind
 
 _PREFIX = "foredeck-replay-"
@@ -63,7 +62,14 @@ def replay_file(
         if options.prompts is not None:
             clear_prompts(options.prompts / stem_of(path))
         rate = calibrate(transcript)
-        asked = _drive(home, transcript, options, rate.head_tokens, result, advance)
+
+        def count(number: int, call: RecordedCall, prompt: list[Message]) -> None:
+            result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
+            if options.prompts is not None:
+                write_prompt(options.prompts / stem_of(path), number, call, prompt)
+            advance(path.name, number, len(transcript.calls))
+
+        asked = replay_into(home, transcript, options, count, head_tokens=rate.head_tokens)
         records = _records(transcript.id, options.config(home))
         result.add_records(records)
         figure = replay_figure(records[-1] if records else None, rate, asked)
@@ -71,34 +77,6 @@ def replay_file(
     except Exception as error:  # one bad file must not end the replay of the others
         result.error = f"{type(error).__name__}: {error}"
     return result, figure
-
-
-def _drive(
-    home: Path,
-    transcript: Transcript,
-    options: ReplayOptions,
-    head_tokens: float,
-    result: SessionResult,
-    advance: Advance,
-) -> float:
-    """Make every recorded call of a session, and count it in `result`.
-
-    Returns what asking a model for observations would have cost, in tokens of uncached input.
-    """
-    with closing(ReplayedSession(home, transcript, options, head_tokens=head_tokens)) as session:
-        for number, call in enumerate(transcript.calls, start=1):
-            if _restarts_before(number, options.restart_every):
-                session.restart()
-            prompt, _ = session.call(call)
-            result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
-            if options.prompts is not None:
-                write_prompt(options.prompts / stem_of(transcript.path), number, call, prompt)
-            advance(transcript.path.name, number, len(transcript.calls))
-        return 0.0 if session.observer is None else session.observer.bill.cost
-
-
-def _restarts_before(number: int, every: int | None) -> bool:
-    return every is not None and number > 1 and (number - 1) % every == 0
 
 
 def _records(session: str, config: Config) -> list[CallRecord]:

@@ -9,17 +9,16 @@ from os.path import normpath
 from pathlib import PurePath
 
 from foredeck.errors import ForedeckError, Missing
-from foredeck.model.messages import load_with_words
 from foredeck.model.names import WORD
-from foredeck.model.records import ARCHIVED, TurnDocument, turn_id
-from foredeck.model.short_texts import shortened
+from foredeck.model.records import ARCHIVED
 from foredeck.search.fetching import Fetched
 from foredeck.search.index import Extent, Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage, passage
 from foredeck.search.query import Term, is_name, parse_query
 from foredeck.search.ranking import Candidate, Ranked, by_session, highest_scores, own_scores, rank
 from foredeck.search.secrets import mask_secrets
-from foredeck.search.texts import VERSIONED, SearchedText, said_by, texts_of
+from foredeck.search.texts import VERSIONED, SearchedText, texts_of
+from foredeck.search.titles import title_of
 from foredeck.search.words import periods_in
 from foredeck.store.protocol import Head, Store, Token
 
@@ -36,8 +35,6 @@ LONG, AROUND = 20_000, 4_000
 PER_SESSION = 3
 """Hits of one session, where those are asked for."""
 
-TITLE_CHARS = 80
-_TITLED_BY = 3
 """How many of a session's first turns its title may be in."""
 
 HASH_CHARS = 8
@@ -152,28 +149,6 @@ def search(
     return SearchResult(found.total, hits, titles, plan.terms, plan.left_out, plan.is_part)
 
 
-def title_of(store: Store, session: str) -> str:
-    """What a session was first asked, on a line; empty where nothing was asked."""
-    return shortened(first_prompt(store, session), TITLE_CHARS)
-
-
-def first_prompt(store: Store, session: str) -> str:
-    """The beginning of what a session was first asked, without keys and tokens; empty where
-    nothing was asked."""
-    turns = store.heads(turn_id(session, number) for number in range(1, _TITLED_BY + 1))
-    asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
-    for head in asked:
-        with suppress(ForedeckError, LookupError, TypeError, ValueError):
-            said = said_by(load_with_words(str(head.view(TurnDocument).user), store.blob))
-            if said.strip():
-                return passage(mask_secrets(said), (), BEST_PASSAGE).text
-    return ""
-
-
-def _number(turn: Head) -> int:
-    return int(turn.id.rpartition(":")[2])
-
-
 def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int) -> RankedEntries:
     """What is found for a query, the best first: of the first `enough` no other is better.
 
@@ -231,7 +206,7 @@ def _first_of_objects(
     leave_out: LeaveOut | None,
 ) -> list[tuple[Ranked, IndexedText, int]]:
     """The best hits; of the versions, reads and writes of a file only the best, with how many more
-    there are among those looked at."""
+    there are among those that were ranked."""
     chosen: dict[str, tuple[Ranked, IndexedText]] = {}
     also: dict[str, int] = {}
     folders = index.folders()

@@ -1,4 +1,4 @@
-"""What a question's words say of what is wanted: which say nothing, which are forms of another,
+"""The words of a question: which say nothing, which are forms of another,
 which name a time."""
 
 from __future__ import annotations

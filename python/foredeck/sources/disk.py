@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from foredeck.config import Config
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Generator
 from foredeck.model.sources import FilesystemSource
@@ -26,7 +27,7 @@ from foredeck.sources.indexing import (
     lookup,
 )
 from foredeck.sources.pointing import pointed
-from foredeck.sources.projects import ProjectFolders
+from foredeck.sources.projects import ProjectFolders, is_outside
 from foredeck.sources.recorded import (
     RecordedSource,
     as_reported,
@@ -485,3 +486,10 @@ def _fingerprint(local: str) -> Fingerprint | None:
         return fingerprint(os.stat(local))
     except (OSError, ValueError):
         return None
+
+
+def open_source(config: Config, store: Store, filesystems: FilesystemMap) -> DiskSource:
+    """The source that sees the disk."""
+    limits = Limits(config.limits.max_file_bytes)
+    named = [name for name in config.notes.folders if is_outside(name)]
+    return DiskSource(store, filesystems, limits, ProjectFolders(filesystems, named))

@@ -1,16 +1,12 @@
-"""Opening the file source, and the file systems it sees, that a configuration asks for."""
+"""The file systems that a configuration asks for."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from foredeck.config import Config
-from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Mount
-from foredeck.sources.indexing import Limits
 from foredeck.sources.machine import default_filesystem_id
-from foredeck.sources.projects import ProjectFolders, is_outside
-from foredeck.store.protocol import Store
 
 
 def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
@@ -31,10 +27,3 @@ def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
         host_id=machine,
         sandboxed=config.sources.sandboxed,
     )
-
-
-def open_source(config: Config, store: Store, filesystems: FilesystemMap) -> DiskSource:
-    """The source that sees the disk."""
-    limits = Limits(config.limits.max_file_bytes)
-    named = [name for name in config.notes.folders if is_outside(name)]
-    return DiskSource(store, filesystems, limits, ProjectFolders(filesystems, named))

@@ -15,7 +15,6 @@ from foredeck.model.sources import PointerSource, RowSource, S3Source, UrlSource
 from foredeck.sources.versions import file_type_of
 
 MAX_CHARS = 4096
-_LIKE_A_POINTER = re.compile(r"(?:git|row):.|(?:https?|s3)://", re.IGNORECASE)
 _BLOB = re.compile(r"[0-9a-f]{7,64}")
 
 
@@ -24,16 +23,6 @@ class GitName(NamedTuple):
 
     revision: str
     path: str
-
-
-def is_pointer(name: str) -> bool:
-    """Whether a name is of a thing that is not on a disk."""
-    return _LIKE_A_POINTER.match(name) is not None
-
-
-def is_address(name: str) -> bool:
-    """Whether a name is a URL or an object in S3, in which a space or # has no other meaning."""
-    return name.lower().startswith(("http://", "https://", "s3://"))
 
 
 def git_name(name: str) -> GitName | None:

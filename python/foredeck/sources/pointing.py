@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from foredeck.errors import ToolError
-from foredeck.model.documents import Document, Fields
-from foredeck.model.sources import history_source
+from foredeck.model.documents import Document
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import repository
 from foredeck.sources.pointers import git_name, pointer
 from foredeck.sources.projects import project_of
-
-SHORT_ID = 12
-"""Digits of a commit's id in a label."""
 
 
 def pointed(name: str, filesystems: FilesystemMap, cwd: str | None, max_bytes: int) -> Document:
@@ -30,14 +26,3 @@ def pointed(name: str, filesystems: FilesystemMap, cwd: str | None, max_bytes: i
     project = project_of(folder, filesystems)
     with repository(local, project.id) as opened:
         return opened.document(asked, max_bytes)
-
-
-def pointer_label(fields: Fields) -> str:
-    """What to call the object of a pointer, given its fields: the name that leads to it, with the
-    commit that was meant; empty for any other object."""
-    source = fields.get("source") or {}
-    if source.get("type") == "git" and "ref" in source:
-        return ":".join(filter(None, ("git", source["ref"][:SHORT_ID], source.get("path"))))
-    if (told := history_source(fields)) is not None:
-        return f"{told.path} in session {told.session}"
-    return str(fields.get("locator") or "")

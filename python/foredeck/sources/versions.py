@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import HASHES, SUMMARIES, FileDocument, Generator, Provenance
@@ -11,6 +11,11 @@ from foredeck.sources.classify import Look
 from foredeck.sources.filesystem import Location
 from foredeck.sources.indexing import Known, Sighting
 from foredeck.store.protocol import Head
+
+if TYPE_CHECKING:  # looking at files takes what reading stored versions does without
+    from foredeck.sources.classify import Look
+    from foredeck.sources.filesystem import Location
+    from foredeck.sources.indexing import Known, Sighting
 
 EMPTY_HASH = sha256_hex(b"")
 

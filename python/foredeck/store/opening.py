@@ -12,6 +12,15 @@ from foredeck.store.protocol import LocalStore, Notify, silent
 from foredeck.store.registry import store_kind
 
 
+def nothing_stored(config: Config) -> str:
+    """What to tell a user who has no store yet."""
+    return (
+        f"nothing is stored yet: {store_kind(config.store).file(config)} does not exist. Run Pi "
+        "with foredeck, or read what coding agents have kept with `foredeck ingest`. If it is "
+        "elsewhere, name its folder with --home or FOREDECK_HOME."
+    )
+
+
 def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -> LocalStore:
     """The configured store. Raises `StoreUnavailable` where it cannot be opened.
 

@@ -21,9 +21,8 @@ from foredeck.errors import Conflict
 from foredeck.model.documents import FileDocument, Generator, chat_id
 from foredeck.model.file_changes import FileChangeDocument, PathChange, PathState
 from foredeck.model.sources import path_of
-from foredeck.sources import FilesystemMap
 from foredeck.sources.classify import decode
-from foredeck.sources.filesystem import Location, is_within
+from foredeck.sources.filesystem import FilesystemMap, Location, is_within
 from foredeck.sources.indexing import NOTHING_PENDING, Known, lookup
 from foredeck.sources.projects import checkout_of
 from foredeck.sources.versions import file_version, is_captured, is_unread, link_move

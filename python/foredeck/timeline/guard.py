@@ -19,17 +19,11 @@ from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import encode_text
 from foredeck.model.quoting import block
 from foredeck.model.quoting import name as quote
-from foredeck.sources import (
-    FilesystemMap,
-    ReadRange,
-    Sighting,
-    ToolEvent,
-    parse_read_range,
-    path_argument,
-)
 from foredeck.sources.edits import apply_edits, edits_of
-from foredeck.sources.recorded import whole_text
-from foredeck.sources.toolpaths import WRITERS
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.indexing import Sighting, ToolEvent
+from foredeck.sources.recorded import ReadRange, parse_read_range, whole_text
+from foredeck.sources.toolpaths import WRITERS, path_argument
 from foredeck.timeline.differences import difference, stands_clear
 from foredeck.timeline.knowledge import UNKNOWN_HASH, Knowledge, KnownState, state_of, state_of_text
 from foredeck.timeline.locks import PathLocks

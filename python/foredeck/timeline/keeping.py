@@ -22,9 +22,10 @@ from foredeck.model.file_changes import (
     change_id,
 )
 from foredeck.model.messages import put_blob
-from foredeck.sources import FilesystemMap, ToolEvent, path_argument, touched_paths
 from foredeck.sources.classify import Fingerprint
-from foredeck.sources.toolpaths import GUESSES, WRITERS
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.indexing import ToolEvent
+from foredeck.sources.toolpaths import GUESSES, WRITERS, path_argument, touched_paths
 from foredeck.store.protocol import Batch, Store
 from foredeck.timeline.command_versions import CommandVersions
 from foredeck.timeline.repositories import RepositoryLook, changed_since, look_at

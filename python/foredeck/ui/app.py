@@ -17,9 +17,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from foredeck.errors import ForedeckError
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
-from foredeck.lookup.errors import NotFound
 from foredeck.lookup.reader import Reader
 from foredeck.memory.rules import NoSuchEntry
 from foredeck.store.protocol import LocalStore
@@ -28,14 +27,12 @@ from foredeck.ui.pages import WebPage, link, respond
 from foredeck.ui.views.memory import change_memory, memory_desk, memory_entry_page, memory_page
 from foredeck.ui.views.notes import graph_page, notes_page
 from foredeck.ui.views.objects import blame_page, object_diff_page, object_page, objects_page
-from foredeck.ui.views.observations import observations_page
 from foredeck.ui.views.overview import follow_page, overview_page
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
 from foredeck.ui.views.search import search_page
-from foredeck.ui.views.session import session_page
+from foredeck.ui.views.session import observations_page, session_page, trace_page
 from foredeck.ui.views.sessions import Listing, sessions_page
 from foredeck.ui.views.tasks import task_page, tasks_page
-from foredeck.ui.views.traces import trace_page
 from foredeck.ui.views.turns import TurnsListing, turns_page
 
 STATIC = Path(__file__).parent / "static"

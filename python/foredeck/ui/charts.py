@@ -1,25 +1,28 @@
-"""Charts as SVG, without a script. Each stands beside a table that says the same."""
+"""Charts as SVG, without a script. Beside each is a table with the same figures."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
+from statistics import mean
 
 from markupsafe import Markup
 
 from foredeck.accounting.composition import Composition, Kind
-from foredeck.lookup.texts import counted, short_count
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.calls import CallRecord
+from foredeck.model.figures import counted, short_count
+from foredeck.model.quoting import printable
+from foredeck.ui.pages import link
 
 WIDTH, HEIGHT = 1000, 200
 OUTLINE_HEIGHT = 36
 _TICKS = 4
 _FAR = 4
 """How many times as high as the highest prompt the window may be and still have its line."""
-_CHARS_PER_TOKEN = 3.5
 """Where a record has no rate of its own."""
 _SHOWN_HANDLES = 12
 
@@ -37,12 +40,12 @@ _REASONS = {
 }
 
 Address = Callable[[int], str]
-"""Where a call leads to, by its number."""
+"""The address of a call, by its number."""
 
 
 def tokens_of(record: CallRecord, chars: int) -> int:
     """Characters of a call's prompt in tokens, at the rate that was gauged at the time."""
-    return round(chars / (record.stats.rate or _CHARS_PER_TOKEN))
+    return round(chars / (record.stats.rate or CHARS_PER_TOKEN))
 
 
 def why(decision: Decision) -> str:
@@ -218,4 +221,91 @@ def _svg(label: str, height: int, inner: str) -> Markup:
     return Markup(  # every text in it was escaped above
         f'<svg role="group" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height}" '
         f'preserveAspectRatio="none">{inner}</svg>'
+    )
+
+
+# Graphs
+
+
+_COLUMN, _ROW, _TOP = 330, 24, 20
+_LABEL_CHARS = 38
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A node of the drawing, and how many references it is away from the first."""
+
+    id: str
+    title: str
+    distance: int
+
+
+def drawing(nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]) -> Markup:
+    """The graph as SVG; empty for less than two nodes."""
+    if len(nodes) < 2:
+        return Markup()
+    places = _places(nodes, edges)
+    lines = "".join(
+        _line(places[source], places[target])
+        for source, target in edges
+        if source in places and target in places and source != target
+    )
+    marks = "".join(_mark(node, places[node.id]) for node in nodes)
+    width = _COLUMN * (1 + max(node.distance for node in nodes))
+    height = _TOP + max(y for _, y in places.values())
+    return Markup(  # every text in it was escaped
+        f'<svg class="graph" role="group" aria-label="Graph of references" width="{width}" '
+        f'height="{height}" viewBox="0 0 {width} {height}">{lines}{marks}</svg>'
+    )
+
+
+def _places(
+    nodes: Sequence[GraphNode], edges: Sequence[tuple[str, str]]
+) -> dict[str, tuple[int, int]]:
+    """The place of each node: in a column the order is that of those it is bound to in the column
+    before, so that few lines cross."""
+    columns: dict[int, list[GraphNode]] = {}
+    for node in nodes:
+        columns.setdefault(node.distance, []).append(node)
+    bound: dict[str, set[str]] = {}
+    for source, target in edges:
+        bound.setdefault(source, set()).add(target)
+        bound.setdefault(target, set()).add(source)
+    longest = max(map(len, columns.values()))
+    places: dict[str, tuple[int, int]] = {}
+    for distance, column in sorted(columns.items()):
+        heights = {
+            node.id: mean(
+                [places[each][1] for each in bound.get(node.id, ()) if each in places] or [0]
+            )
+            for node in column
+        }
+        column.sort(key=lambda node: (heights[node.id], node.title))
+        start = _TOP + (longest - len(column)) * _ROW // 2
+        for row, node in enumerate(column):
+            places[node.id] = 14 + distance * _COLUMN, start + row * _ROW
+    return places
+
+
+def _line(start: tuple[int, int], end: tuple[int, int]) -> str:
+    """A curve from one node to another; one within a column bows out to the left."""
+    (x1, y1), (x2, y2) = sorted((start, end))
+    if x1 == x2:
+        return f'<path d="M{x1} {y1} C{x1 - 40} {y1} {x1 - 40} {y2} {x2} {y2}"/>'
+    middle = x2 - _COLUMN // 4
+    return f'<path d="M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}"/>'
+
+
+def _shown(text: str) -> str:
+    return escape(printable(text))
+
+
+def _mark(node: GraphNode, place: tuple[int, int]) -> str:
+    x, y = place
+    short = node.title if len(node.title) <= _LABEL_CHARS else "\u2026" + node.title[-_LABEL_CHARS:]
+    size = 7 if node.distance == 0 else 5
+    return (
+        f'<a href="{escape(link("objects", node.id))}"><title>{_shown(node.title)}</title>'
+        f'<circle class="d{min(node.distance, 3)}" cx="{x}" cy="{y}" r="{size}"/>'
+        f'<text x="{x + size + 5}" y="{y + 4}">{_shown(short)}</text></a>'
     )

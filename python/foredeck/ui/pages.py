@@ -14,9 +14,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from foredeck.accounting.figure import money
 from foredeck.home import command_name
-from foredeck.lookup.texts import counted, lasted, short_count, when
+from foredeck.model.figures import counted, lasted, money, short_count, when
 from foredeck.model.quoting import printable
 from foredeck.ui.rendering import coloured, markdown, marked
 

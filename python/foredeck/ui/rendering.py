@@ -66,7 +66,7 @@ def _is_quick(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _lexer(name: str) -> Lexer | None:
-    """By a file's name or a language's; the file is never looked into, since guesses go wrong."""
+    """By a file's name or a language's; never by its content, since such guesses go wrong."""
     options: dict[str, Any] = {"stripnl": False, "ensurenl": False}
     try:
         if "." in name or "/" in name:

@@ -13,9 +13,9 @@ from pathlib import Path
 import uvicorn
 
 from foredeck.config import Config
-from foredeck.errors import ForedeckError
-from foredeck.lookup.errors import NotFound
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.reader import Reader
+from foredeck.store.opening import nothing_stored
 from foredeck.store.registry import store_kind
 from foredeck.ui.access import LOOPBACK, OnlyThisUser, listening_on
 from foredeck.ui.app import make_app
@@ -32,11 +32,7 @@ def serve(
     """
     kind = store_kind(config.store)
     if not kind.exists(config):
-        raise NotFound(
-            f"nothing is stored yet: {kind.file(config)} does not exist. Run Pi with foredeck, "
-            "or read what coding agents have kept with `foredeck ingest`. If it is elsewhere, name "
-            "its folder with --home or FOREDECK_HOME."
-        )
+        raise NotFound(nothing_stored(config))
     reader = Reader(config, edits=edits)
     collect_seldom()
     # Versions before kept one token for all runs.

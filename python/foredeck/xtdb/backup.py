@@ -32,7 +32,7 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.config import Config
 from foredeck.errors import Corrupt, StoreError, StoreUnavailable
-from foredeck.lookup.texts import counted, short_count, when
+from foredeck.model.figures import counted, short_count, when
 from foredeck.regular_files import open_regular, open_to_read
 from foredeck.store.clock import now_ms
 from foredeck.store.copying import Totals, compare

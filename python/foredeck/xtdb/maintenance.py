@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from foredeck.config import Config, load_config
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.store.kind import Settings
 from foredeck.xtdb.delivery import deliver_first, follow_anew
 from foredeck.xtdb.journal.journal import read_backlog

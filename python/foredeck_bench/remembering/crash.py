@@ -6,6 +6,7 @@ import io
 import random
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -15,10 +16,14 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.store.opening import open_store
-from foredeck.store.portable import export_session
+from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Store
+from foredeck_bench.arguments import STORES, add_rounds, add_stores_and_seed, noting, print_figures
 from foredeck_bench.crash.homes import prepared
 from foredeck_bench.crash.workers import (
     WorkerTally,
@@ -189,3 +194,34 @@ def _bundle_of(session: str) -> str:
 
 def _scratch(home: Path) -> Store:
     return open_store(Config(home=home))
+
+
+# The command
+
+
+def _run(args: Namespace) -> int:
+    found = {}
+    for store in args.store or STORES:
+        with Progress(f"{store}: killing, round", total=args.rounds) as progress:
+            found[store] = crash_on(store, args.rounds, args.seed, noting(progress))
+    print_figures(found, args, "store")
+    return 0 if all(figures["ok"] for figures in found.values()) else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_rounds(parser, "sessions on each store in which a process is killed")
+    add_stores_and_seed(parser)
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Kill with SIGKILL whoever reads out a session, accepts what waits in the inbox, or\n"
+        "imports a session with its memory: before, within and after each commit. Another process\n"
+        "does the same again, and what memory holds is compared with a run that nobody disturbed.\n"
+        "Exit code 1 if anything was lost, written twice, or left half."
+    ),
+    example="foredeck bench memory --store sqlite --json",
+    configure=_configure,
+    run=_run,
+)

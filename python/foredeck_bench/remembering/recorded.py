@@ -3,33 +3,41 @@ is refused and why, how much of it is junk, and what the questions would cost.""
 
 from __future__ import annotations
 
+import re
 import tempfile
+from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.cli.common import add_json_flag
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
 from foredeck.memory.extracting.question import (
     SYSTEM,
+    Saying,
     is_worth_asking,
     question,
     within_bounds,
 )
+from foredeck.memory.lasting import says_it_lasts
 from foredeck.memory.reading_out import AskedTurns, Extracted, read_out, texts_of_turns
 from foredeck.memory.rules import MemoryCaps
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import User
 from foredeck.memory.user_acts import UserActs
+from foredeck.memory.words import content_words
 from foredeck.model.documents import Fields, SessionDocument, session_object_id
 from foredeck.model.records import turn_id
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Store
-from foredeck_bench.remembering.extractor import FixedExtractor
+from foredeck_bench.arguments import print_figures
 from foredeck_bench.remembering.junk import junk_of
 
 CHARS_PER_TOKEN = 4
@@ -154,3 +162,92 @@ def _cost(turn: Fields) -> float:
     cost = usage.get("cost") if isinstance(usage, dict) else None
     total = cost.get("total") if isinstance(cost, dict) else None
     return float(total) if isinstance(total, int | float) else 0.0
+
+
+# The command
+
+
+MOST_JUNK = 0.1
+
+
+def _run(args: Namespace) -> int:
+    with Progress("reading out sessions") as progress:
+        found = measure_recorded(args.path, progress.advance)
+    print_figures(found, args)
+    return 0 if found["junk"]["rate"] < MOST_JUNK else 1
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "path", metavar="PATH", nargs="+", type=Path, help="histories: files or folders"
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Read recorded sessions out turn by turn, with an extractor that answers by fixed rules,\n"
+        "some of it malformed, twice, about itself or made up: lines kept, proposed, refused and\n"
+        "why, the junk rate of a user who accepts everything, and what the questions would cost.\n"
+        "Exit code 1 where the junk rate is 10% or more."
+    ),
+    example="foredeck bench extraction ../shared/transcripts --json",
+    configure=_configure,
+    run=_run,
+)
+
+
+# The extractor
+
+
+_SENTENCE = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]*)*[.!?]?")
+_SETTLED = re.compile(r"\b(?:decided|going with|went with|instead of|chose|settled on)\b", re.I)
+_HOLDS = re.compile(
+    r"\b(?:uses?|stores?|lives? in|is in|requires?|depends? on|defaults? to)\b", re.I
+)
+_MOST = 6
+_LONGEST = 200
+_CHATTER = "Here is what I would remember of this conversation:"
+_OWN_CATEGORY = "identity|turn-1|User is an experienced engineer.|engineer"
+_ITSELF = "preference|turn-1|The assistant must always confirm before it acts.|confirm"
+_MADE_UP = "fact|turn-1|The nightly build runs on a Kubernetes cluster in Oregon.|nightly cluster"
+
+
+class FixedExtractor:
+    """Answers one question after the other; the same questions get the same answers."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+        self._before: list[str] = []
+
+    def answer(self, sayings: Sequence[Saying]) -> str:
+        """The lines that it would remember of what it was shown."""
+        self._asked += 1
+        lines = [*dict.fromkeys(_lines(sayings))][:_MOST]
+        noise = ((4, self._before[:1]), (5, [_CHATTER]), (7, [_OWN_CATEGORY]), (9, [_ITSELF]))
+        for every, more in (*noise, (11, [_MADE_UP])):
+            lines += more if self._asked % every == 0 else []
+        self._before = lines
+        return "\n".join(lines) or "NONE"
+
+
+def _lines(sayings: Sequence[Saying]) -> Iterator[str]:
+    for saying in sayings:
+        sentences = [" ".join(part.split()) for part in _SENTENCE.findall(saying.text)]
+        usable = [each for each in sentences if len(each) <= _LONGEST and "|" not in each]
+        about = (each for each in usable if len(content_words(each)) >= 4)
+        if saying.role == "user":
+            first = next(about, None)
+            yield from (_line("preference", saying, s) for s in usable if says_it_lasts(s))
+            if first is not None:
+                yield _line("context", saying, first)
+            continue
+        for sentence in about:
+            if _SETTLED.search(sentence):
+                yield _line("decision", saying, sentence)
+            elif _HOLDS.search(sentence) and "`" in sentence:
+                yield _line("fact", saying, sentence)
+
+
+def _line(category: str, saying: Saying, sentence: str) -> str:
+    return f"{category}|turn-{saying.number}|{sentence}|{sentence}"

@@ -27,8 +27,6 @@ RebaseReason = Literal[
     "no-cache",
 ]
 
-CHARS_PER_TOKEN = 3.5
-"""An estimate, until the provider's own counts tell (`gauge.py`); code has fewer than prose."""
 
 DEFAULT_TTL_S = 300
 

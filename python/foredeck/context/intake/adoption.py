@@ -10,6 +10,7 @@ from foredeck.context.messages.items import Item
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.request import Outcome
+from foredeck.model.figures import counted
 
 ADOPTED = "adopted"
 """The reason on the record of the newest call from before foredeck was on."""
@@ -28,19 +29,19 @@ def adoption_report(messages: Sequence[Item]) -> str:
     with_result = {item.call_id for item in items if item.kind == "result"}
     called = {call.id for item in items if not item.void for call in item.calls}
     sentences = [
-        f"foredeck has taken in {_count(len(items), 'message')} and "
-        f"{_count(kinds['result'], 'tool result')} from before it was on."
+        f"foredeck has taken in {counted(len(items), 'message')} and "
+        f"{counted(kinds['result'], 'tool result')} from before it was on."
     ]
     if kinds["result"]:
         sentences.append("Of files it knows what they hold now, not what they held then.")
     lost, stray = len(called - with_result), len(with_result - called)
     if lost:
-        sentences.append(f"{_count(lost, 'tool call')} had no result in the session file.")
+        sentences.append(f"{counted(lost, 'tool call')} had no result in the session file.")
     if stray:
-        sentences.append(f"{_count(stray, 'result')} had no tool call there, and cannot be sent.")
+        sentences.append(f"{counted(stray, 'result')} had no tool call there, and cannot be sent.")
     if kinds["opaque"]:
         sentences.append(
-            f"{_count(kinds['opaque'], 'message')} of other kinds went by as they are."
+            f"{counted(kinds['opaque'], 'message')} of other kinds went by as they are."
         )
     return " ".join(sentences)
 
@@ -49,7 +50,7 @@ def damage_report(count: int) -> str:
     """For the user: a session file has so many lines that the host could not read."""
     were, they = ("was", "it") if count == 1 else ("were", "they")
     return (
-        f"{_count(count, 'line')} of the session file {were} cut off or damaged: what {they} held "
+        f"{counted(count, 'line')} of the session file {were} cut off or damaged: what {they} held "
         "is lost."
     )
 
@@ -59,10 +60,6 @@ def _answered(items: Sequence[Item]) -> Sequence[Item]:
     while length and items[length - 1].kind in ("user", "context"):
         length -= 1
     return items[:length]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def adopted_call(calls: CallLog, alignment: Alignment) -> list[Outcome]:

@@ -25,7 +25,7 @@ from foredeck.errors import Conflict
 from foredeck.model.exchanges import newest_answer
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import turn_id
-from foredeck.sources import Sighting, ToolEvent
+from foredeck.sources.indexing import Sighting, ToolEvent
 from foredeck.sources.versions import is_unmet, put_down_to
 
 if TYPE_CHECKING:  # imported where a session has tasks

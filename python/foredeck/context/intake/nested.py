@@ -19,7 +19,7 @@ from foredeck.model.ids import uuid7
 from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.sources import path_of
-from foredeck.sources import Sighting, ToolEvent
+from foredeck.sources.indexing import Sighting, ToolEvent
 from foredeck.store.protocol import Head, Token
 
 

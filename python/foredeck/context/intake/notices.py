@@ -16,7 +16,7 @@ from foredeck.context.wording import (
     moved_on_disk,
     overwritten_on_disk,
 )
-from foredeck.sources import Sighting
+from foredeck.sources.indexing import Sighting
 
 
 def attach_notices(objects: Objects, inbox: Inbox, context: RenderContext) -> None:

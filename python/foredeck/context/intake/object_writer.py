@@ -37,7 +37,7 @@ from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
-from foredeck.sources import ToolEvent
+from foredeck.sources.indexing import ToolEvent
 from foredeck.sources.versions import put_down_to
 from foredeck.store.protocol import Head
 

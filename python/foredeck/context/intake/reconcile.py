@@ -15,7 +15,7 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.workspace import PENDING
 from foredeck.context.wording import outside_project
 from foredeck.errors import Conflict, ToolError
-from foredeck.sources import CHANGING, OUTSIDE, Sighting
+from foredeck.sources.indexing import CHANGING, OUTSIDE, Sighting
 from foredeck.sources.recorded import is_object_id
 from foredeck.sources.tying import unclear_rename
 from foredeck.sources.versions import is_unmet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.context.messages.items import value_chars
+from foredeck.context.messages.items import message_text, value_chars
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import PromptFrame
 from foredeck.model.documents import (
@@ -59,12 +59,3 @@ def _meet_chat(objects: Objects) -> None:
 def _given(fields: Fields) -> tuple[Any, ...]:
     """What of a version is the host's: an older document names its session differently."""
     return fields.get("text_hash"), fields.get("messages"), fields.get("tools")
-
-
-def message_text(message: dict[str, Any]) -> str:
-    """The text of a message whose content is a string or a list of blocks."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    texts = [block.get("text") for block in content or () if isinstance(block, dict)]
-    return "\n".join(text for text in texts if isinstance(text, str))

@@ -19,7 +19,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Provenance, ToolcallDocument, chat_id
 from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION
-from foredeck.sources import Sighting
+from foredeck.sources.indexing import Sighting
 from foredeck.sources.versions import AT_MS
 from foredeck.store.protocol import Head, Token
 

@@ -149,6 +149,15 @@ def value_chars(value: Any) -> int:
     return 4
 
 
+def message_text(message: dict[str, Any]) -> str:
+    """The text of a message whose content is a string or a list of blocks."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    texts = [block.get("text") for block in content or () if isinstance(block, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
 class JoinedItems(Sequence[Item]):
     """The first `count` items of a list that may go on, and new ones after them. Nothing is copied:
     copying the list of a long session takes a call a tenth of its time."""

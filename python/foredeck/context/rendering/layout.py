@@ -39,7 +39,7 @@ from foredeck.context.wording import (
 )
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.quoting import looks_like_ours
-from foredeck.sources import parse_read_range
+from foredeck.sources.recorded import parse_read_range
 from foredeck.sources.toolpaths import WRITERS
 
 HANDLE_FROM_CHARS = 200

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_mutable
+from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef, Rewrite, Shown
@@ -22,7 +22,7 @@ from foredeck.context.rendering.savings import contains_lines, shown_lines
 from foredeck.context.rewriting.collapsible import may_fold
 from foredeck.context.rewriting.refresh import foldable_piece, newest_read
 from foredeck.context.wording import brought_up_to_date
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.canonical import hash_text
 from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS

@@ -15,9 +15,10 @@ from foredeck.context.cache.economics import (
     RebaseThresholds,
     best_rebase,
 )
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN, RebaseInputs, is_closing, may_change
+from foredeck.context.cache.rebase import RebaseInputs, is_closing, may_change
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.state.branch import Branch
+from foredeck.model.call_values import CHARS_PER_TOKEN
 
 
 @dataclass(frozen=True, slots=True)

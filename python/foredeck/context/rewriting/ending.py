@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from foredeck.context import wording
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_mutable
+from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.plan.says import Say
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.costs import CallCosts
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 LEAST_TOKENS = 2000
 """No turn is ended for less, however small the prompt is."""

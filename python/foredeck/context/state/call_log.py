@@ -15,7 +15,7 @@ from functools import partial
 from foredeck.context.plan.codec import StoredPlan
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.checkpoint import LogCheckpoint, lineage
-from foredeck.model.call_values import REWRITTEN
+from foredeck.model.call_values import REWRITTEN, UNSENT
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.messages import KnownMessages, MessageKey
 from foredeck.model.records import call_id
@@ -26,9 +26,6 @@ Load = Callable[[str], CallRecord | None]
 
 PORTION = 100
 """How many records are asked for at once, where it is not known how many there are."""
-
-UNSENT = frozenset({"fallback", "aborted", "refused"})
-"""Outcomes of calls whose answer never went out, or was refused by the provider."""
 
 
 @dataclass(slots=True)

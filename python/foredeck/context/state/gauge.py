@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.images import image_tokens
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.workspace import Workspace
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.records import CalibrationDocument, calibration_id
 
 MIN_CALLS = 3

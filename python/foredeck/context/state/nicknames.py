@@ -13,7 +13,7 @@ from foredeck.errors import Conflict, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
 from foredeck.model.sources import path_of
-from foredeck.sources import Sighting
+from foredeck.sources.indexing import Sighting
 from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
 
 MAX_CHARS = 100

@@ -13,7 +13,7 @@ from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.model.documents import Document, SessionDocument, session_object_id
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.model.sources import filesystem_source
-from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
+from foredeck.sources.indexing import FileSource, Pending, Sighting, ToolEvent
 from foredeck.sources.versions import is_captured
 from foredeck.store.protocol import Head, Store
 

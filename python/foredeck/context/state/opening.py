@@ -28,7 +28,8 @@ from foredeck.model.documents import (
     system_prompt_id,
 )
 from foredeck.model.records import VersionRef
-from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_paths
+from foredeck.sources.indexing import FileSource, Pending, Sighting, ToolEvent
+from foredeck.sources.toolpaths import touched_paths
 from foredeck.store.protocol import Store
 
 CUT = (

@@ -6,10 +6,11 @@ Each call record has the sums up to its call, so that whoever asks reads only th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.state.call_log import UNSENT, CallLog
 from foredeck.model.call_values import (
+    CHARS_PER_TOKEN,
+    UNSENT,
     Ack,
     CachePrediction,
     CalledModel,
@@ -18,6 +19,9 @@ from foredeck.model.call_values import (
 )
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id
+
+if TYPE_CHECKING:  # whoever asks for sums alone does without the records' branches
+    from foredeck.context.state.call_log import CallLog
 
 
 def spent_after(

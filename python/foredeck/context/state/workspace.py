@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from foredeck.model.documents import Document
 from foredeck.model.messages import put_blob
@@ -56,6 +57,16 @@ class Workspace:
         wanted = [id for id in dict.fromkeys(ids) if id not in self._stored]
         found = self.store.heads(wanted) if wanted else {}
         self._stored.update((id, found.get(id)) for id in wanted)
+
+    @contextmanager
+    def looked_up(self, ids: Iterable[str]) -> Iterator[None]:
+        """As `look_up`, but the answers hold for this block alone."""
+        known = set(self._stored)
+        self.look_up(ids)
+        try:
+            yield
+        finally:
+            self._stored = {id: head for id, head in self._stored.items() if id in known}
 
     @property
     def pending(self) -> Mapping[str, Document]:

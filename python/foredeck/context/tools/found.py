@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from foredeck.commands.output import counted
 from foredeck.context.tools.asked_search import AskedSearch
+from foredeck.model import figures
 from foredeck.model.quoting import block, one_line, quoted
 from foredeck.model.quoting import name as named
 from foredeck.model.short_texts import cut
@@ -136,7 +137,7 @@ def describe_to_people(
                 lines.append(style.dim(text))
     more = f"{len(found.hits)} of " if found.more > 0 else ""
     count = len(found.hits) + max(0, found.more)
-    total = f"{count:,} hit{'s' * (count != 1)}"
+    total = figures.counted(count, "hit")
     newest = " among the newest texts: the words are too common" if found.is_part else ""
     return "\n".join([f"{more}{total}{newest}. `foredeck cat NAME` prints one in full.", *lines])
 

@@ -52,8 +52,13 @@ def listed_objects(objects: Objects, branch: Branch) -> list[Row]:
             sizes[op.subject] = max(so_far, item.chars)
         else:
             sizes[op.subject] = so_far + (chars if op.shows else 0)
-    names, nested = nicknames(objects.store), _nested(objects, sizes)
-    return [_row(objects, branch, n, sizes[n], names, nested) for n in sorted(sizes, reverse=True)]
+    entries = objects.index.entries.values()
+    # One by one, the heads of a long session take tens of milliseconds, at each key that is typed.
+    read = [e.object for e in entries if e.ordinal in sizes or e.type == "toolcall"]
+    with objects.workspace.looked_up(read):
+        names, nested = nicknames(objects.store), _nested(objects, sizes)
+        ordinals = sorted(sizes, reverse=True)
+        return [_row(objects, branch, n, sizes[n], names, nested) for n in ordinals]
 
 
 def state_of(branch: Branch, ordinal: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
@@ -16,26 +15,10 @@ from foredeck.context.status import short
 from foredeck.context.tools.listing import state_of
 from foredeck.context.window.compactions import by_summary
 from foredeck.context.wording import handle
+from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Fields
 from foredeck.model.records import call_id
-
-REASONS: dict[str, str] = {
-    "cold": "the provider's cache had expired, so rewriting cost nothing extra",
-    "model": "another model was chosen, whose cache held nothing of it",
-    "history": "the host had changed what was sent before",
-    "layout": "another layout was configured",
-    "withdrawn": "what you have taken back, or what has changed, had to leave the head",
-    "pays": "it pays",
-    "look-back": "the provider's cache would not have found what stood there anyway",
-    "no-cache": "the model has no prompt cache, so rewriting costs nothing extra",
-    "high-water": "the prompt would have filled too much of the model's window",
-    "window": "the prompt would not have fitted the window",
-    "off": "foredeck was switched off",
-    "timeout": "the engine did not answer in time",
-    "away": "the engine did not run",
-}
-"""By the reason that a decision is recorded with."""
 
 WEIGHED: dict[str, str] = {
     "rent": "sending what was no longer used has cost {} input tokens",

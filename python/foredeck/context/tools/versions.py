@@ -20,6 +20,7 @@ from foredeck.context.tools.version_refs import (
     versions_seen,
 )
 from foredeck.context.window.compactions import turn_of, turns_of, turns_of_branch
+from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
@@ -28,17 +29,6 @@ from foredeck.model.places import Slice
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.notes.named_parts import field_text, section_place
 from foredeck.store.protocol import Store
-
-WHY_NO_CONTENT = {
-    "binary": "it is not text",
-    "huge": "it is too large; read it with offset and limit",
-    "listed": "it was only listed; it cannot be reached from here",
-    "deleted": "it was deleted; an older version may be had, such as v1",
-    "unreadable": "it cannot be read",
-    "special": "it is not a regular file",
-    "pointer": "it is only pointed to, and nothing is fetched; read it with a tool of yours",
-    "session": "what was said in it is its chat (chat:ID)",
-}
 
 _HANDLE_SAID = re.compile(r"(?<![\w@:.])(?<!^--- toolcall )(?<! in )@\d+\b", re.MULTILINE)
 """A handle that is not the one of a call in a chat, which is this session's."""

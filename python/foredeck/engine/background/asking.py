@@ -10,7 +10,6 @@ from typing import Any
 
 from foredeck.accounting.asked import AskedAccount, asked_account, cost_of, stored_questions
 from foredeck.config.model import AskingSection
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.state.chat import Chat
 from foredeck.context.status import tokens_of
 from foredeck.engine.background.prices import AskingPrices
@@ -27,6 +26,7 @@ from foredeck.hosts.asking import (
     NotAsked,
     UselessAnswer,
 )
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.records import AskedDocument, AskedOutcome, asked_id
 from foredeck.store.clock import HOUR_MS, MINUTE_MS, now_ms
 from foredeck.store.protocol import Batch

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, get_args
 
 from foredeck.config import Config
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
 from foredeck.context.plan.plan import Plan
@@ -18,6 +17,7 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.window.compactions import turn_of
 from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.observing.notes import SessionNotes
+from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.observations import Mode, ModeBy, Work
 from foredeck.observations.chunks import ChunkRules, pending_tokens
 from foredeck.observations.messages import SourceMessage

@@ -11,8 +11,7 @@ from typing import Any
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.intake.nested import Nesting
-from foredeck.context.intake.system import message_text
-from foredeck.context.messages.items import Block
+from foredeck.context.messages.items import Block, message_text
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.protocol import (
@@ -25,7 +24,7 @@ from foredeck.hosts.protocol import (
 from foredeck.model.compactions import AskedBy
 from foredeck.model.messages import KnownMessages, text_in
 from foredeck.regular_files import read_regular
-from foredeck.sources import ToolEvent
+from foredeck.sources.indexing import ToolEvent
 
 log = logging.getLogger(__name__)
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.config import Config
-from foredeck.engine.memory import caps_of
-from foredeck.errors import ForedeckError
-from foredeck.lookup.errors import NotFound
+from foredeck.errors import ForedeckError, NotFound
 from foredeck.memory.describing import Audit, Describer
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
-from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.rules import MemoryRefused, caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.sources.opening import open_filesystems

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.lookup.finding import find_object
 from foredeck.lookup.notes import note_rule
+from foredeck.names.finding import find_object
 from foredeck.notes.graph import Graph, Neighbourhood
 from foredeck.store.protocol import Store
-from foredeck.ui.graph_chart import GraphNode, drawing
+from foredeck.ui.charts import GraphNode, drawing
 from foredeck.ui.pages import WebPage
 
 SHOWN = 500

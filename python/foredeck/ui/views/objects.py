@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck.lookup.contents import content_of, name_of, version_of
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import Found, find_object, find_part
+from foredeck.errors import NotFound
+from foredeck.lookup.contents import content_of, number_of, numbered, version_of
 from foredeck.lookup.renames import versions_until_now
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import MemberDocument
+from foredeck.names.finding import Found, find_object, find_part, name_of
 from foredeck.notes.graph import Edge, Graph
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store
@@ -60,11 +60,8 @@ def object_page(
     behind = part if part.startswith("::") or not part else f" {part}"
     found, asked = find_part(store, name + behind)
     history = store.history(found.id)
-    if version is None:
-        token = version_of(store, found, asked).token
-        version = next(n for n, head in enumerate(history, start=1) if head.token == token)
-    number = _within(version, history, found)
-    shown = history[number - 1]
+    number = version or number_of(history, version_of(store, found, asked))
+    shown = numbered(found, history, number)
     text, why = content_of(store, shown, asked)
     data = {
         **_identity(store, found),
@@ -84,9 +81,10 @@ def object_diff_page(store: Store, name: str, old: int | None, new: int | None) 
     """What changed between two versions (default: the newest and the one before it)."""
     found = find_object(store, name)
     history = store.history(found.id)
-    after = _within(new or len(history), history, found)
-    before = _within(old or max(1, after - 1), history, found)
-    texts = [content_of(store, history[number - 1])[0] or "" for number in (before, after)]
+    after = new or len(history)
+    before = old or max(1, after - 1)
+    shown = [numbered(found, history, number) for number in (before, after)]
+    texts = [content_of(store, head)[0] or "" for head in shown]
     data = {
         **_identity(store, found),
         "old": before,
@@ -105,12 +103,6 @@ def blame_page(store: Store, name: str) -> WebPage:
     lines = blame(store, versions_until_now(store, found))
     data = {**_identity(store, found), "lines": list(_blamed(lines))}
     return WebPage("blame.html", f"{name_of(found.head)}, by line", data, "objects")
-
-
-def _within(number: int, history: list[Head], found: Found) -> int:
-    if not 1 <= number <= len(history):
-        raise NotFound(f"{found.name} has no version {number}; it has 1 to {len(history)}.")
-    return number
 
 
 def _identity(store: Store, found: Found) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from foredeck.hosts.pi.prompts import Prompt, prompt_at, prompts_at
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.sessions import newest_calls
+from foredeck.lookup.sessions import checked_call, count_calls
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.records import MemberDocument, call_id, member_id
@@ -71,12 +70,9 @@ def prompt_diff_page(store: Store, name: str, call: int, base: int | None) -> We
 def _found(store: Store, name: str, *calls: int) -> tuple[str, int]:
     """The session, and the number of its last call. Raises `NotFound`."""
     session, _ = found_session(store, name)
-    newest = newest_calls(store, [session])[session]
-    last = 0 if newest is None else newest.ordinal
     for call in calls:
-        if not 1 <= call <= last:
-            raise NotFound(f"session {session} has no call {call}; its calls: 1 to {last}.")
-    return session, last
+        checked_call(store, session, call)
+    return session, count_calls(store, session)
 
 
 def _place(store: Store, session: str, record: CallRecord, last: int) -> dict[str, Any]:

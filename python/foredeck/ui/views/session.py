@@ -8,12 +8,16 @@ from dataclasses import asdict
 from typing import Any
 
 from foredeck.accounting.composition import Composition, Kind, compositions
+from foredeck.accounting.trace import trace
 from foredeck.context.arguments import args_display
+from foredeck.errors import NotFound
 from foredeck.lookup.branches import branches_of
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import unpack
+from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.protocol import Head, Store
+from foredeck.timeline.branches import records_of
 from foredeck.ui.charts import bars, folded_handles, outline, tokens_of, why
 from foredeck.ui.pages import WebPage, link
 from foredeck.ui.views.session_head import described, found_session
@@ -129,3 +133,75 @@ def branch_rows(store: Store, session: str, heads: Sequence[Head]) -> list[dict[
     if len(found.all) < 2:
         return []
     return [{**asdict(b), "current": b is found.current} for b in found.all]
+
+
+# Where a text stood
+
+
+def trace_page(store: Store, name: str, text: str) -> WebPage:
+    """The calls of the newest branch, by whether the model could see `text`. Raises `NotFound`."""
+    session, head = found_session(store, name)
+    records = records_of(store, session)
+    if not records:
+        raise NotFound(_no_calls(session, head))
+    data: dict[str, Any] = {**described(store, session, head, records), "text": text, "spans": []}
+    if text:
+        data |= trace(store, session, text, records[-1].id).to_json()
+    return WebPage("trace.html", "Was it in view?", data, "sessions")
+
+
+def _no_calls(session: str, head: Head) -> str:
+    if not head.fields.get("ingested"):
+        return f"session {session} has made no call yet."
+    return (
+        f"session {session} was read from a history of {head.fields['harness']}: foredeck did not "
+        f"see its prompts. `foredeck cost`, `trace` and `show` replay its file in a terminal."
+    )
+
+
+# What was noted
+
+
+_FIELDS = (
+    *("mode", "priority", "category", "first_turn", "last_turn", "files", "remark_count"),
+    *("current_task", "suggestion", "observed_by", "model", "is_edited", "dropped"),
+)
+
+
+def observations_page(store: Store, name: str) -> WebPage:
+    """Reflections and observations of a session, oldest first. Raises `NotFound`."""
+    session, head = found_session(store, name)
+    stored = stored_notes(store, [session])
+    reflections = sorted(stored.reflections, key=lambda one: one.generation)
+    data = {
+        **described(store, session, head),
+        "reflections": [_reflection(one) for one in reflections],
+        "observations": [_observation(one) for one in stored.observations],
+        "covered_tokens": sum(one.document.covered_tokens for one in stored.observations),
+        "tokens": sum(one.tokens for one in stored.observations),
+    }
+    return WebPage("observations.html", "Observations", data, "sessions")
+
+
+def _observation(one: Observation) -> dict[str, Any]:
+    return {
+        **_common(one),
+        "covered_tokens": one.document.covered_tokens,
+        "unfounded": sorted({name for remark in one.document.remarks for name in remark.unfounded}),
+    }
+
+
+def _reflection(one: Reflection) -> dict[str, Any]:
+    return {
+        **_common(one),
+        "level": one.document.level,
+        "generation": one.generation,
+        "observations": list(one.document.observations),
+        "input_tokens": one.document.input_tokens,
+    }
+
+
+def _common(one: Observation | Reflection) -> dict[str, Any]:
+    fields = {name: one.head.fields.get(name) for name in _FIELDS}
+    text = None if one.is_deleted else one.text
+    return {"object": one.id, "text": text, "tokens": one.tokens, **fields}

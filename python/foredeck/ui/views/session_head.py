@@ -1,4 +1,4 @@
-"""What stands above every page of a session."""
+"""The head of every page of a session."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from foredeck.accounting.figure import session_figure
+from foredeck.errors import NotFound
 from foredeck.histories.standing import progress_in
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_session
 from foredeck.lookup.sessions import newest_calls, titles
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, session_object_id
+from foredeck.names.finding import find_session
 from foredeck.store.protocol import Head, Store
 
 

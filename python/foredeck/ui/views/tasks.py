@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.lookup.errors import NotFound
-from foredeck.lookup.finding import find_object
+from foredeck.errors import NotFound
+from foredeck.names.finding import find_object
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.clock import now_ms

@@ -30,7 +30,7 @@ from foredeck.ui.views.session_head import described, found_session
 PER_PAGE = 100
 """Answers on a page."""
 CUT = 4_000
-"""Characters of a tool's result, or of its arguments, that stand on the page."""
+"""Characters of a tool's result, or of its arguments, that the page shows."""
 CONTEXT_LINES = 3
 _PATCH = "*** Begin Patch"
 _COUNTS = {"input": "input", "cacheRead": "read", "cacheWrite": "written", "output": "output"}
@@ -157,7 +157,7 @@ def _turn(steps: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _bar(step: Mapping[str, Any], first: int, span: int) -> dict[str, float] | None:
-    """Where a step stands in its turn, in hundredths of it."""
+    """When a step began within its turn, in hundredths of the turn."""
     if not span or not step["start_ms"] or not step["end_ms"]:
         return None
     start = 100 * (step["start_ms"] - first) / span
@@ -331,7 +331,7 @@ def _first_line(message: Message) -> str:
 
 
 def blocks_of(message: Message) -> Iterator[dict[str, str]]:
-    """What a message says, block by block; its tool calls stand apart."""
+    """What a message says, block by block; its tool calls are listed apart."""
     content = message.get("content")
     if not isinstance(content, list):
         texts = [content, *(message.get(name) for name in ("command", "output", "summary"))]

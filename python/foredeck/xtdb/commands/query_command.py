@@ -17,7 +17,7 @@ from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, StoreUnavailable
-from foredeck.lookup.texts import counted
+from foredeck.model.figures import counted
 from foredeck.store.protocol import Token
 from foredeck.xtdb.database.client import Refused, XtdbClient
 from foredeck.xtdb.database.datalog import QueryRefused, prepare

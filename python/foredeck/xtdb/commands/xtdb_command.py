@@ -15,7 +15,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config, ensure_home
 from foredeck.errors import StoreError
-from foredeck.lookup.texts import counted, short_count
+from foredeck.model.figures import counted, short_count
 from foredeck.store.clock import now_ms
 from foredeck.xtdb.backup import run_backup, run_restore
 from foredeck.xtdb.database.client import XtdbClient

@@ -1,11 +1,13 @@
-"""Arguments of the benches that kill processes on each store."""
+"""What the commands of benches share: arguments, progress, and a table of figures."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from foredeck.cli.common import positive
+from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 
 STORES = ("sqlite", "xtdb")
@@ -38,3 +40,22 @@ def add_stores_and_seed(parser: ArgumentParser) -> None:
 def noting(progress: Progress) -> Callable[[str], None]:
     """Called after each round, with what was done in it."""
     return lambda note: progress.advance(note=note)
+
+
+def print_figures(found: Mapping[str, Any], args: Namespace, *columns: str) -> None:
+    """Print what was found as JSON, or as a table with a figure a row.
+
+    `columns`: what the keys stand for that lie above those of the figures, the outermost first.
+    """
+    if args.json:
+        print_json(found)
+    else:
+        print(table([(*columns, "figure", "value"), *_rows(found, len(columns))]))
+
+
+def _rows(found: Mapping[str, Any], levels: int) -> Iterator[tuple[str, ...]]:
+    for name, value in found.items():
+        if levels:
+            yield from ((name, *row) for row in _rows(value, levels - 1))
+        else:
+            yield name.replace("_", " "), str(value)

@@ -27,5 +27,33 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench wire": "send the engine what no host should, and see that it lives",
     "bench worked": "print what failing commands would be answered, over recorded sessions",
 }
-"""`{name: one-line summary}`. `bench NAME` lives in foredeck_bench.commands.NAME as COMMAND, and
-`bench` itself in foredeck_bench.commands.measure."""
+"""`{name: one-line summary}`."""
+
+MODULES = {
+    "bench agents": "agents",
+    "bench backup": "backups",
+    "bench blame": "blame",
+    "bench crash": "crash.run",
+    "bench eval": "evaluating.run",
+    "bench excerpts": "excerpts",
+    "bench extraction": "remembering.recorded",
+    "bench facts": "facts",
+    "bench growth": "growth",
+    "bench guard": "guard",
+    "bench library": "library.comparing",
+    "bench lifecycle": "lifecycle.run",
+    "bench": "measure.run",
+    "bench memory": "remembering.crash",
+    "bench notes": "vault",
+    "bench proxy": "proxy_load",
+    "bench recall": "search.recall",
+    "bench rewind": "rewind",
+    "bench storm": "storm",
+    "bench tasks": "task_race",
+    "bench ui": "inspector",
+    "bench wire": "wire",
+    "bench worked": "worked",
+    "bench observations": "observing.command",
+    "bench search": "search.command",
+}
+"""The module of each in foredeck_bench, which has it as COMMAND."""

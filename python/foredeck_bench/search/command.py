@@ -10,15 +10,14 @@ from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck_bench.figures import machine
+from foredeck_bench.search.kills import kill_index_writers
+from foredeck_bench.search.names import measure_names
+from foredeck_bench.search.quality import measure_quality
+from foredeck_bench.search.scale import measure_scale
 
 
 def _run(args: Namespace) -> int:
-    from foredeck_bench.figures import machine
-    from foredeck_bench.search.kills import kill_index_writers
-    from foredeck_bench.search.names import measure_names
-    from foredeck_bench.search.quality import measure_quality
-    from foredeck_bench.search.scale import measure_scale
-
     with Progress("bench search") as progress:
         found: dict[str, Any] = {"machine": machine()}
         if args.folder:

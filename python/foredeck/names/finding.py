@@ -1,9 +1,10 @@
-"""From what a user types to a session or an object.
+"""From what people type to a session or an object, and what an object is called.
 
 An object goes by its id or the start of it, a nickname, a path (absolute, relative to the current
-folder, or just the end of it), or a handle of a session: `SESSION:@12`, or `@12` where the
-session is given apart. A session goes by its id, the start of it, its nickname, or Pi's session
-file.
+folder, or just the end of it), the key of a task or an entry of memory, or a handle of a session:
+`SESSION:@12`, or `@12` where the session is given apart. A session goes by its id, the start of it,
+its nickname, or Pi's session file. What a model types, `context/state/handles.py` looks up in its
+session's index first, then here, without what private sessions keep to themselves.
 """
 
 from __future__ import annotations
@@ -11,26 +12,28 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 
-from foredeck.lookup.errors import NotFound
-from foredeck.model.documents import SessionDocument, session_object_id
+from foredeck.errors import NotFound
+from foredeck.model.documents import Fields, SessionDocument, session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
-from foredeck.model.places import FIELD, SLICE, WITH_HASH, Slice, slice_of
+from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import one_line
 from foredeck.model.records import MemberDocument, member_id, nickname_id
 from foredeck.model.short_names import ENTRY, TASK, ShortNames
-from foredeck.model.sources import history_source, path_of
-from foredeck.sources.pointers import is_pointer
-from foredeck.sources.pointing import pointer_label
+from foredeck.model.sources import history_source, is_pointer, path_of, pointer_label
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store
 
 MIN_PREFIX = 4
 SHOWN, LONG = 6, 120
-_HANDLE = re.compile(r"(?:(?P<session>.+):)?@(?P<ordinal>\d+)")
+
+Titled = Callable[[str], Sequence[Head]]
+"""Finds notes by their title."""
+
+_HANDLE = re.compile(r"(?:(?:session:)?(?P<session>.+):)?@(?P<ordinal>\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +57,12 @@ class Found:
     @property
     def name(self) -> str:
         """What a user would call it: a path, what points to it, or type and id."""
-        label = self.path or pointer_label(self.head.fields)
-        return label or f"{self.head.type} {self.head.id}"
+        return label_of(self.head.fields) or f"{self.head.type} {self.head.id}"
 
 
-@dataclass(frozen=True, slots=True)
-class AskedPart:
-    """What of an object a name asks for. `hash`: how that of the version begins."""
-
-    field: str | None = None
-    slice: Slice | None = None
-    hash: str | None = None
+def label_of(fields: Fields) -> str:
+    """The path of a file, or the address of what is only pointed to; empty for any other object."""
+    return path_of(fields) or pointer_label(fields)
 
 
 def without_calls(store: Store, session: str) -> NotFound:
@@ -79,71 +77,99 @@ def without_calls(store: Store, session: str) -> NotFound:
     )
 
 
+def name_of(head: Head) -> str:
+    """What a list calls an object: its path or address, what was run or said, else its id."""
+    fields = head.fields
+    if head.type == "toolcall":
+        return f"{fields.get('tool')} {fields.get('args_display') or ''}".strip()
+    if head.type in ("task", "memory"):
+        return str(fields.get("title") or fields.get("fact"))
+    if head.type == "user":
+        return str(fields.get("first_line") or head.id)
+    return label_of(fields) or head.id
+
+
+# What a name may mean
+
+
+def split_handle(name: str) -> tuple[str | None, int] | None:
+    """The session's name and the number of `SESSION:@12` or `@12`; None for any other name."""
+    match = _HANDLE.fullmatch(name)
+    return None if match is None else (match["session"], int(match["ordinal"]))
+
+
+def at_handle(store: Store, session: str, ordinal: int) -> Head | None:
+    """The object that a session has under a handle."""
+    member = store.head(member_id(session, ordinal))
+    return None if member is None else store.head(member.fields["object"])
+
+
+def with_nickname(store: Store, name: str) -> Head | None:
+    """The object that has this nickname."""
+    claim = store.head(nickname_id(name))
+    owner = None if claim is None else claim.fields.get("object")
+    return None if owner is None else store.head(owner)
+
+
+def with_prefix(store: Store, types: Iterable[str], name: str) -> list[Head]:
+    """The objects of these types whose id begins with a name."""
+    return [head for type in types for head in store.query(type) if head.id.startswith(name)]
+
+
+def sessions_called(store: Store, name: str) -> list[str]:
+    """Ids of the sessions with this id, host's file or nickname, or else with this start of an
+    id."""
+    id = name.removeprefix("session:")
+    if store.head(session_object_id(id)) is not None:
+        return [id]
+    for path in dict.fromkeys((name, os.path.abspath(name))):  # noqa: PTH100  (text as typed)
+        if at := store.query("session", {"host_file": path}, limit=1):
+            return [_session_of(at[0])]
+    named = with_nickname(store, name)
+    if named is not None and named.type == "session":
+        return [_session_of(named)]
+    return [_session_of(h) for h in with_prefix(store, ["session"], session_object_id(id)) if id]
+
+
+# What a person means
+
+
 def find_part(store: Store, text: str, session: str | None = None) -> tuple[Found, AskedPart]:
     """The object that `text` names, with what may follow the name: `::field`, `turns 3-7`,
     `message 93`, `chars 1-900` or `at 3f2a91bc`. Raises `NotFound`."""
-    try:
-        return find_object(store, text, session), AskedPart()
-    except NotFound:
-        if (match := SLICE.match(text)) is not None:
-            found, part = find_part(store, match["name"], session)
-            return found, replace(part, slice=slice_of(match))
-        if (match := WITH_HASH.match(text)) is not None:
-            found, part = find_part(store, match["name"], session)
-            return found, replace(part, hash=match["hash"])
-        if (match := FIELD.match(text)) is not None:
-            found, part = find_part(store, match["name"], session)
-            return found, replace(part, field=match["field"].strip())
-        raise
+    name, part = split_name(text, OF_STORED, lambda whole: len(_meant(store, whole, session)) == 1)
+    return find_object(store, name, session), part
 
 
 def find_session(store: Store, text: str) -> str:
     """The id of a stored session. Raises `NotFound`, with the nearest ids."""
-    name = text.removeprefix("session:")
-    if store.head(session_object_id(name)) is not None:
-        return name
-    for path in dict.fromkeys((text, os.path.abspath(text))):  # noqa: PTH100  (text as typed)
-        at = store.query("session", {"host_file": path}, limit=1)
-        if at:
-            return _session_of(at[0])
-    named = _by_nickname(store, text)
-    if named is not None and named.type == "session":
-        return _session_of(named)
-    known = [_session_of(head) for head in store.query("session")]
-    found = [id for id in known if name and id.startswith(name)]
+    found = sessions_called(store, text)
     if len(found) == 1:
         return found[0]
     if found:
         raise NotFound(f"{text!r} matches several sessions:{_listed(found)}Give more of the id.")
+    known = [_session_of(head) for head in store.query("session")]
     if not known:
         raise NotFound("no session is stored here.")
+    name = text.removeprefix("session:")
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[::-1][:3]
     raise NotFound(
         f"no session {text!r} is stored; nearest:{_listed(near)}`foredeck sessions` lists all."
     )
 
 
-def find_object(store: Store, text: str, session: str | None = None) -> Found:
-    """The object that `text` names; `session` is an id from `find_session`.
+def find_object(
+    store: Store, text: str, session: str | None = None, titled: Titled | None = None
+) -> Found:
+    """The object that `text` names. `session`: an id from `find_session`; `titled`: also a note's
+    title, which counts before anything but a handle and the path of a file on the disk.
 
     Raises `NotFound`, with the candidates, where none or several fit.
     """
-    handle = _HANDLE.fullmatch(text)
-    if handle:
-        if handle["session"]:
-            session = find_session(store, handle["session"])
-        return _by_handle(store, session, int(handle["ordinal"]))
-    head = store.head(text) or _by_nickname(store, text)
-    if head is not None:
-        return _in_session(store, head, session)
-    if is_pointer(text):
-        heads = _by_label(store, text)
-    else:
-        heads = _one_for_a_path(_by_path(store, text), session) or _by_prefix(store, text)
-        heads = heads or _one_for_a_path(_by_tail(store, text), session)
-        heads = heads or _tasks_called(store, text) or _memories_called(store, text)
-    if session is not None and len(heads) > 1:
-        heads = [head for head in heads if _ordinal(store, head.id, session)] or heads
+    if (handle := split_handle(text)) is not None:
+        named, ordinal = handle
+        return _at_handle(store, find_session(store, named) if named else session, ordinal)
+    heads = _meant(store, text, session, titled)
     if len(heads) == 1:
         return _in_session(store, heads[0], session)
     if heads:
@@ -151,13 +177,34 @@ def find_object(store: Store, text: str, session: str | None = None) -> Found:
     raise NotFound(_nothing_like(store, text))
 
 
-def _by_handle(store: Store, session: str | None, ordinal: int) -> Found:
+def _meant(
+    store: Store, text: str, session: str | None, titled: Titled | None = None
+) -> Sequence[Head]:
+    """The objects that a name other than a handle may mean; of several those of the session."""
+    heads: Sequence[Head] = titled(text) if titled and not Path(text).exists() else ()
+    heads = heads or _exactly(store, text)
+    if is_pointer(text):
+        heads = heads or _by_label(store, text)
+    else:
+        heads = heads or _one_for_a_path(_by_path(store, text), session) or _by_prefix(store, text)
+        heads = heads or _one_for_a_path(_by_tail(store, text), session)
+        heads = heads or _tasks_called(store, text) or _memories_called(store, text)
+    if session is not None and len(heads) > 1:
+        return [head for head in heads if _ordinal(store, head.id, session)] or heads
+    return heads
+
+
+def _exactly(store: Store, name: str) -> list[Head]:
+    head = store.head(name) or with_nickname(store, name)
+    return [] if head is None else [head]
+
+
+def _at_handle(store: Store, session: str | None, ordinal: int) -> Found:
     if session is None:
         raise NotFound(
             f"@{ordinal} is a handle within a session: write SESSION:@{ordinal}, or use --session."
         )
-    member = store.head(member_id(session, ordinal))
-    head = None if member is None else store.head(member.view(MemberDocument).object)
+    head = at_handle(store, session, ordinal)
     if head is None:
         count = len(store.query("member", {"session": session}))
         raise NotFound(f"session {session} has no @{ordinal}; its handles: @1 to @{count}.")
@@ -177,12 +224,6 @@ def _in_session(store: Store, head: Head, session: str | None) -> Found:
 def _ordinal(store: Store, object: str, session: str) -> int | None:
     members = store.query("member", {"object": object, "session": session}, limit=1)
     return members[0].view(MemberDocument).ordinal if members else None
-
-
-def _by_nickname(store: Store, text: str) -> Head | None:
-    claim = store.head(nickname_id(text))
-    owner = None if claim is None else claim.fields.get("object")
-    return None if owner is None else store.head(owner)
 
 
 def _by_path(store: Store, text: str) -> list[Head]:
@@ -221,14 +262,7 @@ def _by_label(store: Store, text: str) -> list[Head]:
 
 
 def _by_prefix(store: Store, text: str) -> list[Head]:
-    if len(text) < MIN_PREFIX:
-        return []
-    return [
-        head
-        for type in (*OBJECT_TYPES, "task")
-        for head in store.query(type)
-        if head.id.startswith(text)
-    ]
+    return with_prefix(store, (*OBJECT_TYPES, "task"), text) if len(text) >= MIN_PREFIX else []
 
 
 def _tasks_called(store: Store, text: str) -> list[Head]:
@@ -287,7 +321,7 @@ def _session_of(head: Head) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """What stands after a colon: the names in a row, or a line each where that would be long."""
+    """Names after a colon: in a row, or one on each line where the row would be long."""
     every = list(names)
     more = [f"and {len(every) - SHOWN} more"] if len(every) > SHOWN else []
     shown = [one_line(name) for name in every[:SHOWN]]

@@ -5,17 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck_bench.commands.common import STORES, add_rounds, add_stores_and_seed, noting
+from foredeck_bench.arguments import STORES, add_rounds, add_stores_and_seed, noting, print_figures
+from foredeck_bench.observing.crash import crash_on
+from foredeck_bench.observing.race import race_on
+from foredeck_bench.observing.through_pi import through_pi
 
 
 def _run(args: Namespace) -> int:
-    from foredeck_bench.observing.crash import crash_on
-    from foredeck_bench.observing.race import race_on
-    from foredeck_bench.observing.through_pi import through_pi
-
     crashes, races, sessions = {}, {}, {}
     for store in args.store or STORES:
         with Progress(f"{store}: killing, round", total=args.rounds) as progress:
@@ -26,16 +24,7 @@ def _run(args: Namespace) -> int:
             with Progress(f"{store}: killing, session", total=args.through_pi) as progress:
                 sessions[store] = through_pi(store, args.through_pi, args.seed, noting(progress))
     found = {"crash": crashes, "race": races, "through_pi": sessions}
-    if args.json:
-        print_json(found)
-    else:
-        rows = [
-            (store, what, name.replace("_", " "), str(value))
-            for what, by_store in found.items()
-            for store, figures in by_store.items()
-            for name, value in figures.items()
-        ]
-        print(table([("store", "bench", "figure", "value"), *rows]))
+    print_figures(found, args, "bench", "store")
     return 0 if all(f["ok"] for each in found.values() for f in each.values()) else 1
 
 

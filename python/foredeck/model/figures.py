@@ -1,4 +1,4 @@
-"""Numbers, times and texts of others as people read them, on a terminal or a page."""
+"""Numbers, money and times as people read them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ def short_count(count: int) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: `1 call`, `1,234 calls`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def money(value: float) -> str:
+    """Dollars, with two digits that say something: `$12.40`, `$0.14`, `$0.0021`."""
+    if value <= -0.00005:
+        return f"-{money(-value)}"
+    value = max(0.0, value)
+    if value >= 0.095 or value < 0.00005:
+        return f"${value:,.2f}"
+    return f"${value:.{3 if value >= 0.0095 else 4}f}"
 
 
 def when(time_ms: int) -> str:

@@ -1,0 +1,225 @@
+"""The arguments of commands that measure, and of the engine."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+
+from foredeck.cli.common import (
+    add_config_flags,
+    add_json_flag,
+    positive,
+)
+from foredeck.cli.registry import Command, later
+from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
+from foredeck.store.registry import STORES
+
+
+def facilities_of(text: str) -> tuple[Facility, ...]:
+    """The facilities that an argument lists. Raises `ArgumentTypeError`."""
+    asked = [] if text == "none" else text.split(",")
+    if unknown := [name for name in asked if name not in FACILITY_TOOLS]:
+        known = ", ".join(FACILITY_TOOLS)
+        raise ArgumentTypeError(f"there is no {unknown[0]!r}; there are {known}, and none alone")
+    return tuple(facility for facility in FACILITY_TOOLS if facility in asked)
+
+
+def _replay(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="a session file of Pi (*.jsonl, any version of its format), of Claude Code or Codex, "
+        "packed (*.jsonl.gz) or not, or a folder of them",
+    )
+    parser.add_argument(
+        "--store",
+        choices=tuple(STORES),
+        default="sqlite",
+        help="keep the objects in SQLite (default), or in an XTDB node of the run's own",
+    )
+    parser.add_argument(
+        "--layout",
+        metavar="L",
+        default="anchored",
+        help="anchored (default) or pools",
+    )
+    parser.add_argument(
+        "--policy",
+        metavar="P",
+        default="adaptive",
+        help="the policy that decides which content stays (default: %(default)s; see "
+        "docs/configuration.md)",
+    )
+    parser.add_argument(
+        "--tools",
+        metavar="F,...",
+        type=facilities_of,
+        help="the groups of tools that are declared with every prompt, and paid for: "
+        f"{', '.join(FACILITY_TOOLS)}, or none (default: {','.join(DEFAULT_FACILITIES)})",
+    )
+    parser.add_argument(
+        "--ttl",
+        metavar="SECONDS",
+        type=positive,
+        default=300,
+        help="after how long the provider's cache is assumed to expire (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cache",
+        choices=("ideal", "anthropic", "openai"),
+        default="ideal",
+        help="the prompt cache to plan for: one that keeps every prefix (default), or one by a "
+        "provider's documented rule",
+    )
+    parser.add_argument(
+        "--prices",
+        metavar="P",
+        default="anthropic",
+        help="anthropic (default: cached 0.1, written 1.25 of the input price), openai (0.1, 1), "
+        "no-cache (every token in full), or a JSON file with input, cacheRead and cacheWrite",
+    )
+    parser.add_argument(
+        "--prompts",
+        metavar="DIR",
+        type=Path,
+        help="write every assembled prompt to DIR/<file stem>/<call>.json",
+    )
+    parser.add_argument(
+        "--keep",
+        metavar="DIR",
+        type=Path,
+        help="keep each session's store in DIR/<file stem>, a state folder: `foredeck sessions "
+        "--home` reads it",
+    )
+    parser.add_argument(
+        "--window",
+        metavar="TOKENS",
+        type=positive,
+        default=200_000,
+        help="context window of the recorded models, which recordings do not contain (default: "
+        "%(default)s)",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="set a configuration key; your own configuration is not used",
+    )
+    add_json_flag(parser)
+
+
+def _dollars(text: str) -> float:
+    try:
+        amount = float(text.removeprefix("$"))
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < float("inf"):
+        raise ArgumentTypeError(f"must be an amount in dollars above 0, not {text!r}")
+    return amount
+
+
+def _eval(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "tasks",
+        metavar="TASKS",
+        nargs="?",
+        help="a task's folder, or a folder of them (default: the ten that come with foredeck)",
+    )
+    parser.add_argument(
+        "--model", metavar="M", required=True, help="the model, as `pi --model` takes it"
+    )
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="how often each side does each task (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="use the four long tasks that come with foredeck (80 calls and more) instead of the "
+        "ten short ones",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="DOLLARS",
+        type=_dollars,
+        help="start no more runs once this amount is spent",
+    )
+    parser.add_argument(
+        "--results",
+        metavar="FILE",
+        help="where results are kept, one line each (default: evaluations.jsonl in the state "
+        "folder)",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep the temporary folders of the runs",
+    )
+    parser.add_argument(
+        "--pi", metavar="PROGRAM", help="the Pi to run (default: the one on the PATH)"
+    )
+    parser.add_argument(
+        "--extension",
+        metavar="PATH",
+        help="foredeck's extension (default: the checkout or package that this command is in)",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+def _engine(parser: ArgumentParser) -> None:
+    add_config_flags(parser)
+
+
+COMMANDS = {
+    "replay": Command(
+        description=(
+            "Run recorded sessions through foredeck, call by call, and show what a model\n"
+            "would have been shown: how much, what it would have cost beside plain Pi, how\n"
+            "often it was rewritten and why, and whether a provider would accept every\n"
+            "prompt. No model is asked. Each session is replayed on a private store; your own\n"
+            "store and configuration are not used. Calls are those on the branch of the\n"
+            "file's last entry. Sessions of Claude Code and Codex are replayed as if they had\n"
+            "been Pi's, without their subagents. The exit code is 1 if a session had an error\n"
+            "or an invalid prompt."
+        ),
+        example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
+        configure=_replay,
+        run=later("replay_command"),
+    ),
+    "eval": Command(
+        description=(
+            "Have a model work on tasks, in every round once with plain Pi and once with\n"
+            "foredeck, and compare how many pass their own checks, and with how many calls\n"
+            "and tokens, at what cost and in what time. Each run has a HOME, a Pi\n"
+            "configuration, a store and a copy of the task's files of its own; of yours it\n"
+            "uses Pi's keys and models, and the environment.\n\n"
+            "YOU PAY FOR THE MODEL as you do in Pi, and the commands that it decides on run\n"
+            "on this machine. --budget stops at an amount; rounds that only one side has\n"
+            "finished by then are kept, but not compared. After an interruption the same\n"
+            "command continues with the missing runs. --set tries settings on foredeck's\n"
+            "side. docs/evaluation.md explains how to write a task.\n\n"
+            'JSON: {"model", "rounds", "tasks": {NAME: {"pi": {"runs", "passed", "calls",\n'
+            '"tokens", "cost", "cost_per_pass", ...}, "foredeck": ...}}, "all"}.'
+        ),
+        example="foredeck eval --long --model anthropic/claude-haiku-4-5 --budget 5",
+        configure=_eval,
+        run=later("eval_command"),
+    ),
+    "engine": Command(
+        description=(
+            "Serve one host: JSON-RPC requests on stdin, one per line, answers on stdout, the\n"
+            "log on stderr (docs/protocol.md). The Pi extension starts this; run it by hand\n"
+            "to see whether it starts. It exits when its input ends."
+        ),
+        example='echo \'{"jsonrpc":"2.0","id":1,"method":"ping"}\' | foredeck engine',
+        configure=_engine,
+        run=later("engine_command"),
+    ),
+}

@@ -1,0 +1,1 @@
+"""What people and models call objects and sessions, and what they mean by a name."""
