@@ -129,8 +129,7 @@ class AdaptiveSection(Section):
         le=1_000_000,
         description="Where the whole prompt is written anew anyway, one current copy of each file "
         "at work takes the place of reads and of the arguments of edits, unless it is longer than "
-        "so many characters; 0 for no such copies. Reads of other files that are no longer keep "
-        "all of their patience there.",
+        "so many characters; 0 for no such copies.",
     )
     fold_answers: bool = Field(
         True,

@@ -63,9 +63,6 @@ class Adaptive:
         elif content.is_output:
             # Hardly any later edit is of it, and its digest holds the names that are used again.
             idle = constants.idle_output if content.idle else 1.0
-        elif history.cold and content.chars <= constants.copy_chars:
-            # What was read before a pause is edited after it, and small texts cost little.
-            return content.age >= base
         cold = self._cold_factor(content.of_edited)
         return self._over(content.age, content.chars, base, idle, history, cold)
 
