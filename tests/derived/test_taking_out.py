@@ -13,7 +13,7 @@ from foredeck.config import Config
 from foredeck.derived import emptying
 from foredeck.derived.file import open_layer_file
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import load_layer
+from foredeck.derived.registry import load_layer
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import erasure_of, plan_forgetting

@@ -183,7 +183,10 @@ async def test_chat_is_observed_while_the_agent_works_and_its_notes_take_its_pla
     assert observed.shown[:2] == ["foredeck: noting down what was said and done, with p/m", ""]
 
 
-async def test_the_next_engine_goes_on_where_the_last_has_ended(observed: Observed) -> None:
+async def test_the_next_engine_goes_on_where_the_last_has_ended(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "POLL_S", 0)
     await observed.rounds_of(6)
     await observed.pause()
     before, noted_before = observed.host.prompt(), observed.observations()
@@ -192,6 +195,8 @@ async def test_the_next_engine_goes_on_where_the_last_has_ended(observed: Observ
     await observed.call()
     assert observed.host.prompt() == before
     assert [each.id for each in observed.observations()] == [each.id for each in noted_before]
+    # The question waits for the model to begin: added to the prompt it costs less.
+    observed.models.warm = 8
     await observed.round()
     await observed.round()
     assert len(observed.observations()) > len(noted_before)

@@ -414,7 +414,7 @@ def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: 
     steps = [call("bash", command=f"echo {number}") for number in range(3)]
     model = pi.serve([call("write", path="a.txt", content=written), *steps, copies, again, "done"])
     short = {
-        "FOREDECK_ADAPTIVE__PATIENCE_EDITED": "1",
+        "FOREDECK_ADAPTIVE__PATIENCE_EDITS": "1",
         "FOREDECK_REBASE__RENT_FACTOR": "0",
         "FOREDECK_REBASE__GUARD": "10",
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import load_layer
+from foredeck.derived.registry import load_layer
 from foredeck.model.documents import (
     FileDocument,
     Provenance,

@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from foredeck_bench.ports import dead_url
 
 from foredeck.errors import ConfigError, StoreUnavailable
 from foredeck.model.documents import Document
@@ -21,6 +20,7 @@ from foredeck.xtdb.journal.link import OwnLink
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import own_node_folder, private_node, stop
 from foredeck.xtdb.node.runtime import Runtime
+from foredeck_bench.postgres import dead_url
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy

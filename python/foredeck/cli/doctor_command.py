@@ -14,7 +14,7 @@ from foredeck.cli.output import coloured, print_json, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import LAYERS, load_layer
+from foredeck.derived.registry import LAYERS, load_layer
 from foredeck.finding import Finding
 from foredeck.model.figures import counted, short_count
 

@@ -12,7 +12,7 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
 from foredeck.derived.file import compact, layer_file
-from foredeck.derived.layer import LAYERS
+from foredeck.derived.registry import LAYERS
 from foredeck.errors import ForedeckError
 from foredeck.model.figures import counted, short_count
 from foredeck.names.finding import find_session

@@ -19,7 +19,7 @@ from foredeck.context.tools.found import Style, describe_to_people
 from foredeck.context.tools.hit_names import HitNames
 from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import load_layer
+from foredeck.derived.registry import load_layer
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.memories import shown_memories
 from foredeck.lookup.sessions import titles

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from foredeck.derived.file import drop_tables, layer_file, open_layer_file, reported
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import LAYERS, load_layer
+from foredeck.derived.registry import LAYERS, load_layer
 from foredeck.store.erasing import Erasure
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.connection import immediate

@@ -1,15 +1,14 @@
-"""What a derived layer is: tables that follow from what is stored, and from nothing else; which
-layers there are, and what they share.
+"""What a derived layer is: tables that follow from what is stored, and from nothing else; and
+what all layers share.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Protocol
 
 from foredeck.store.protocol import Change, Head, LocalStore, Token
@@ -71,27 +70,6 @@ class Layer(Protocol):
 
         Raises `HasToBeMadeAgain`, always where no layer's rows follow from one document each.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredLayer:
-    """Where a layer is found: `LAYER` in the module `module`; `summary` says what it is for."""
-
-    module: str
-    summary: str
-
-
-LAYERS: Mapping[str, RegisteredLayer] = {
-    "search": RegisteredLayer("foredeck.search.layer", "full-text search"),
-    "notes": RegisteredLayer("foredeck.notes.layer", "the graph of notes and references"),
-    "worklog": RegisteredLayer("foredeck.worklog.layer", "what was done, and what worked"),
-}
-
-
-def load_layer(name: str) -> Layer:
-    """The layer with a name in `LAYERS`."""
-    layer: Layer = import_module(LAYERS[name].module).LAYER
-    return layer
 
 
 def brought_versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:

@@ -12,7 +12,8 @@ from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.workplace import Workplace
 from foredeck.derived.file import LayerBusy, reported
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import Patience, load_layer
+from foredeck.derived.layer import Patience
+from foredeck.derived.registry import load_layer
 from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from foredeck.config import Config
 from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import load_layer
+from foredeck.derived.registry import load_layer
 from foredeck.notes.chat_reading import read_chats
 from foredeck.notes.graph import Graph
 from foredeck.search.index import SearchIndex

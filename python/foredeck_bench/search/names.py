@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import load_layer
+from foredeck.derived.registry import load_layer
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
 from foredeck.search.index import Filters, SearchIndex

@@ -29,7 +29,7 @@ from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import load_layer
+from foredeck.derived.registry import load_layer
 from foredeck.errors import ForedeckError
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files

@@ -10,7 +10,7 @@ from foredeck.cli.common import (
     add_project_flags,
 )
 from foredeck.cli.registry import Command, later
-from foredeck.derived.layer import LAYERS
+from foredeck.derived.registry import LAYERS
 
 
 def _doctor(parser: ArgumentParser) -> None:

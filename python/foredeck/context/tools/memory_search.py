@@ -113,7 +113,7 @@ class MemorySearch:
         from foredeck.context.tools.found import NOT_UP_TO_DATE
         from foredeck.derived.file import reported
         from foredeck.derived.follower import Follower
-        from foredeck.derived.layer import load_layer
+        from foredeck.derived.registry import load_layer
         from foredeck.search.index import SearchIndex
 
         asked = AskedSearch.parse(input)
