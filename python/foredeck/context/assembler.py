@@ -34,6 +34,7 @@ from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
 from foredeck.context.state.session import Session
+from foredeck.model.compactions import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction
     from foredeck.context.window.compacting import CompactionDecision, CompactionSettings
@@ -139,6 +140,14 @@ class Assembler:
             request,
             settings,
         )
+
+    def finish_compaction(self, summary: str, writer: Writer) -> None:
+        """Another has written the summary of the compaction that was asked for last."""
+        # Loads with the first request for it.
+        from foredeck.context.window.compacting import finish_compaction
+
+        stand_ins = self.features.stand_ins
+        finish_compaction(self._objects, self._chat, self._inbox, stand_ins, summary, writer)
 
     def _align(self, request: Request) -> CallInProgress:
         """Go to the branch that the list continues, and learn what became of the previous call."""

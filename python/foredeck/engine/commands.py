@@ -14,10 +14,6 @@ from foredeck.accounting.trace import text_of, trace
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.objects import Objects
 from foredeck.context.tools.filling import before_the_chat
 from foredeck.context.tools.listing import (
     change_state,
@@ -50,7 +46,6 @@ from foredeck.errors import ToolError
 from foredeck.hosts.pi.messages import name_of, to_item
 from foredeck.hosts.pi.transcripts import Transcript, TranscriptError, load_transcript
 from foredeck.hosts.protocol import CommandResult
-from foredeck.store.protocol import Store
 from foredeck.timeline.rewind_command import rewind_command
 
 log = logging.getLogger(__name__)
@@ -72,7 +67,7 @@ def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> 
         saved = figure_lines(session.objects.store, session.info.id, session.chat.newest_record)[0]
         return window_command(session.objects, session.chat, saved, largest=name == "context")
     if name == "compact" and args.startswith(FLAG):
-        return compact_stretch(session.objects, session.chat, config, args)
+        return compact_stretch(opened, config, args)
     if name == "private":
         return {"text": go_private(session.objects, session.chat), "private": True}
     if name == "search":
@@ -115,11 +110,11 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
                 opened.assembler.uses,
             )
         case "cost":
-            return _cost(session.chat)
+            return _cost(opened)
         case "observe":
             return observe_command(tuple(opened.facilities.workers), arguments)
         case "compact":
-            return _compact(session.objects, session.chat, config, arguments)
+            return _compact(opened, config, arguments)
         case "rewind":
             return rewind_command(session.objects.store, session.info, config.home, arguments)
         case "tasks":
@@ -127,19 +122,21 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
         case "memory":
             return memory_commands(config, opened).run(arguments)
         case "trace":
-            return _trace(session.objects.store, session.info, session.chat.branch, arguments)
+            return _trace(opened, arguments)
         case "command":
             return put_on_path(config.home)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
 
 
-def _cost(chat: Chat) -> str:
+def _cost(opened: OpenedSession) -> str:
+    chat = opened.session.chat
     lines = figure_lines(chat.store, chat.info.id, chat.newest_record)
     by_call = f"`foredeck cost {chat.info.id[:SHORT_ID]}` explains it call by call."
     return "\n".join([*lines[:2], by_call])
 
 
-def _compact(objects: Objects, chat: Chat, config: Config, arguments: str) -> str:
+def _compact(opened: OpenedSession, config: Config, arguments: str) -> str:
+    objects, chat = opened.session.objects, opened.session.chat
     if arguments == "--preview":
         return preview(objects, chat, compaction_settings(config).summary_chars)
     if arguments:
@@ -148,13 +145,14 @@ def _compact(objects: Objects, chat: Chat, config: Config, arguments: str) -> st
             "would say now; /foredeck compact --calls A-B puts the answers of these calls away. "
             "/compact compacts."
         )
-    return adopted_compaction(objects, chat) or last_compaction(objects, chat.compactions)
+    return adopted_compaction(opened) or last_compaction(objects, chat.compactions)
 
 
-def _trace(store: Store, info: SessionInfo, branch: Branch, text: str) -> str:
+def _trace(opened: OpenedSession, text: str) -> str:
     if not text:
         raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
-    return text_of(trace(store, info.id, text, branch.call))
+    chat = opened.session.chat
+    return text_of(trace(chat.store, chat.info.id, text, chat.branch.call))
 
 
 # What a summary leaves out that somebody wrote while foredeck was not there to see it.
@@ -165,10 +163,11 @@ def _trace(store: Store, info: SessionInfo, branch: Branch, text: str) -> str:
 ADOPTED = "A summary from while foredeck was not on"
 
 
-def adopted_compaction(objects: Objects, chat: Chat) -> str | None:
+def adopted_compaction(opened: OpenedSession) -> str | None:
     """The report on the summary that the chat begins with; None where the engine has seen that
     being made, where there is none, and where the session file does not say."""
-    summary = _summary_at_front(chat.branch)
+    objects, chat = opened.session.objects, opened.session.chat
+    summary = _summary_at_front(chat.branch.plan)
     if summary is None or by_summary(chat.compactions, summary) is not None:
         return None
     document = objects.document()
@@ -186,8 +185,8 @@ def adopted_compaction(objects: Objects, chat: Chat) -> str | None:
     return report_of(ADOPTED, summary, lost)
 
 
-def _summary_at_front(branch: Branch) -> str | None:
-    items = branch.plan.items
+def _summary_at_front(plan: Plan) -> str | None:
+    items = plan.items
     if not items or items[0].kind != "context" or not items[0].blocks:
         return None
     return str(items[0].blocks[0].get("text") or "") or None
@@ -212,13 +211,14 @@ FLAG = "--calls"
 _CALLS = re.compile(r"--calls[ =](\d{1,9})(?:-(\d{1,9}))?")
 
 
-def compact_stretch(objects: Objects, chat: Chat, config: Config, arguments: str) -> CommandResult:
+def compact_stretch(opened: OpenedSession, config: Config, arguments: str) -> CommandResult:
     """The answer, with the stretch that the host is to leave out. Raises `ToolError`."""
     asked = _CALLS.fullmatch(arguments)
     if asked is None:
         raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
     first, last = int(asked[1]), int(asked[2] or asked[1])
-    stretch = compact_calls(objects, chat, first, last, compaction_settings(config).summary_chars)
+    session, most = opened.session, compaction_settings(config).summary_chars
+    stretch = compact_calls(session.objects, session.chat, first, last, most)
     name = handle(stretch.made.ordinal)
     calls = f"call {first}" if first == last else f"calls {first} to {last}"
     return {

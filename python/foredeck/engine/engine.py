@@ -17,11 +17,8 @@ from foredeck.accounting.figure import session_figure
 from foredeck.config import Config
 from foredeck.context.calls.reports import unpriced
 from foredeck.context.intake.early_results import store_early_result, take_answer
-from foredeck.context.state.chat import Chat
-from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
-from foredeck.context.state.workspace import Workspace
 from foredeck.context.status import status_line
 from foredeck.context.window.compactions import take_back
 from foredeck.engine.background.asking import Show
@@ -285,7 +282,7 @@ class Engine:
             "ops": to_ops(answer.outgoing, lambda index: items[index].time_ms, answer.start),
             "marker": answer.marker or None,
             "status": {"text": status},
-            "notices": _user_messages(session.objects.workspace, session.chat, session.inbox),
+            "notices": _user_messages(session),
         }
 
     @property
@@ -425,18 +422,8 @@ class Engine:
         """Something that the next request will show anyway."""
         log.debug("session event %s", params.kind)
         if params.kind == "compact" and params.summary:
-            # Loads with the first request for it.
-            from foredeck.context.window.compacting import finish_compaction
-
             with self._current.use(params.session) as opened:
-                finish_compaction(
-                    opened.session.objects,
-                    opened.session.chat,
-                    opened.session.inbox,
-                    opened.features.stand_ins,
-                    params.summary,
-                    params.by,
-                )
+                opened.assembler.finish_compaction(params.summary, params.by)
         if params.kind == "uncompact" and params.summary:
             with self._current.use(params.session) as opened:
                 take_back(opened.session.objects, opened.session.chat.compactions, params.summary)
@@ -457,10 +444,10 @@ class Engine:
             self._later(lambda: self._background.happened("answer"))
 
 
-def _user_messages(workspace: Workspace, chat: Chat, inbox: Inbox) -> list[UserMessage]:
+def _user_messages(session: Session) -> list[UserMessage]:
     """What the user reads with this answer; each text is given once."""
-    texts = inbox.take_user_messages()
-    if (text := unpriced(workspace, chat)) is not None:
+    texts = session.inbox.take_user_messages()
+    if (text := unpriced(session.objects.workspace, session.chat)) is not None:
         texts.append(text)
     return [{"level": "info", "text": text} for text in texts]
 

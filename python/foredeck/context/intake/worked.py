@@ -22,7 +22,7 @@ MOST_LINES = 10
 
 
 def attach_worked_lines(
-    objects: Objects, lessons: BranchLessons | None, context: RenderContext, first_new: int
+    objects: Objects, lessons: BranchLessons, context: RenderContext, first_new: int
 ) -> None:
     """Put the line on each new failing result that has one.
 
@@ -30,8 +30,6 @@ def attach_worked_lines(
     before, without it. A form is named once in a session.
     """
     plan = context.plan
-    if lessons is None:
-        return
     items = plan.items
     first = max(first_new, plan.last_assistant() + 1)
     for index in range(first, len(items)):

@@ -65,7 +65,7 @@ class Replacer:
     """Finds what may replace spans of the branch at hand, and puts it there."""
 
     objects: Objects
-    stand_ins: StandIns | None
+    stand_ins: StandIns
     context: RenderContext
     places: MessagePlaces
     turn_of: Callable[[Item], int]
@@ -80,14 +80,11 @@ class Replacer:
         reflections may take the place of what they reflect on. `forced`: the prompt does not fit
         otherwise, so that it counts for nothing whether content is still wanted.
         """
-        stand_ins = self.stand_ins
-        if stand_ins is None:
-            return []
         found: list[Replacement] = []
         standing = self.context.branch.plan.observed
-        usable = [each for each in stand_ins.known() if each.id not in standing]
+        usable = [each for each in self.stand_ins.known() if each.id not in standing]
         # Whether they are due takes a look at the whole chat: not for a session that has none.
-        if not usable or not (forced or self._is_due(stand_ins)):
+        if not usable or not (forced or self._is_due()):
             return []
         for stand_in in _longest_first(usable, reflections=free or forced):
             made = self._replacement(stand_in, given_up, forced=forced)
@@ -121,11 +118,11 @@ class Replacer:
         say = Say("observation", [text_block(text)], covered, made.stand_in.id)
         cover(self.context, say, made.gone)
 
-    def _is_due(self, stand_ins: StandIns) -> bool:
+    def _is_due(self) -> bool:
         """Whether the chat that nothing covers takes this many tokens."""
         plan, tokens = self.context.plan, self.context.gauge.tokens
         standing = plan.chars_covering
-        return stand_ins.is_due(tokens(plan.chars_sent - standing), tokens(standing))
+        return self.stand_ins.is_due(tokens(plan.chars_sent - standing), tokens(standing))
 
     def _replacement(
         self, stand_in: StandIn, given_up: Collection[PieceRef], *, forced: bool

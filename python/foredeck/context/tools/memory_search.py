@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.branch import Branch
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import meet
 from foredeck.context.state.objects import Objects
@@ -275,7 +274,7 @@ class _InView:
         self.count = 0
         self._objects = objects
         self._chat = chat
-        self._shown = _shown(objects, chat.branch, chat.branch.plan)
+        self._shown = _shown(objects, chat.branch.plan)
         self._has_all_chat = not (chat.compactions or chat.branch.plan.observed)
 
     def __call__(self, entry: IndexedText) -> bool:
@@ -285,10 +284,10 @@ class _InView:
         return in_view
 
 
-def _shown(objects: Objects, branch: Branch, plan: Plan) -> set[str]:
+def _shown(objects: Objects, plan: Plan) -> set[str]:
     """The ids of tool calls and files whose newest content can be read, and of the observations and
     reflections that replace chat."""
-    index, shown = objects.index, {*branch.plan.observed}
+    index, shown = objects.index, {*plan.observed}
     for op, item in zip(plan.ops, plan.items, strict=True):
         if op.form not in ("full", "diff", "host"):
             continue

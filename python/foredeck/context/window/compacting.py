@@ -270,7 +270,7 @@ def _refused(chat: Chat, request: CompactionRequest) -> dict[str, Any]:
 
 def observed_summary(
     objects: Objects,
-    stand_ins: StandIns | None,
+    stand_ins: StandIns,
     items: Sequence[Item],
     first: int,
     chars: int,
@@ -304,14 +304,11 @@ def observed_summary(
     return "\n".join([_heading(ordinal, first, max(first, turn)), *around, *lines])[:chars]
 
 
-def _stretches(
-    stand_ins: StandIns | None, items: Sequence[Item]
-) -> list[tuple[int, int, StandIn | None]]:
+def _stretches(stand_ins: StandIns, items: Sequence[Item]) -> list[tuple[int, int, StandIn | None]]:
     """What notes cover of the messages, in their order; of two for one message, the longer."""
-    known = () if stand_ins is None else stand_ins.known()
     places = {item.key.address: index for index, item in enumerate(items)}
     found: list[tuple[int, int, StandIn | None]] = []
-    for stand_in in sorted(known, key=lambda each: -len(each.covers)):
+    for stand_in in sorted(stand_ins.known(), key=lambda each: -len(each.covers)):
         stretch = span_of(stand_in, places, items)
         if stretch and all(stretch[1] <= start or end <= stretch[0] for start, end, _ in found):
             found.append((*stretch, stand_in))
