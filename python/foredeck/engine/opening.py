@@ -17,7 +17,7 @@ from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.chat import StoredChats
 from foredeck.context.state.features import Features
 from foredeck.context.state.objects import Recall
-from foredeck.context.state.opening import OpeningHooks, open_session
+from foredeck.context.state.opening import Beginning, OpeningHooks, open_session
 from foredeck.context.state.session import Session
 from foredeck.context.state.workplace import Workplace
 from foredeck.derived.layer import Patience
@@ -302,12 +302,14 @@ class SessionOpener:
             source,
             params.session,
             cwd=params.cwd,
-            host_file=params.file,
-            parent=params.parent or session_id_in(params.parent_file or ""),
-            started_by=params.started_by,
+            begins=Beginning(
+                params.file,
+                params.parent or session_id_in(params.parent_file or ""),
+                params.started_by,
+                None if self._recorded is not None else begun_by(self._config, params),
+                params.private,
+            ),
             recall=recall,
-            begun_by=None if self._recorded is not None else begun_by(self._config, params),
-            private=params.private,
             checkpoint=recall_calls(self._config.home, params.session),
             members=recall_members(self._config.home, params.session),
             calls_at_opening=calls_at_opening,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.messages.items import Item
-from foredeck.context.state.opening import open_session
+from foredeck.context.state.opening import Beginning, open_session
 from foredeck.histories.exchanges import Exchange
 from foredeck.histories.files import HistoryFiles
 from foredeck.histories.records import HistorySession, Message
@@ -47,9 +47,7 @@ class SessionWriter:
             RecordedSource(store, FilesystemMap("history", [], cwd=start.cwd)),
             start.id,
             cwd=start.cwd,
-            host_file=str(file),
-            parent=start.parent,
-            started_by=start.started_by,
+            begins=Beginning(str(file), start.parent, start.started_by),
             recall=lambda _event, _pending: [],
             origin=f"{start.harness} {file}",
         )

@@ -39,6 +39,19 @@ CUT = (
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """What the host says of a session, for the documents that a new one begins with."""
+
+    host_file: str | None = None
+    parent: str | None = None
+    """The session that it is a fork of; a stored one knows its own."""
+    started_by: str | None = None
+    begun_by: str | None = None
+    private: bool = False
+    """A fork of a private one is private in any case."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpeningHooks:
     """What a session asks of what is outside the store and its files."""
 
@@ -80,12 +93,8 @@ def open_session(
     session: str,
     *,
     cwd: str,
-    host_file: str | None = None,
-    parent: str | None = None,
-    started_by: str | None = None,
+    begins: Beginning = Beginning(),
     recall: Recall | None = None,
-    begun_by: str | None = None,
-    private: bool = False,
     origin: str = "",
     calls_at_opening: int | None = None,
     checkpoint: LogCheckpoint | None = None,
@@ -94,17 +103,14 @@ def open_session(
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
-    `parent`: the session that a new one is a fork of; a stored one knows its own. `begun_by` and
-    `private` are for a new one, too (`SessionDocument`); a fork of a private one is private.
     `origin`: harness and file, of an old history. `calls_at_opening`: where the host opened it
-    before. `checkpoint` and `members`: of an earlier
-    process; without them every call record and every member is read.
+    before. `checkpoint` and `members`: of an earlier process; without them every call record and
+    every member is read.
     """
     wrapper = store.head(session_object_id(session))
     # Without it the session was erased, whatever an engine has written since.
     stored = None if wrapper is None else store.head(chat_id(session))
-    if wrapper is not None:
-        parent = wrapper.fields.get("parent_session")
+    parent = begins.parent if wrapper is None else wrapper.fields.get("parent_session")
     log = None
     if checkpoint is not None and parent is None:
         log = CallLog.resume(checkpoint, store, session)
@@ -140,8 +146,8 @@ def open_session(
     if is_cut:
         inbox.user_messages.append(CUT)
     if stored is None:
-        private = private or _is_private(store, parent, started_by)
-        _begin(objects, host_file, parent, started_by, begun_by, private=private)
+        private = begins.private or _is_private(store, parent, begins.started_by)
+        _begin(objects, replace(begins, parent=parent, private=private))
     else:
         private = SessionDocument.is_private(known)
     chat = Chat(
@@ -170,20 +176,12 @@ def _system_version(objects: Objects) -> VersionRef | None:
     return None if ordinal is None else objects.index.entries[ordinal].newest
 
 
-def _begin(
-    objects: Objects,
-    host_file: str | None,
-    parent: str | None,
-    started_by: str | None,
-    begun_by: str | None,
-    *,
-    private: bool,
-) -> None:
+def _begin(objects: Objects, begins: Beginning) -> None:
     """The documents that a session begins with; a fork inherits its parent's index.
 
     The system prompt is not among them: its first version is what the host says (`take_system`).
     """
-    session = objects.info.id
+    session, parent = objects.info.id, begins.parent
     own_id = session_object_id(session)
     origin = Provenance(origin=session, generator="system")
     inherited = None if parent is None else objects.store.head(session_object_id(parent))
@@ -194,11 +192,11 @@ def _begin(
         chat_ref=chat.id,
         system_prompt_ref=system_prompt_id(session),
         cwd=objects.info.cwd,
-        host_file=host_file,
+        host_file=begins.host_file,
         parent_session=parent,
-        started_by=started_by,
-        begun_by=begun_by,
-        private=private or None,
+        started_by=begins.started_by,
+        begun_by=begins.begun_by,
+        private=begins.private or None,
         observing_mode=None if inherited is None else inherited.fields.get("observing_mode"),
         provenance=origin,
     ).seal()
