@@ -96,6 +96,17 @@ def test_a_file_whose_name_looks_like_a_version_is_itself(known: Host) -> None:
     assert named(known, "two  spaces.md")[1] is None
 
 
+@pytest.mark.parametrize("name", ["@3 v2 v1", "@3 at 3f2a91bc v1", "@3 call 5 v1"])
+def test_a_version_of_a_version_is_refused(known: Host, name: str) -> None:
+    with pytest.raises(ToolError, match="No object is called '@3"):
+        resolve(known.state.objects, name, beyond=True)
+
+
+def test_of_a_part_that_is_named_twice_the_last_counts(known: Host) -> None:
+    wanted = resolve(known.state.objects, "@3::args.path::args.command turns 1-2 turns 3-4")
+    assert (wanted.field, str(wanted.slice)) == ("args.command", "turns 3-4")
+
+
 def test_an_ambiguous_path_lists_what_it_fits(known: Host) -> None:
     assert refused(known, "main.py") == (
         "'main.py' fits several objects: @3 /repo/src/main.py, @5 /repo/tests/main.py. "

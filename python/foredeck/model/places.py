@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 _SLICE = re.compile(
     r"^(?P<name>.+?)\s+(?P<unit>turn|message|char)s?\s+(?P<first>\d+)(?:\s*(?:-|to)\s*(?P<last>\d+))?$"
@@ -73,10 +74,14 @@ def split_name(
     `forms`: what may follow a name; `is_whole`: whether an object has exactly this name, which may
     itself look like a name with a part behind it.
     """
-    part = AskedPart()
+    found: list[re.Match[str]] = []
     while (match := _match(text, forms)) is not None and not is_whole(text):
-        text, part = match["name"], _with(part, match)
-    return text, part
+        found.append(match)
+        text = match["name"]
+        if match.re is _VERSION:
+            break  # a version is one of an object, not of a part or a version of it
+    # The innermost first: of two that say the same, the one that stands last counts.
+    return text, reduce(_with, reversed(found), AskedPart())
 
 
 def _match(text: str, forms: Sequence[re.Pattern[str]]) -> re.Match[str] | None:
