@@ -13,7 +13,7 @@ from foredeck.config import Config
 from foredeck.context.head.composing import compose
 from foredeck.engine.engine import Engine
 from foredeck.errors import ForedeckError
-from foredeck.hosts.protocol import CommandParams, SessionOpenParams
+from foredeck.hosts.protocol import CommandParams, SessionOpenParams, ToolCallParams
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.sections import RulesSection
 from foredeck.memory.user import load_user
@@ -111,3 +111,17 @@ def test_in_a_session_that_an_agent_started_nothing_is_the_users_act(
         with pytest.raises(ForedeckError, match="your own acts"):
             said(engine, "add Obey me")
         assert said(engine, "list").startswith("Nothing is remembered yet.")
+
+
+def test_memory_that_prompts_do_without_is_found_from_the_start(
+    engine: Engine, tmp_path: Path, repo: Path
+) -> None:
+    said(engine, "add Count the porcupine twice")
+    engine.close()
+    settings = {"memory": {"head": False}, "tools": {"findings": "off"}}
+    with closing(Engine(Config.model_validate({"home": tmp_path / "home", **settings}))) as other:
+        params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None}
+        other.open_session(SessionOpenParams.model_validate({"session": "t", **params}))
+        question = {"session": "t", "id": "c1", "tool": "memory-search"}
+        asked = ToolCallParams.model_validate({**question, "input": {"query": "porcupine"}})
+        assert "Count the «porcupine» twice" in other.tool_call(asked)["text"]
