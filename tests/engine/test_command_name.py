@@ -52,6 +52,12 @@ def test_what_is_not_foredecks_is_never_replaced(home: Path) -> None:
         put_on_path(home)
 
 
+def test_a_folder_that_cannot_be_made_is_named(home: Path) -> None:
+    (home.parent / ".local").write_text("no folder")
+    with pytest.raises(ToolError, match="bin/foredeck cannot be made"):
+        put_on_path(home)
+
+
 def test_on_windows_it_is_a_copy_in_a_folder_that_is_on_the_path_there(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,5 +66,9 @@ def test_on_windows_it_is_a_copy_in_a_folder_that_is_on_the_path_there(
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(home.parent / "Local"))
     put = home.parent / "Local" / "Microsoft" / "WindowsApps" / "foredeck.cmd"
-    assert put_on_path(home).startswith(str(put))
+    for _ in range(2):
+        assert put_on_path(home).startswith(str(put))
     assert put.read_text() == "run"
+    put.write_text("theirs")
+    with pytest.raises(ToolError, match="is there already"):
+        put_on_path(home)
