@@ -56,10 +56,10 @@ class AssemblySettings:
 
 @dataclass(slots=True)
 class Withdrawal:
-    """What of the head may not stay in it."""
+    """Something in the head that may not stay there, as long as it stands."""
 
-    told: bool = False
-    """Whether the user knows that it has to wait for the end of the turn."""
+    user_knows: bool = False
+    """Whether the user has read that it leaves at the end of the turn."""
 
 
 @dataclass(slots=True)

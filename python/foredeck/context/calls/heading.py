@@ -43,12 +43,12 @@ def must_withdraw(call: CallInProgress) -> bool:
     cannot, the user reads so once."""
     standing = call.context.branch.plan.head
     if standing is None or not call.keeps_bytes or not _is_withdrawn(call, standing):
-        call.withdrawal.told = False
+        call.withdrawal.user_knows = False
         return False
     bound = first_mutable(call.context.plan) > 0
-    if bound and not call.withdrawal.told:
+    if bound and not call.withdrawal.user_knows:
         call.session.inbox.user_messages.append(WITHDRAWN_LATER)
-    call.withdrawal.told = bound
+    call.withdrawal.user_knows = bound
     return not bound
 
 
