@@ -8,6 +8,7 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Batch
 from foredeck.store.session_cache import read_cached, write_cached
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.sqlite.kind import SqliteErasable
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared
@@ -66,6 +68,25 @@ def test_what_was_found_in_its_texts_goes_with_a_session(home: Path) -> None:
         None,
         b"names",
     )
+
+
+def test_what_was_found_goes_however_the_command_ends(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = ("first", "second")
+    for session in sessions:
+        write_cached(home, session, "uses", b"names")
+    erase, left = SqliteErasable.erase, []
+
+    def erase_while_others_work(place: SqliteErasable, *what: Any) -> None:
+        left.extend(read_cached(home, session, "uses") for session in sessions)  # if killed here
+        erase(place, *what)
+        write_cached(home, "first", "uses", b"names")
+
+    monkeypatch.setattr(SqliteErasable, "erase", erase_while_others_work)
+    assert main(["forget", *sessions, "--yes", "--home", str(home)]) == 0
+    assert left == [None, None, b"names", None]
+    assert read_cached(home, "first", "uses") is None
 
 
 def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

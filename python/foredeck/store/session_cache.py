@@ -87,12 +87,21 @@ def write_cached(home: Path, session: str, kind: str, *streams: bytes) -> None:
 
 @contextmanager
 def erasing(home: Path, _store: LocalStore, erasure: Erasure) -> Iterator[None]:
-    """Remove what was kept of the sessions of an erasure: it holds words of their texts."""
+    """Remove what was kept of the sessions of an erasure: it holds words of their texts.
+
+    Before the block as well: where the process is killed in it, a session that is gone already
+    cannot be erased once more. Again after it: another process may have written it meanwhile.
+    """
     try:
+        _drop_all(home, erasure)
         yield
     finally:
-        for session in erasure.sessions:
-            drop_cached(home, session)
+        _drop_all(home, erasure)
+
+
+def _drop_all(home: Path, erasure: Erasure) -> None:
+    for session in erasure.sessions:
+        drop_cached(home, session)
 
 
 def drop_cached(home: Path, session: str) -> None:
