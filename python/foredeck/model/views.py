@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, ClassVar, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -22,36 +22,49 @@ def view_of(kind: type[M], fields: Mapping[str, Any]) -> M:
     A field that the version lacks has its default, as in versions from before there was that field.
     Raises `KeyError` for one without a default, and for `content`, which is loaded with `get`.
     """
-    return cast(M, _View(kind, fields))
+    return cast(M, _class_of(kind)(fields))
 
 
 class _View:
-    __slots__ = ("_fields", "_kind")
+    __slots__ = ("_fields",)
 
-    def __init__(self, kind: type[BaseModel], fields: Mapping[str, Any]) -> None:
-        self._kind, self._fields = kind, fields
+    _kind: ClassVar[type[BaseModel]]
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = fields
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            value = self._fields[name]
-        except KeyError:
-            return _default(self._kind, name)
-        part = _part(self._kind, name) if isinstance(value, dict) else None
-        return value if part is None else view_of(part, value)
-
-
-def _default(kind: type[BaseModel], name: str) -> Any:
-    known = kind.model_fields[name]
-    if name == "content" or known.is_required():
-        raise KeyError(name)
-    return known.get_default(call_default_factory=True)
+        # Once for each field of a class: from then on it is found as a property.
+        setattr(type(self), name, _property(self._kind, name))
+        return getattr(self, name)
 
 
 @cache
-def _part(kind: type[BaseModel], name: str) -> type[BaseModel] | None:
-    """The class of a field that is a model of its own; None for all others."""
+def _class_of(kind: type[BaseModel]) -> type[_View]:
+    return type("_View", (_View,), {"__slots__": (), "_kind": kind})
+
+
+def _property(kind: type[BaseModel], name: str) -> property:
     known = kind.model_fields.get(name)
-    annotation = None if known is None else known.annotation
+    part = None if known is None else _part(known.annotation)
+    default: Any = None  # called where the field is absent
+    if known is not None and not known.is_required() and name != "content":
+        default = known.default_factory or (lambda: known.default)
+
+    def read(view: _View) -> Any:
+        try:
+            value = view._fields[name]
+        except KeyError:
+            if default is None:
+                raise
+            return default()
+        return view_of(part, value) if part is not None and isinstance(value, dict) else value
+
+    return property(read)
+
+
+def _part(annotation: Any) -> type[BaseModel] | None:
+    """The class of a field that is a model of its own; None for all others."""
     is_union = get_origin(annotation) in (Union, UnionType)
     for each in get_args(annotation) if is_union else (annotation,):
         if isinstance(each, type) and issubclass(each, BaseModel):
