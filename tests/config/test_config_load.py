@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.config import Config, Resolved, load_config
-from foredeck.config.keys import RESERVED, all_keys, environment_name, key_name, nearest
+from foredeck.config.keys import RESERVED, RETIRED, all_keys, environment_name, key_name, nearest
 from foredeck.errors import ConfigError
 
 
@@ -392,3 +392,14 @@ def test_a_key_of_an_earlier_version_is_named_and_changes_nothing(layers: Layers
         f"foredeck has no such settings any more: observing.raw_hours ({layers.user_file}), "
         "limits.discovered_paths (FOREDECK_LIMITS__DISCOVERED_PATHS)"
     )
+
+
+@pytest.mark.parametrize("key", sorted(RETIRED))
+def test_a_key_of_an_earlier_version_may_be_set_anywhere(layers: Layers, key: str) -> None:
+    section, _, name = key.rpartition(".")
+    for file in (layers.user_file, layers.project_file):
+        file.write_text(f"[{section}]\n{name} = 'x'\n")
+    resolved = layers.load(f"{key}=x", environ={environment_name(key): "x"})
+    assert key not in all_keys()
+    assert (resolved.config, resolved.left_out) == (Config(), ())
+    assert resolved.retired_notice.count(key) == 4 + 1, "the flag is its own place"

@@ -71,9 +71,17 @@ def sections() -> frozenset[str]:
 
 RETIRED = frozenset(
     {
-        *("observing.summary_tokens", "observing.activation", "observing.block_after"),
-        *("observing.raw_count", "observing.raw_hours", "compaction.summary_tokens"),
+        "adaptive.closing_factor",
+        "adaptive.cold_at_work",
+        "adaptive.patience_left",
+        "adaptive.patience_left_edits",
+        "compaction.summary_tokens",
         "limits.discovered_paths",
+        "observing.activation",
+        "observing.block_after",
+        "observing.raw_count",
+        "observing.raw_hours",
+        "observing.summary_tokens",
     }
 )
 """Keys of earlier versions. They change nothing, and their user is told so."""
