@@ -24,7 +24,6 @@ from foredeck.xtdb.node.runtime import find_runtime
 from foredeck.xtdb.opening import copy_file, open_database
 
 if TYPE_CHECKING:
-    from foredeck.config import Config
     from foredeck.xtdb.database.adapter import XtdbStore
 
 _PATIENCE_MS = 60_000
@@ -64,7 +63,6 @@ class XtdbPlace:
 
 def check_xtdb(config: Config) -> Finding:
     """A node of foredeck's own is not started for this."""
-
     try:
         if config.xtdb.url is None and own_node_folder(config.home).running() is None:
             java = find_runtime(config.home).java
