@@ -32,6 +32,16 @@ def test_what_an_older_version_lacks_has_its_default() -> None:
     assert view_of(SessionDocument, {}).private is None
 
 
+def test_each_class_and_each_view_has_its_own() -> None:
+    assert (view_of(MemberDocument, {}).type, view_of(SessionDocument, {}).type) == (
+        "member",
+        "session",
+    )
+    one, other = (view_of(MemberDocument, STORED).provenance.parent_refs for _ in range(2))
+    assert one == other
+    assert one is not other
+
+
 @pytest.mark.parametrize("name", ["object_type", "content", "unknown"])
 def test_what_has_no_default_or_is_not_loaded_is_an_error(name: str) -> None:
     with pytest.raises(KeyError, match=name):
