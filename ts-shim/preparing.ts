@@ -113,8 +113,9 @@ async function refused(
     return `No read has shown ${path} in this chat: use read.`;
   const read = { type: "tool_call", toolName: "read", toolCallId: event.toolCallId };
   const verdict = await runner.emitToolCall({ ...read, input: { path } });
+  // A guard may give no reason, or an empty one: it blocks all the same.
   return verdict?.block
-    ? (verdict.reason ?? `An extension does not allow to read ${path}.`)
+    ? String(verdict.reason || `An extension does not allow to read ${path}.`)
     : undefined;
 }
 

@@ -17,6 +17,7 @@ async function start({ lent = true, source = "builtin" } = {}) {
     async emitToolCall(event: { toolName?: string; input?: Record<string, unknown> }) {
       if (event.toolName === "read") {
         asked.push(event.input);
+        if (event.input?.path === "secrets") return { block: true, reason: "" };
         return event.input?.path === "keys" ? { block: true, reason: "not for you" } : undefined;
       }
       return (await events.tool_call?.[0]?.(event)) as undefined;
@@ -43,6 +44,12 @@ test("an extension that guards read decides of activate and pin, too", async () 
   assert.deepEqual(await call("pin", { reads: "keys" }), refused);
   assert.equal(await call("activate", { reads: "plain" }), undefined);
   assert.deepEqual(asked, [{ path: "keys" }, { path: "keys" }, { path: "plain" }]);
+});
+
+test("a guard that gives an empty reason blocks all the same", async () => {
+  const { call } = await start();
+  const reason = "An extension does not allow to read secrets.";
+  assert.deepEqual(await call("activate", { reads: "secrets" }), { block: true, reason });
 });
 
 test("without the engine's answer nothing is shown", async () => {
