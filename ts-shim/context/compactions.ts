@@ -8,7 +8,7 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { type HostMessage, isRecord, isSystem } from "./messages.ts";
-import { unpaired } from "./plan.ts";
+import { torn } from "./plan.ts";
 
 /** Types of our custom entries. */
 const STRETCH = "foredeck-compacted";
@@ -181,10 +181,12 @@ function before(compaction: Entry, branch: Entry[], project: Project): HostMessa
 function withStretch(list: HostMessage[], stretch: Stretch): HostMessage[] {
   const first = list.findIndex((message) => nameOf(message) === stretch.first);
   const last = list.findLastIndex((message) => nameOf(message) === stretch.last);
+  if (first < 0 || last < first) return list;
   const covered = list.slice(first, last + 1);
-  if (first < 0 || last < first || unpaired(covered).size > 0) return list;
   const content = [{ type: "text", text: stretch.summary }];
   const message = { role: "custom", customType: "foredeck", content, display: false };
   const summary = { ...message, timestamp: stretch.time_ms };
-  return [...list.slice(0, first), ...covered.filter(isSystem), summary, ...list.slice(last + 1)];
+  const left = [...covered.filter(isSystem), summary];
+  const made = [...list.slice(0, first), ...left, ...list.slice(last + 1)];
+  return torn(list, made).length > 0 ? list : made;
 }

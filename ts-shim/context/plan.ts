@@ -172,9 +172,8 @@ export function checkAnswer(
   if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0) {
     throw new BadAnswerError("nothing would be left to send");
   }
-  const before = unpaired(messages.slice(start));
-  const torn = [...unpaired(sent)].filter((each) => !before.has(each));
-  if (torn.length > 0) throw new BadAnswerError(`torn apart: ${torn.join(", ")}`);
+  const apart = torn(messages.slice(start), sent);
+  if (apart.length > 0) throw new BadAnswerError(`torn apart: ${apart.join(", ")}`);
   const { status, notices, marker } = value;
   return {
     call,
@@ -272,11 +271,15 @@ function areTexts(...values: unknown[]): boolean {
   return values.every((value) => typeof value === "string");
 }
 
-/**
- * Calls whose results do not follow them, and results that follow no call of theirs. Those in the
- * host's own list are not the answer's fault.
- */
-export function unpaired(messages: readonly HostMessage[]): Set<string> {
+/** Calls and results that belong together in one list, and do not in what is made of it. */
+export function torn(before: readonly HostMessage[], after: readonly HostMessage[]): string[] {
+  // What the host's own list has torn apart already is not counted.
+  const known = unpaired(before);
+  return [...unpaired(after)].filter((each) => !known.has(each));
+}
+
+/** Calls whose results do not follow them, and results that follow no call of theirs. */
+function unpaired(messages: readonly HostMessage[]): Set<string> {
   const found = new Set<string>();
   const open = new Set<string>();
   const close = () => {

@@ -136,3 +136,15 @@ test("a stretch that would part a call from its result is left in the chat", () 
   branch.add("custom", { customType: "foredeck-compacted", data });
   assert.deepEqual(branch.texts(), ["c1 c2", "one", "two"]);
 });
+
+test("a stretch gives way to its summary where a call in it was answered twice", () => {
+  const branch = new Branch();
+  const asks = assistant([call("c1")], 11);
+  branch.message(asks);
+  branch.message(result("c1", "out", 12));
+  branch.message(result("c1", "out again", 13));
+  branch.message(user("m1", 14));
+  const data = { first: nameOf(asks), last: "toolResult 13 c1", summary: "S", time_ms: 13 };
+  branch.add("custom", { customType: "foredeck-compacted", data });
+  assert.deepEqual(branch.texts(), ["S", "m1"]);
+});
