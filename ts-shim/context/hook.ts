@@ -212,12 +212,12 @@ export class ContextHook {
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);
     for (const notice of answer.notices) host.notice(notice);
+    this.lastRequest.expect(answer.call, extendsLast, ctx.signal);
     // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
     if (ctx.signal?.aborted) {
       this.without("aborted", list.length, "user", { call: answer.call });
     } else {
       this.outcomes.add({ call: answer.call, kind: "applied" });
-      this.lastRequest.expect(answer.call, extendsLast, ctx.signal);
     }
     return this.inForce.apply(all);
   }

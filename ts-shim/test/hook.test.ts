@@ -211,6 +211,24 @@ test("Esc ends the wait at once and is reported to the engine", async () => {
   assert.equal(harness.notices.length, 0);
 });
 
+test("what Pi asks after Esc is not taken for the call that was not made", async () => {
+  start("good");
+  const { lastRequest } = harness.shim.context;
+  const send = (...messages: string[]) => lastRequest.take({ messages }, undefined)?.() ?? null;
+  await harness.call(first);
+  send("go");
+  const esc = new AbortController();
+  const { ui } = harness.ctx as { ui: { setStatus(key: string, text?: string): void } };
+  ui.setStatus = () => esc.abort();
+  Object.defineProperty(harness.ctx, "signal", { value: esc.signal, configurable: true });
+  await harness.call(second);
+  assert.equal(send("sum it up"), null);
+  Object.defineProperty(harness.ctx, "signal", { value: undefined });
+  await harness.call(third);
+  assert.equal(outcomes(2)[0]?.kind, "aborted");
+  assert.equal(send("go", "thanks"), null);
+});
+
 test("a late answer is not taken for the next one", async () => {
   start("late");
   await harness.shim.engine.whenReady();
