@@ -99,7 +99,7 @@ class ProxiedAgent:
         self.messages: list[Json] = []
         self.usages: list[Json] = []
         self._tools = [self.format.tool(tool) for tool in tools]
-        self._run_tool = run_tool
+        self.run_tool = run_tool
         self._headers = {"x-session-id": session} if session else {}
         self._streams = streams
         self._in_item = in_item
@@ -157,7 +157,7 @@ class ProxiedAgent:
         """Until the model calls no tool any more."""
         self.say(text)
         while uses := self.format.tool_uses(self.ask()):
-            results = [self.format.result(u, self._run_tool(u), failed=False) for u in uses]
+            results = [self.format.result(u, self.run_tool(u), failed=False) for u in uses]
             if self.wire.provider == "anthropic":
                 self.messages.append({"role": "user", "content": results})
             else:

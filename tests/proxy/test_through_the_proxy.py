@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from foredeck.embedded.format import ToolRequest
 from foredeck.proxy import conversations
 from foredeck.proxy.conversation import ClientChat
 from foredeck_bench.scripted import ScriptedModel, Text, Thinking, call
@@ -237,6 +238,50 @@ def test_a_list_that_its_client_has_rewound_or_compacted_is_a_branch(
     assert [name for name, _ in model.requests[4].request.calls.values()] == ["read", "activate"]
     assert "Is it?" not in model.requests[4].request.text
     assert model.requests[5].request.calls == {}
+
+
+@by_api
+def test_another_request_of_the_session_parts_no_answer_from_its_calls(
+    tmp_path: Path, api: str
+) -> None:
+    """As an agent asks beside its work what the user might say next."""
+    folder = tmp_path / "work"
+    script = [[call("activate", id="a.py"), call("read", path="a.py")], "You might say thanks."]
+    with (
+        ScriptedModel([*script, "It is fine.", "Yes."]) as model,
+        proxied(model, tmp_path / "home", folder) as proxy,
+    ):
+        (folder / "a.py").write_text(LONG)
+        one, beside = agent(proxy, api, folder), agent(proxy, api, folder)
+
+        def read(request: ToolRequest) -> str:
+            beside.messages = one.messages[:1]
+            beside.run("What might be said next?")
+            return in_folder(folder)(request)
+
+        one.run_tool = read
+        one.run("Check it.")
+        one.run("Is it?")
+    assert not model.violations
+    for recorded in model.requests[2:]:
+        assert [name for name, _ in recorded.request.calls.values()] == ["activate", "read"]
+    before, after = prompts(model)[2:]
+    assert after[: len(before)] == before
+
+
+@by_api
+def test_a_client_that_goes_back_before_a_call_of_foredecks_alone_keeps_its_words(
+    tmp_path: Path, api: str
+) -> None:
+    folder = tmp_path / "work"
+    script = [[Text("I look again."), call("activate", id="a.py")], "It is fine.", "Yes."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        one = agent(proxy, api, folder)
+        one.run("Check it.")
+        del one.messages[1:]
+        one.run("Something else.")
+    assert not model.violations
+    assert "Something else." in model.requests[2].request.text
 
 
 @by_api

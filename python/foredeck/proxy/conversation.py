@@ -15,7 +15,9 @@ from foredeck.hosts.pi.outgoing import SlotPlan
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.proxy.weaving import Weaver, Woven, first_call, own_calls
-from foredeck.store.clock import now_ms
+
+MOST_HELD = 64
+"""Answers that called both kinds of tools, in one conversation."""
 
 
 class WovenMessages(LoopMessages):
@@ -31,20 +33,24 @@ class WovenMessages(LoopMessages):
         """Names of foredeck's tools in this conversation."""
         self.added: list[Message] = []
         """What the model and foredeck have said to each other since the client's newest message."""
+        self._held: dict[str, list[Message]] = {}
+        """By the id of the first call of the client's in it."""
 
     def hold(self, answer: Message, results: Sequence[Message]) -> None:
         """Keep an answer that called both kinds of tools, with what foredeck's said, until the
         client's list has its part of it."""
-        del self._known[len(self._host.messages) :]
-        kept = (in_pis_tools(message) for message in (answer, *results))
-        self._known += [{**each, **self._by(each), "timestamp": now_ms()} for each in kept]
+        # Not in the list that is known: a request for a title, say, may come before the client's.
+        kept = [in_pis_tools(message) for message in (answer, *results)]
+        self._held[first_call(answer, self.own)] = kept
+        while len(self._held) > MOST_HELD:
+            self._held.pop(next(iter(self._held)))
 
     def _arranged(
         self, made: list[tuple[Message, int]]
     ) -> tuple[list[Message], list[Message], list[int]]:
         together = self._format.api == "anthropic-messages"
         known = [bare(message) for message in self._known]
-        woven = Weaver([*made], known, _same, self.own, together).run()
+        woven = Weaver([*made], known, self._held, _same, self.own, together).run()
         place = min([0, *(each.place for each in woven)])
         for message in self.added:
             is_answer = message["role"] == "assistant"

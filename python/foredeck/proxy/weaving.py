@@ -48,8 +48,10 @@ class Weaver:
     listed: list[tuple[Message, int]]
     """What is left of the client's list, with the places."""
     known: Sequence[Message]
-    """The whole list as it was sent last; behind it an answer that called both kinds of tools, with
-    what foredeck's said."""
+    """The whole list as it was sent last."""
+    held: Mapping[str, Sequence[Message]]
+    """Answers that called both kinds of tools, each with what foredeck's said, by the id of the
+    first call of the client's: they came since, or before another request of the same session."""
     same: Callable[[Message, Message], bool]
     """Whether a message of the client's is one of those."""
     own: Set[str]
@@ -69,14 +71,23 @@ class Weaver:
             if not self.listed:
                 return self._found
             message, place = self.listed.pop(0)
-            known, own = self._peek(), self.own
-            called = first_call(message, own)
-            if known is not None and own_calls(known, own) and called == first_call(known, own):
+            if (known := self._whole(message)) is not None:
                 self._answered(message, place, known)
             else:
+                known = self._peek()
                 self._found.append(Woven(message, place))
                 is_same = known is not None and self.same(message, known)
                 self._next = self._next + 1 if is_same else len(self.known)
+
+    def _whole(self, message: Message) -> Message | None:
+        """The next known answer, if it is this one of the client's with calls of foredeck's."""
+        called, known = first_call(message, self.own), self._peek()
+        if called in self.held and (known is None or first_call(known, self.own) != called):
+            self.known = [*self.known[: self._next], *self.held[called]]
+            known = self._peek()
+        if not called or known is None or first_call(known, self.own) != called:
+            return None
+        return known if own_calls(known, self.own) else None
 
     def _peek(self) -> Message | None:
         return self.known[self._next] if self._next < len(self.known) else None
