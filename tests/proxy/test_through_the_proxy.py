@@ -13,7 +13,8 @@ import pytest
 from foredeck.embedded.format import ToolRequest
 from foredeck.proxy import conversations
 from foredeck.proxy.conversation import ClientChat
-from foredeck_bench.scripted import ScriptedModel, Text, Thinking, call
+from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, Thinking, call
+from foredeck_bench.scripted.steps import StepResult
 from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied
 from proxy.proxied import ProxiedAgent
 
@@ -313,6 +314,30 @@ def test_what_has_been_idle_is_dropped_and_comes_back_with_the_same_bytes(
         one.run("Thanks.")
     assert not model.violations
     before, after = prompts(model)[2], prompts(model)[-1]
+    assert after[: len(before)] == before
+
+
+@by_api
+def test_a_conversation_that_is_dropped_while_the_model_answers_goes_on(
+    tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "MOST_OPEN", 1)
+    folder = tmp_path / "work"
+
+    def meanwhile(_request: ModelRequest) -> StepResult:
+        agent(proxy, api, folder, session="s2").run("Is it?")
+        return call("activate", id="a.py")
+
+    script = [meanwhile, "Yes.", "Done.", "Goodbye."]
+    with ScriptedModel(script) as model, proxied(model, tmp_path / "home", folder) as proxy:
+        (folder / "a.py").write_text(LONG)
+        one = agent(proxy, api, folder)
+        one.run("Check it.")
+        one.run("Thanks.")
+    assert not model.violations
+    assert model.steps_left == 0
+    assert [name for name, _ in model.requests[3].request.calls.values()] == ["activate"]
+    before, after = prompts(model)[2:]
     assert after[: len(before)] == before
 
 

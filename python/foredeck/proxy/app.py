@@ -345,7 +345,9 @@ class Proxy:
         next."""
         relay, number = call.relay, call.number
         added = await self._conversations.work(
-            call.session, call.wire, lambda c: c.answered(number, relay.answer, relay.usage)
+            call.session,
+            call.wire,
+            lambda c: c.answered(number, relay.answer, relay.usage, relay.own),
         )
         if not added or relay.rounds >= MOST_ROUNDS:
             return None

@@ -147,14 +147,15 @@ class ClientChat(ContextManager):
             )
 
     def answered(
-        self, number: int, answer: Mapping[str, Any], usage: Mapping[str, Any] | None
+        self, number: int, answer: Mapping[str, Any], usage: Mapping[str, Any] | None, own: Set[str]
     ) -> list[Message]:
         """The model has answered a call: what goes on with the model, without the client. Empty
-        where the client is next."""
+        where the client is next. `own`: the names of foredeck's tools in that call's request."""
+        # The conversation may have been closed since, and opened again for this.
+        self._woven.own = own
         if number == self.calls and usage:
             self.report(usage)
         said = _as_stored(self._format.to_engine(answer, {})[0])
-        own = self._woven.own
         calls = own_calls(said, own)
         results = [self._result_of(call) for call in calls]
         if not calls:
