@@ -111,6 +111,18 @@ def test_whoever_guards_read_is_asked_before_a_file_is_shown(
 
 
 @one_version
+def test_a_guard_that_gives_an_empty_reason_is_heeded_all_the_same(pi: Pi, tmp_path: Path) -> None:
+    notes(pi)
+    gate = tmp_path / "gate.ts"
+    gate.write_text(GATE.replace("keys are not for you", ""))
+    model = pi.serve([call("activate", id="[[Keys]]"), "done"])
+    assert pi.print("what do I know?", foredeck=True, extensions=[gate]).code == 0
+    (refused,) = errors(model.requests[-1])
+    assert "An extension does not allow to read" in refused
+    assert SECRET not in model.requests[-1].request.text
+
+
+@one_version
 def test_where_read_is_another_extensions_only_what_it_has_read_is_shown(
     pi: Pi, tmp_path: Path
 ) -> None:
