@@ -386,10 +386,12 @@ def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
 def test_a_key_of_an_earlier_version_is_named_and_changes_nothing(layers: Layers) -> None:
     assert layers.load().retired_notice == ""
     layers.user_file.write_text("[observing]\nraw_hours = 80000\nreflection_tokens = 9000\n")
-    resolved = layers.load(environ={"FOREDECK_LIMITS__DISCOVERED_PATHS": "many"})
+    environ = {"FOREDECK_LIMITS__DISCOVERED_PATHS": "many", "FOREDECK_ADAPTIVE__COLD_AT_WORK": "1"}
+    resolved = layers.load(environ=environ)
     assert resolved.config.observing.reflection_tokens == 9000
     assert resolved.retired_notice == (
         f"foredeck has no such settings any more: observing.raw_hours ({layers.user_file}), "
+        "adaptive.cold_at_work (FOREDECK_ADAPTIVE__COLD_AT_WORK), "
         "limits.discovered_paths (FOREDECK_LIMITS__DISCOVERED_PATHS)"
     )
 
