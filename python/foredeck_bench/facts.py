@@ -22,6 +22,7 @@ from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.context.plan.plan import Plan
 from foredeck.context.tools.found import NOT_UP_TO_DATE
 from foredeck.context.window.summary import SummaryInput, summarise
 from foredeck.context.window.transcript import TranscriptNames, split_turns
@@ -157,7 +158,7 @@ def _plain(
     rate = facts.calibration
     limit = window - RESERVE_TOKENS - rate.head_tokens
     compactions = [
-        Compaction(each.seen, each.kept_from, _summary(joined, each.kept_from))
+        Compaction(each.seen, each.kept_from, summary_before(joined, each.kept_from))
         for each in compactions_at(joined, limit, rate.chars_per_token)
     ]
     figures, prompt = FactsFigures(name), list[Message]()
@@ -171,12 +172,13 @@ def _plain(
     return figures
 
 
-def _summary(joined: Transcript, until: int) -> str:
-    """Of all messages before `until`, as long as summaries of a model are."""
-    items = [to_item(r.message, r.entry, {}) for r in joined.messages[:until]]
-    given = SummaryInput(
-        split_turns(items, 1), TranscriptNames(lambda _id: None, joined.cwd), 0, lambda _path: None
-    )
+def summary_before(joined: Transcript, until: int) -> str:
+    """A summary of all messages before `until`, as long as those of a model are."""
+    chat = Plan()
+    for recorded in joined.messages[:until]:
+        chat.append(to_item(recorded.message, recorded.entry, {}))
+    names = TranscriptNames(lambda _id: None, joined.cwd)
+    given = SummaryInput(split_turns(chat.items, 1), names, 0, lambda _path: None)
     return summarise(given, int(SUMMARY_TOKENS * CHARS_PER_TOKEN)).long
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.hosts.pi.validity import find_faults
-from foredeck_bench.facts import facts_svg, run_facts
+from foredeck_bench.facts import facts_svg, run_facts, summary_before
 from foredeck_bench.long_session import SPEAKERS, join_sessions, make_facts, write_session
 from replay.recordings import Recording, text
 
@@ -64,3 +64,12 @@ def test_what_is_observed_is_found_and_plain_compaction_loses_it(paths: list[Pat
     assert observed["found"] > plain["found"] == plain["in_prompt"]
     picture = ET.fromstring(facts_svg(made["rows"], "A <title>"))
     assert len(list(picture.iter("{http://www.w3.org/2000/svg}polyline"))) == 6
+
+
+def test_the_summary_of_plain_compaction_names_commits(tmp_path: Path) -> None:
+    recording = Recording(id="c")
+    recording.user("Commit it.")
+    recording.run("t", "bash", "[main 1a2b3c4] Keep the queue", command="git commit -m 'Keep it'")
+    recording.assistant(text("Done."))
+    joined = join_sessions([recording.write(tmp_path / "c.jsonl")], 2, [])
+    assert 'committed "Keep the queue"' in summary_before(joined, len(joined.messages))
