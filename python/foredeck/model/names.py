@@ -51,8 +51,8 @@ def identifiers(text: str) -> frozenset[str]:
     if "\\" in text and not _DRIVE.search(text):
         text = _ESCAPE.sub(" ", text)
     telling = _TELLING.search
-    # Bytes are cut into words in half the time that a pattern takes, and plain words, the most of
-    # all, are told without one.
+    # Bytes are cut into words in half the time that a pattern takes. Most words are plain, and are
+    # recognised without one.
     spaced = text.encode("ascii", "replace").translate(_GAPS).decode("ascii")
     found = {
         word

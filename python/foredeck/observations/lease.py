@@ -197,7 +197,7 @@ class ObservingLease:
             others = {document.id: None, **expect}
             return self._put_own([given, document.seal()], token, others)
         except ObservingBusy:
-            # An attempt of which nobody could tell may have been this very commit.
+            # An earlier attempt whose outcome was not known may have been this very commit.
             if self._is_committed(document, operation):
                 return None
             raise

@@ -35,8 +35,6 @@ LONG, AROUND = 20_000, 4_000
 PER_SESSION = 3
 """Hits of one session, where those are asked for."""
 
-"""How many of a session's first turns its title may be in."""
-
 HASH_CHARS = 8
 """Of the hash that names a version."""
 

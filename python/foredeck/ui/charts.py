@@ -23,7 +23,6 @@ OUTLINE_HEIGHT = 36
 _TICKS = 4
 _FAR = 4
 """How many times as high as the highest prompt the window may be and still have its line."""
-"""Where a record has no rate of its own."""
 _SHOWN_HANDLES = 12
 
 _REASONS = {

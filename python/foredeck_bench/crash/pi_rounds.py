@@ -39,7 +39,6 @@ from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.scripted.processes import wait_for_end, with_environment
 from foredeck_bench.scripted.steps import StepResult
 
-"""The shim's deadline: a busy machine must not look like a crash."""
 ORPHANED_S = 30.0
 """How long an engine may take to notice that Pi is gone."""
 FIRST_CALLS = 1

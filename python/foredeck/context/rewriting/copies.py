@@ -27,8 +27,6 @@ from foredeck.model.canonical import hash_text
 from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS
 
-"""Forms of messages that do not go out themselves."""
-
 
 @dataclass(frozen=True, slots=True)
 class CurrentCopy:

@@ -62,10 +62,8 @@ class ObservingRun:
         if questions is None:
             await self._observe_without_model()
             return
-        questions.insisted, observing.at_any_price = (
-            self.requested and observing.at_any_price,
-            False,
-        )
+        questions.insisted = self.requested and observing.at_any_price
+        observing.at_any_price = False
         if self.before and self.before.call != observing.chat.log.newest:
             questions.agent = replace(questions.agent, warm=None)
         may_wait = under_way and not self.requested
