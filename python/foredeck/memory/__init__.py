@@ -2,7 +2,7 @@
 
 user       the key that proves what this user has said
 trust      user-stated or derived, of any document
-entry      one entry as it is worked with, and what it is called
+entry      one entry as it is worked with
 rules      what each place takes, and who leaves it when it is full
 words      words of short texts, so that two can be compared
 lasting    whether a sentence says that it holds for longer
