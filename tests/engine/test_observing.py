@@ -29,6 +29,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.observations import timing
+from foredeck.observations.editing import delete
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.reading import Observation, stored_notes
 from foredeck.sources.opening import open_filesystems
@@ -200,6 +201,20 @@ async def test_the_next_engine_goes_on_where_the_last_has_ended(
     await observed.round()
     await observed.round()
     assert len(observed.observations()) > len(noted_before)
+
+
+async def test_what_the_user_deletes_meanwhile_replaces_nothing(observed: Observed) -> None:
+    await observed.rounds_of(6)
+    first, *others = (each.id for each in observed.observations())
+    assert [each.id for each in observed.observing.notes.known()] == [first, *others]
+    with closing(open_store(Config(home=observed.home))) as store:  # as the command line does
+        delete(store, first, "ann")
+    await observed.command("status")
+    branch = observed.observing.on_branch
+    assert [each.id for each in branch.observations] == others
+    assert [each.observation.id for each in branch.placed] == [first, *others]
+    await observed.pause()
+    assert "row-1-1 " in str(observed.host.prompt())
 
 
 async def test_off_costs_nothing_and_writes_nothing(tmp_path: Path, models: Models) -> None:
