@@ -118,12 +118,12 @@ def test_a_path_is_relative_to_the_current_folder(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     home = copy_home(home, tmp_path / "home")
-    here = tmp_path / "work"
+    here = tmp_path / "tides"
     here.mkdir()
     (tmp_path / "link").symlink_to(here)
     id = add_file(home, "this machine", str(here / "notes.md"), "mine")
     monkeypatch.chdir(here)
-    for name in ("notes.md", "./notes.md", "../work/notes.md", "../link/notes.md"):
+    for name in ("notes.md", "./notes.md", "../tides/notes.md", "../link/notes.md"):
         assert history(capsys, home, name)["object"] == id
 
 

@@ -12,7 +12,7 @@ _SLICE = re.compile(
     r"^(?P<name>.+?)\s+(?P<unit>turn|message|char)s?\s+(?P<first>\d+)(?:\s*(?:-|to)\s*(?P<last>\d+))?$"
 )
 _WITH_HASH = re.compile(r"^(?P<name>.+?)\s+at (?P<hash>[0-9a-f]{8,64})$")
-_FIELD = re.compile(r"^(?P<name>.+?)::(?P<field>[\w.\[\] -]+)$")
+_FIELD = re.compile(r"^(?P<name>.+?)\s*::(?P<field>[\w.\[\] -]+)$")
 _SECTION = re.compile(r"^(?P<name>[^#]+?)\s*#(?P<section>.+)$")
 _VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?P<call>\d+))$")
 

@@ -1,4 +1,4 @@
-"""The fields of documents: how they are found by them, compared, and decoded when first asked."""
+"""The fields of documents: by which they are found, how they compare, when they are decoded."""
 
 from __future__ import annotations
 
