@@ -1,15 +1,16 @@
 /** An engine that does as little as the protocol allows, and says how long that took it. */
 
-let rest = Buffer.alloc(0);
-let calls = 0;
-let count = 0;
+import { lineSplitter } from "../engine/lines.ts";
 
-function answer({ id, method, params }, began) {
+let began = 0n;
+let calls = 0;
+
+function answer({ id, method, params }) {
   let result = {};
   if (method === "initialize") {
     result = { protocol: 2, engine: "bench", store: "none", deadline_ms: 10_000, warnings: [] };
   } else if (method === "context/assemble") {
-    count = params.keep + params.messages.length;
+
     const ops = params.messages.map(({ role }, i) => {
       if (role !== "toolResult") return ["keep", 1];
       return ["rewrite", [{ type: "text", text: `@${params.keep + i}` }, { keep: 0 }]];
@@ -22,13 +23,9 @@ function answer({ id, method, params }, began) {
   if (method === "shutdown") process.exit(0);
 }
 
+const takeIn = lineSplitter((line) => answer(JSON.parse(line)), 64 * 1024 * 1024);
 process.stdin.on("data", (chunk) => {
-  const began = process.hrtime.bigint();
-  rest = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
-  for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
-    const line = rest.subarray(0, end).toString("utf8");
-    rest = rest.subarray(end + 1);
-    answer(JSON.parse(line), began);
-  }
+  began = process.hrtime.bigint();
+  takeIn(chunk);
 });
-process.stdin.on("end", () => process.exit(count >= 0 ? 0 : 1));
+process.stdin.on("end", () => process.exit(0));

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SessionManager } from "@earendil-works/pi-coding-agent";
-import type { HostMessage } from "../context/messages.ts";
+import { registerContextHook } from "../context/hook.ts";
 import { Shim } from "../shim.ts";
 
 const SIZES: [string, number][] = [
@@ -44,9 +44,11 @@ async function measure(label: string, chars: number): Promise<Row> {
     isProjectTrusted: () => false,
     signal: undefined,
   } as never;
-  const shim = new Shim({ getActiveTools: () => [], getAllTools: () => [] } as never, {
-    VERSION: "1.5.2",
-  });
+  let hook: (event: object, ctx: object) => Promise<unknown> = async () => {};
+  const on = (_event: string, handler: typeof hook) => (hook = handler);
+  const pi = { getActiveTools: () => [], getAllTools: () => [], on } as never;
+  const shim = new Shim(pi, { VERSION: "1.5.2" });
+  registerContextHook(pi, shim);
   const cwd = process.cwd();
   shim.begin({ session: "bench", file: null, cwd, reason: "startup", parent: null }, ctx);
   await shim.engine.whenReady();
@@ -55,9 +57,9 @@ async function measure(label: string, chars: number): Promise<Row> {
   const own: number[] = [];
   const engine: number[] = [];
   for (let i = 0; i <= CALLS; i++) {
-    const list = structuredClone(session.buildSessionProjection().messages);
+    const messages = structuredClone(session.buildSessionProjection().messages);
     const began = performance.now();
-    await shim.context.run(list as unknown as HostMessage[], ctx);
+    await hook({ messages }, ctx);
     own.push(performance.now() - began - engineMs);
     engine.push(engineMs);
     addCall(session, each);

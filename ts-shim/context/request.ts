@@ -86,11 +86,18 @@ export function describe(model: object): Record<string, unknown> {
   return { ...Object.fromEntries(fields.map((field) => [field, given[field]])), ...retention };
 }
 
+/** The newest answer of `timeZone`: asking for a name takes longer than all else in a request. */
+let zone = { name: "", offset_minutes: Number.NaN };
+
 /** The time zone of this machine, as the protocol describes it. */
 function timeZone(): Record<string, unknown> {
-  // A runtime without time zone data has no name for it.
-  const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
-  return { name, offset_minutes: -Math.round(new Date().getTimezoneOffset()) };
+  const offset = -Math.round(new Date().getTimezoneOffset());
+  if (offset !== zone.offset_minutes) {
+    // A runtime without time zone data has no name for it.
+    const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+    zone = { name, offset_minutes: offset };
+  }
+  return zone;
 }
 
 /** The definitions of the active tools: `{name, description, parameters}`, in Pi's order. */
