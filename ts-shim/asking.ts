@@ -7,10 +7,9 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { warmedAt } from "./context/entries.ts";
-import type { SentPrompt } from "./context/last-request.ts";
 import { blocksIn, isRecord } from "./context/messages.ts";
-import { describe } from "./context/request.ts";
+import type { SentPrompt } from "./context/provider.ts";
+import { describe, warmedAt } from "./context/request.ts";
 import { ErrorCode, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 

@@ -39,10 +39,12 @@ const switches = { off: process.env.FOREDECK === "off" };
 export class Shim implements EngineHost {
   readonly host = new Host();
   readonly engine: Engine;
-  readonly context: ContextHook;
+  /** The calls of the session that is open. */
+  context: ContextHook;
   readonly compactions: Compactions;
   /** While Pi makes a compaction that takes another one back: that one. */
   takingBack: MadeCompaction | null = null;
+  private readonly extension: ExtensionAPI;
   private readonly asking: Asking;
   /** What Pi itself lends. */
   readonly pi: PiModule;
@@ -54,6 +56,7 @@ export class Shim implements EngineHost {
   private settingUpSince: number | null = null;
 
   constructor(pi: ExtensionAPI, module: PiModule) {
+    this.extension = pi;
     this.pi = module;
     this.compactions = new Compactions(pi, module.buildSessionProjection);
     this.engine = new Engine(this);
@@ -85,7 +88,8 @@ export class Shim implements EngineHost {
   begin(params: SessionParams, ctx: ExtensionContext): void {
     this.host.attach(ctx);
     const isSame = this.session?.session === params.session;
-    if (!isSame) this.context.reset();
+    // Nothing of the last session applies to another.
+    if (!isSame) this.context = new ContextHook(this.extension, this);
     this.session = isSame ? { ...this.session, ...params } : params;
     this.trusted = ctx.isProjectTrusted?.() ?? false;
     this.safely("settings", () => {
@@ -215,7 +219,7 @@ export class Shim implements EngineHost {
       });
     const ctx = this.host.context();
     if (ctx === null || this.isOff()) return;
-    this.safely("session/history", () => this.context.sendHistory(session.session, ctx));
+    this.safely("session/history", () => this.context.sendHistory(ctx));
   }
 
   onTrouble(error: Error): void {

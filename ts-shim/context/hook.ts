@@ -25,16 +25,20 @@ import {
 } from "../engine/wire.ts";
 import { firesContextWithSystem, isOhMyPi } from "../pi.ts";
 import type { Shim } from "../shim.ts";
-import { type Held, HISTORY_MS, LEAST_MESSAGES, sendHistory } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
-import { LastRequest } from "./last-request.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
-import { type Outcome, Unacknowledged } from "./outcomes.ts";
 import { BadAnswerError, checkAnswer } from "./plan.ts";
+import { LastRequest } from "./provider.ts";
 import { type HostLists, RequestBuilder } from "./request.ts";
 
 /** More new messages than this may take the engine a second or more: the status line says so. */
 const MANY_MESSAGES = 500;
+/** A shorter history comes with the first call, which takes it in as fast. */
+export const LEAST_MESSAGES = 200;
+/** How long the engine may take over a history while no call waits. */
+const TAKING_MS = 120_000;
+/** How long the first call waits for that, unless it may wait longer for an answer anyway. */
+export const HISTORY_MS = 10_000;
 
 /** Outcomes that wait for an engine. */
 const MOST_OUTCOMES = 1000;
@@ -52,6 +56,20 @@ interface Call extends HostLists {
   until: number;
 }
 
+/** What became of one model call (docs/protocol.md). */
+export interface Outcome {
+  /** Of a fallback the call whose edits went out again, of an aborted call its own, if answered. */
+  call: number | null;
+  kind: "applied" | "fallback" | "aborted" | "off";
+  /** Messages before this index went out with the edits in force, later ones as the host has them. */
+  edited?: number;
+  /** Whether what the edits insert after the last of them went out too. */
+  ending?: boolean;
+  messages?: number;
+  time_ms?: number;
+  reason?: string;
+}
+
 /**
  * Registers for `context_with_system` where Pi has it: it runs after every other extension, and Pi
  * sends what it returns as it is. Elsewhere for `context`.
@@ -62,20 +80,14 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
   pi.on(event as "context", async ({ messages }, ctx): Promise<ContextEventResult | undefined> => {
     shim.host.attach(ctx);
     const own = messages as unknown as HostMessage[];
-    const list = withCompactions(own, ctx, shim);
+    let list = own;
+    shim.safely("compactions", () => {
+      if (!shim.isOff()) list = shim.compactions.apply(own, ctx);
+    });
     const result = await shim.context.run(list, ctx);
     if (!result && list === own) return undefined;
     return { messages: (result ?? list) as unknown as typeof messages };
   });
-}
-
-/** Pi's list, with the user's compactions done and undone; Pi's own where that fails. */
-function withCompactions(own: HostMessage[], ctx: ExtensionContext, shim: Shim): HostMessage[] {
-  let list = own;
-  shim.safely("compactions", () => {
-    if (!shim.isOff()) list = shim.compactions.apply(own, ctx);
-  });
-  return list;
 }
 
 /** Runs before every model call of one session. */
@@ -83,8 +95,8 @@ export class ContextHook {
   private readonly shim: Shim;
   private readonly inForce = new AnswerInForce();
   private readonly requests: RequestBuilder;
-  /** What is being sent ahead of the first call. */
-  private history: Promise<Held | null> | null = null;
+  /** What is being sent ahead of the first call: the messages, and how many the engine then holds. */
+  private history: { list: HostMessage[]; generation: number; held: Promise<number> } | null = null;
   private readonly outcomes = new Unacknowledged<Outcome>(MOST_OUTCOMES);
   readonly lastRequest = new LastRequest();
   /** What the user has typed. */
@@ -97,18 +109,16 @@ export class ContextHook {
     this.requests = new RequestBuilder(pi, shim);
   }
 
-  /** Another session: nothing of the last one applies. */
-  reset(): void {
-    this.history = null;
-    for (const part of [this.inForce, this.outcomes, this.typed]) part.clear();
-    this.lastRequest.clear();
-  }
-
-  /** Sends what a session holds, ahead of its first call. */
-  sendHistory(session: string, ctx: ExtensionContext): void {
+  /**
+   * Sends what a session holds when it opens, ahead of its first call: that would have to bring
+   * thousands of messages within its own time.
+   */
+  sendHistory(ctx: ExtensionContext): void {
     const all = this.shim.compactions.current(ctx);
     if (all.length < LEAST_MESSAGES || this.inForce.call !== null) return;
-    this.history = sendHistory(this.shim, this.requests, { session, all, ctx });
+    const list = all.filter((message) => !isSystem(message));
+    const { generation } = this.shim.engine;
+    this.history = { list, generation, held: this.takeIn({ ctx, all, list }) };
   }
 
   /** What of the session's messages the engine has not been sent yet. */
@@ -167,17 +177,37 @@ export class ContextHook {
     }
   }
 
+  /** How many messages of a history the engine holds, once it was sent them. Never rejects. */
+  private async takeIn(lists: HostLists): Promise<number> {
+    const { engine, host } = this.shim;
+    host.status(`foredeck: taking in ${lists.list.length} messages`);
+    try {
+      const { messages, entries, system, tools } = this.requests.build(lists, 0).params;
+      const params = { session: this.shim.sessionId(), messages, entries, system, tools };
+      const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
+      const held = await engine.request("session/history", params, limits);
+      return (held as { messages: number }).messages;
+    } catch (error) {
+      // The first call brings them.
+      this.shim.logError("session/history", error);
+      return 0;
+    } finally {
+      host.status("foredeck");
+    }
+  }
+
   /**
    * What was sent ahead is not sent again. A call that finds it on its way may wait longer: a long
    * history that goes out as it is costs more than that.
    */
   private async waitForHistory(call: Call): Promise<void> {
-    const until = Math.max(call.until, Date.now() + HISTORY_MS);
     const { history } = this;
     this.history = null;
-    const held = history && (await within(history, remaining({ ...call, until })));
-    if (held === null) return;
-    this.inForce.hold(held.list, held.generation);
+    if (history === null) return;
+    const until = Math.max(call.until, Date.now() + HISTORY_MS);
+    const held = await within(history.held, remaining({ ...call, until }));
+    if (held === 0) return;
+    this.inForce.hold(history.list.slice(0, held), history.generation);
     call.prefix = this.inForce.commonPrefix(call.list);
     call.until = until;
   }
@@ -252,10 +282,36 @@ export class ContextHook {
     this.shim.log(`fell back (${reason}): ${text}`);
     // In these states the user has read already that there is no engine, and why.
     if (state === "setup" || state === "away") return;
-    if (state !== "idle") host.notifyOnce("fallback", "warning", toldOf(reason, text));
+    if (state !== "idle") host.notifyOnce("fallback", "warning", noticeOf(reason, text));
     // The status line must not keep showing the figures of a prompt that was not sent.
     const why = FOR_THE_USER[reason] ?? "it failed, see its log";
     host.status(`foredeck away: ${why}`);
+  }
+}
+
+/** What goes with the next request until the engine has answered one that carried it. */
+class Unacknowledged<T> {
+  private readonly waiting: T[] = [];
+  private readonly limit: number;
+
+  /** @param limit how many are kept: while the engine is away for longer, the oldest are lost */
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  add(item: T): void {
+    this.waiting.push(item);
+    if (this.waiting.length > this.limit) this.waiting.shift();
+  }
+
+  /** All of them, oldest first. They stay pending until they are acknowledged. */
+  pending(): T[] {
+    return [...this.waiting];
+  }
+
+  /** The engine has answered a request that carried the first `count` of the pending ones. */
+  acknowledge(count: number): void {
+    this.waiting.splice(0, count);
   }
 }
 
@@ -284,7 +340,7 @@ const FOR_THE_USER: Record<string, string> = {
 };
 
 /** What the user reads of it. `text` is the error's own. */
-function toldOf(reason: string, text: string): string {
+function noticeOf(reason: string, text: string): string {
   if (reason === TOO_LARGE) {
     const most = MAX_LINE_BYTES / 1024 / 1024;
     return `This chat is larger than the ${most} MiB that foredeck takes in at once, so Pi goes on without it. /compact makes it smaller.`;

@@ -18,28 +18,12 @@ export interface Reusable {
 
 export class AnswerInForce {
   /** The messages that were answered. */
-  private answered: HostMessage[] = [];
-  private held = new Plan();
-  private record: number | null = null;
+  private readonly answered: HostMessage[] = [];
+  plan = new Plan();
+  /** The call record that the plan belongs to, or null before the first answer. */
+  call: number | null = null;
   /** The engine connection that knows the answered list; 0 where none is known to. */
   private connection = 0;
-
-  /** The call record that the plan belongs to, or null before the first answer. */
-  get call(): number | null {
-    return this.record;
-  }
-
-  get plan(): Plan {
-    return this.held;
-  }
-
-  /** Another session: nothing of the last one applies. */
-  clear(): void {
-    this.answered = [];
-    this.held = new Plan();
-    this.record = null;
-    this.connection = 0;
-  }
 
   /** How many messages at the start of a list the last answer was given for. */
   commonPrefix(list: readonly HostMessage[]): number {
@@ -52,7 +36,7 @@ export class AnswerInForce {
 
   /** The engine holds these messages, as the host has them: it was sent them ahead. */
   hold(list: readonly HostMessage[], connection: number): void {
-    if (this.record === null) this.keep(list, 0, connection);
+    if (this.call === null) this.keep(list, 0, connection);
   }
 
   /** Of such a prefix, what an engine need not be sent again: nothing if it is another engine. */
@@ -74,8 +58,8 @@ export class AnswerInForce {
   /** Takes a checked answer. Call it before the plan is applied: that changes the messages. */
   accept(list: readonly HostMessage[], keep: number, answer: Answer, connection: number): void {
     this.keep(list, keep, connection);
-    this.held = answer.plan;
-    this.record = answer.call;
+    this.plan = answer.plan;
+    this.call = answer.call;
   }
 
   /**
@@ -84,7 +68,7 @@ export class AnswerInForce {
    */
   reusable(list: readonly HostMessage[], prefix: number): Reusable {
     // Nothing was ever answered: whatever the engine holds, all goes out as the host has it.
-    if (this.record === null) return { edited: 0, ending: list[0]?.role !== "toolResult" };
+    if (this.call === null) return { edited: 0, ending: list[0]?.role !== "toolResult" };
     const isWhole = prefix === this.answered.length || list.length === 0;
     // Leaving out a call before `prefix` could leave the call's result behind.
     const edited = isWhole ? prefix : Math.min(prefix, this.plan.omitted()[0] ?? prefix);

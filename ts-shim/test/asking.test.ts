@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Asking, askedAgain, isSingleSlot } from "../asking.ts";
-import { LastRequest, type SentPrompt, warmTime } from "../context/last-request.ts";
+import { LastRequest, type SentPrompt, warmTime } from "../context/provider.ts";
 
 const control = { type: "ephemeral" };
 const priced = { cost: { input: 3, output: 15 }, baseUrl: "https://api.example.com" };
@@ -76,8 +76,7 @@ test("where the cache would not be read it is said why", () => {
   const rewritten = sent();
   rewritten.othersRewrite();
   assert.match(why(rewritten), /another extension/);
-  rewritten.clear();
-  assert.match(why(rewritten), /no call of this session/);
+  assert.match(why(new LastRequest()), /no call of this session/);
   assert.match(why(sent(), { ...model, id: "n" }), /has been changed/);
   const google = { ...model, api: "google-generative-ai" };
   assert.match(why(sent(payload, google), google), /not asked again over google/);

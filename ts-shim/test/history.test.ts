@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { HISTORY_MS, LEAST_MESSAGES } from "../context/history.ts";
+import { HISTORY_MS, LEAST_MESSAGES } from "../context/hook.ts";
 import { conversation, user } from "./support/conversation.ts";
 import { Harness, PATIENT_MS, passTime, stopClock, until } from "./support/harness.ts";
 import { Random } from "./support/random.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { warmedAt } from "../context/entries.ts";
-import { withMarker } from "../context/requests.ts";
+import { withMarker } from "../context/provider.ts";
+import { warmedAt } from "../context/request.ts";
 
 const control = { type: "ephemeral", ttl: "1h" };
 const result = (id: string, more = {}) => ({ type: "tool_result", tool_use_id: id, ...more });

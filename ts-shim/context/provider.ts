@@ -1,21 +1,93 @@
 /**
- * The agent's own last request, as it went to the provider.
+ * Requests on their way to the provider, as Pi and the extensions loaded before this one have made
+ * them. Three things are done with them:
  *
- * Asked again with one more message at its end, it is read from the provider's cache. Kept is the
- * request itself and not what it was made of, so that system prompt, tools, thinking and retention
- * are the same bytes whatever has been switched since.
- *
- * It also shows what other extensions change after the conversation has gone through foredeck. Pi
- * turns a message into the same bytes every time. So where foredeck changed nothing since the last
- * request, the next must begin with it. If it does not, another extension has changed one of the two,
- * and the provider's cache misses everything after the change. This sees extensions loaded before
- * foredeck, and later ones that change a request in place; a later extension that replaces the
- * request does so out of our sight.
+ * - An Anthropic request gets one more cache marker. Pi marks the end of each request; the engine
+ *   names the end of an earlier one that the provider should keep in its cache as well.
+ * - The last request is kept to be asked again. With one more message at its end, it is read from the
+ *   provider's cache. Kept is the request itself and not what it was made of, so that system prompt,
+ *   tools, thinking and retention are the same bytes whatever has been switched since.
+ * - Changes by other extensions are found. Pi turns a message into the same bytes every time. So where
+ *   foredeck changed nothing since the last request, the next must begin with it. If it does not,
+ *   another extension has changed one of the two, and the provider's cache misses everything after
+ *   the change. This sees extensions loaded before foredeck, and later ones that change a request in
+ *   place; a later extension that replaces the request does so out of our sight.
  */
 
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import type { Shim } from "../shim.ts";
 import { blocksIn, isRecord, sameValue } from "./messages.ts";
 
 type Json = Record<string, unknown>;
+
+/** What Anthropic allows in one request. */
+const MAX_MARKERS = 4;
+
+/** Registers what is done with each request. */
+export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
+  pi.on("after_provider_response", ({ status }) => shim.context.lastRequest.answered(status));
+  pi.on("before_provider_request", ({ payload }, ctx) => {
+    let marked: Json | undefined;
+    shim.safely("before_provider_request", () => {
+      const { context } = shim;
+      marked = withMarker(payload, context.marker);
+      const compare = context.lastRequest.take(marked ?? payload, ctx.model);
+      // Later extensions may still change it in place: compared when it is on its way.
+      const report = () => {
+        const changed = compare?.() ?? null;
+        if (changed === null) return;
+        context.rewrittenByOthers(changed);
+        shim.host.notifyOnce("rewritten", "warning", noticeOf(changed));
+      };
+      if (compare) setImmediate(() => shim.safely("comparing requests", report));
+    });
+    return marked;
+  });
+}
+
+function noticeOf(changed: string): string {
+  return (
+    `Another extension changes requests on their way to the model (${changed}), and the ` +
+    "provider's cache misses what follows. If costs rise, use only one of the two."
+  );
+}
+
+/**
+ * A copy of the request with a marker on the result of this tool call.
+ *
+ * @returns undefined where the request is to stay as it is: without Pi's own marker at its end
+ * (another API, caching switched off), without that result, or with no marker left to set
+ */
+export function withMarker(payload: unknown, toolCallId: string | null): Json | undefined {
+  if (!toolCallId || !isRecord(payload) || !Array.isArray(payload.messages)) return undefined;
+  const messages = payload.messages as unknown[];
+  const control = contentOf(messages.at(-1)).at(-1)?.cache_control;
+  if (!control || markers(payload) >= MAX_MARKERS) return undefined;
+  const isWanted = (block: Json) =>
+    block.type === "tool_result" && block.tool_use_id === toolCallId;
+  const at = messages.findLastIndex((message) => contentOf(message).some(isWanted));
+  const message = messages[at];
+  const block = contentOf(message).find(isWanted);
+  if (!isRecord(message) || !block || block.cache_control) return undefined;
+  const content = contentOf(message).map((own) =>
+    own === block ? { ...own, cache_control: control } : own,
+  );
+  return { ...payload, messages: messages.with(at, { ...message, content }) };
+}
+
+function markers(payload: Json): number {
+  const { tools, system, messages } = payload;
+  const blocks = [tools, system].flatMap(records).concat(records(messages).flatMap(contentOf));
+  return blocks.filter((block) => block.cache_control).length;
+}
+
+function contentOf(message: unknown): Json[] {
+  return isRecord(message) ? records(message.content) : [];
+}
+
+function records(value: unknown): Json[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
 
 /** What is asked of Pi's model record here. */
 export interface ModelRecord {
@@ -95,14 +167,6 @@ export class LastRequest {
   /** Another extension changes requests: what is kept here need not be what went out. */
   othersRewrite(): void {
     this.rewritten = true;
-  }
-
-  /** Another session: its first request continues nothing. */
-  clear(): void {
-    this.payload = null;
-    this.sent = null;
-    this.expected = null;
-    this.rewritten = false;
   }
 
   /**
