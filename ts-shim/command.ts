@@ -8,7 +8,6 @@ import { GoneError, textOf, within } from "./engine/wire.ts";
 import { openInspector } from "./inspector.ts";
 import type { Shim } from "./shim.ts";
 import { uncompact } from "./uncompact.ts";
-import { asView, readable, showView, type View } from "./view.ts";
 import { visible } from "./visible.ts";
 
 const DEADLINE_MS = 10_000;
@@ -23,14 +22,15 @@ const COMPLETION_MS = 2000;
 const TAKES = /^[[@A-Z]/;
 
 /** Asks the engine to run a command with arguments. */
-type AskEngine = (name: string, args: string) => Promise<Answered>;
+export type AskEngine = (name: string, args: string) => Promise<Answer>;
 
-/** What came of a command: a text for the user, and what else the host shows. */
-interface Answered {
+/** What came of a command. */
+export interface Answer {
   text: string;
-  /** What a screen shows in place of the text, and the command that it answers. */
-  view: View | null;
-  asked: [string, string];
+  /** What a screen shows in place of the text, as the engine describes it (view.ts). */
+  view?: unknown;
+  /** The command that was asked, to be asked again once a key of the view has changed things. */
+  asked: [name: string, args: string];
 }
 
 /** Of each command what a list of commands says, and its verbs with what they take and do. */
@@ -57,11 +57,13 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
       try {
         shim.host.attach(ctx);
         const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
-        const answer = await run(command, args.trim(), shim, ask, ctx);
-        const local: Answered = { text: String(answer), view: null, asked: ["", ""] };
-        const { text, view, asked } = typeof answer === "string" ? local : answer;
-        const shown = view ?? readable(`/${command} ${args}`, shim.host.worded(text));
-        if (!shown || !(await showView(shown, asked, ask, ctx))) shim.host.show(text);
+        const done = await run(command, args.trim(), shim, ask, ctx);
+        const answer: Answer = typeof done === "string" ? { text: done, asked: ["", ""] } : done;
+        // Pi's screen library is not there in every host.
+        const screen = ctx.mode === "tui" ? await import("./view.ts").catch(() => null) : null;
+        const around = { ask, worded: (text: string) => shim.host.worded(text) };
+        const isShown = await screen?.showAnswer(answer, `/${command} ${args}`, around, ctx);
+        if (!isShown) shim.host.show(answer.text);
       } catch (error) {
         shim.host.notify("error", textOf(error));
       }
@@ -101,7 +103,7 @@ async function run(
   shim: Shim,
   ask: AskEngine,
   ctx: ExtensionCommandContext,
-): Promise<Answered | string> {
+): Promise<Answer | string> {
   const [, verb = "", rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
   const verbs = verbsOf(command);
   if (verb === "help" && verb in verbs) return helpOf(command);
@@ -161,7 +163,7 @@ async function forward(
   args: string,
   shim: Shim,
   { signal }: ExtensionCommandContext,
-): Promise<Answered> {
+): Promise<Answer> {
   const { engine, host, compactions } = shim;
   try {
     // Commands are answered one after the other: what may ask a model is none, or calls would wait.
@@ -173,8 +175,7 @@ async function forward(
     const result = isRecord(answer) ? answer : {};
     host.take(result);
     if (result.stretch) compactions.keep(result.stretch as Stretch);
-    const view = asView(result.view, (line) => host.worded(line));
-    return { text: String(result.text ?? ""), view, asked: [name, args] };
+    return { text: String(result.text ?? ""), view: result.view, asked: [name, args] };
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;
     throw new Error(`foredeck's engine is not running: ${error.message}`);

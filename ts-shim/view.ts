@@ -1,10 +1,25 @@
-/** A view to move in, as the engine describes it: rows, keys that run commands, texts to read. */
+/**
+ * A view to move in, as the engine describes it: rows, keys that run commands, texts to read.
+ *
+ * Loaded only where there is a screen for one: not every host has Pi's screen library.
+ */
 
-import type { ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
-import type { KeyId } from "@earendil-works/pi-tui";
+import type { ExtensionCommandContext, Theme, ThemeColor } from "@earendil-works/pi-coding-agent";
+import {
+  type Component,
+  Input,
+  type KeyId,
+  matchesKey,
+  type TUI,
+  truncateToWidth,
+  visibleWidth,
+  wrapTextWithAnsi,
+} from "@earendil-works/pi-tui";
+import type { Answer, AskEngine } from "./command.ts";
 import { isRecord } from "./context/messages.ts";
+import { textOf } from "./engine/wire.ts";
 
-export interface Row {
+interface Row {
   /** What keys call it. */
   name: string;
   cells: string[];
@@ -15,7 +30,7 @@ export interface Row {
 }
 
 /** `run`: a command, in which the row's name and a typed line replace `{row}` and `{text}`. */
-export interface ViewKey {
+interface ViewKey {
   key: KeyId;
   label: string;
   run: string;
@@ -24,7 +39,7 @@ export interface ViewKey {
   opens?: boolean;
 }
 
-export interface View {
+interface View {
   title: string;
   notes: string[];
   /** Of each part of the bar: what it is, how large, and what the legend says. */
@@ -39,11 +54,68 @@ export interface View {
   text?: string;
 }
 
-/** Asks the engine to run a command; a view may come beside the text. */
-export type Ask = (name: string, args: string) => Promise<{ text: string; view: View | null }>;
-
 /** Longer texts are read in a view. */
 const NOTICE_LINES = 3;
+/** Lines below the rows, the keys left out. */
+const MOST_SAID = 8;
+
+/** By what a cell, or a part of the bar, says. */
+const COLOURS: Record<string, ThemeColor> = {
+  "system and tools": "warning",
+  foredeck: "mdHeading",
+  chat: "mdLink",
+  "in view": "success",
+  pinned: "accent",
+  folded: "muted",
+  free: "borderMuted",
+};
+
+/** A line that is being typed, below the view. */
+interface Typing {
+  label: string;
+  line: Input;
+  /** Called at each letter; a search shows what it finds at once. */
+  changed?(text: string): void;
+}
+
+/** A text in place of the rows. */
+interface Page {
+  title: string;
+  text: string;
+  top: number;
+}
+
+/** What a screen needs of Pi and of the engine. */
+interface Surroundings {
+  tui: TUI;
+  theme: Theme;
+  ask: AskEngine;
+  /** A text as it may be shown. */
+  worded(text: string): string;
+  done(): void;
+}
+
+/**
+ * Shows an answer until the user leaves it. False where it is short enough for a notice.
+ * @param title of an answer that is a text alone
+ */
+export async function showAnswer(
+  answer: Answer,
+  title: string,
+  around: Pick<Surroundings, "ask" | "worded">,
+  ctx: ExtensionCommandContext,
+): Promise<boolean> {
+  const view = asView(answer.view, around.worded) ?? readable(title, around.worded(answer.text));
+  if (view === null) return false;
+  const overlayOptions = { width: "100%", maxHeight: "100%", anchor: "top-left" } as const;
+  await ctx.ui.custom<void>(
+    (tui, theme, _keys, done) =>
+      new ViewScreen({ tui, theme, done, ...around }, view, answer.asked),
+    { overlay: true, overlayOptions },
+  );
+  return true;
+}
+
 /** An answer's `view`, each text in it on one line and as `worded` has it; null where none is. */
 export function asView(view: unknown, worded: (text: string) => string): View | null {
   if (!isRecord(view) || !Array.isArray(view.rows) || !Array.isArray(view.keys)) return null;
@@ -53,29 +125,264 @@ export function asView(view: unknown, worded: (text: string) => string): View | 
 }
 
 /** A text as a view, where it is too long for a notice; else null. */
-export function readable(title: string, text: string): View | null {
+function readable(title: string, text: string): View | null {
   if (text.split("\n").length <= NOTICE_LINES && text.length <= NOTICE_LINES * 80) return null;
   return { title, text, notes: [], bar: [], heads: [], rows: [], keys: [], empty: "" };
 }
 
-/**
- * Shows a view until the user leaves it. False where this host has no screen for one.
- * @param origin the command that the view answers, to be asked again once a key has changed things
- */
-export async function showView(
-  view: View,
-  origin: [string, string],
-  ask: Ask,
-  ctx: ExtensionCommandContext,
-): Promise<boolean> {
-  if (ctx.mode !== "tui") return false;
-  // Pi's screen library is not there in every host.
-  const screen = await import("./view-screen.ts").catch(() => null);
-  if (screen === null) return false;
-  const overlayOptions = { width: "100%", maxHeight: "100%", anchor: "top-left" } as const;
-  await ctx.ui.custom<void>(
-    (tui, theme, _keys, done) => new screen.ViewScreen({ tui, theme, ask, done }, view, origin),
-    { overlay: true, overlayOptions },
-  );
-  return true;
+/** A view on the screen: Pi draws it, and hands it what is typed. */
+export class ViewScreen implements Component {
+  focused = true;
+  private readonly around: Surroundings;
+  private view: View;
+  /** The command that the view answers. */
+  private origin: [string, string];
+  private at = 0;
+  private top = 0;
+  private room = 1;
+  private query = "";
+  private message = "";
+  private typing: Typing | null = null;
+  private page: Page | null = null;
+
+  constructor(around: Surroundings, view: View, origin: [string, string]) {
+    this.around = around;
+    this.view = view;
+    this.origin = origin;
+    if (view.text !== undefined) this.page = { title: view.title, text: view.text, top: 0 };
+  }
+
+  invalidate(): void {}
+
+  render(width: number): string[] {
+    const { title, text } = this.page ?? { title: this.view.title, text: null };
+    const head = [this.around.theme.bold(this.around.theme.fg("accent", title))];
+    const notes = this.view.notes.map((note) => this.around.theme.fg("muted", note));
+    if (text === null) head.push(...this.bar(width), ...notes, "", this.heads());
+    const foot = ["", ...this.footer(width)];
+    this.room = Math.max(1, this.around.tui.terminal.rows - head.length - foot.length);
+    const body = text === null ? this.rows(width) : this.textOf(text, width);
+    while (body.length < this.room) body.push("");
+    return [...head, ...body, ...foot].map((line) => filled(line, width));
+  }
+
+  handleInput(data: string): void {
+    if (this.typing) this.type(this.typing, data);
+    else if (this.page) this.read(this.page, data);
+    else this.press(data);
+    this.around.tui.requestRender();
+  }
+
+  private bar(width: number): string[] {
+    const { bar } = this.view;
+    const total = bar.reduce((sum, [, size]) => sum + size, 0);
+    if (total === 0) return [];
+    let [drawn, sum] = [0, 0];
+    const cells = bar.map(([kind, size]) => {
+      sum += size;
+      // What is there is seen, however little it is.
+      const until = Math.max(Math.round((sum / total) * width), drawn + 1);
+      const part = (kind === "free" ? "░" : "█").repeat(Math.min(until, width) - drawn);
+      drawn = Math.min(until, width);
+      return this.coloured(kind, part);
+    });
+    const legend = bar.map(([kind, , text]) => this.coloured(kind, "■ ") + text);
+    return [cells.join(""), ...this.wrapped(legend, "  ", width)];
+  }
+
+  private rows(width: number): string[] {
+    const rows = this.found();
+    if (rows.length === 0) {
+      return [this.query === "" ? this.view.empty : `Nothing matches ${this.query}.`];
+    }
+    this.at = Math.max(0, Math.min(this.at, rows.length - 1));
+    this.top = Math.max(this.at - this.room + 1, Math.min(this.top, this.at));
+    const widths = this.columns();
+    return rows.slice(this.top, this.top + this.room).map((row, index) => {
+      const isAt = this.top + index === this.at;
+      const cells = this.aligned(row.cells, widths);
+      const line = filled(`${isAt ? "→" : " "} ${cells}`, width);
+      return isAt ? this.around.theme.bg("selectedBg", line) : line;
+    });
+  }
+
+  private heads(): string {
+    if (this.view.rows.length === 0) return "";
+    return this.around.theme.fg("dim", `  ${this.aligned(this.view.heads, this.columns())}`);
+  }
+
+  /** How wide each column is; the last takes what is left. */
+  private columns(): number[] {
+    const lines = [this.view.heads, ...this.view.rows.map(({ cells }) => cells)];
+    return this.view.heads
+      .slice(0, -1)
+      .map((_, column) => Math.max(...lines.map((cells) => visibleWidth(cells[column] ?? ""))));
+  }
+
+  /** Cells in their columns, numbers to the right. */
+  private aligned(cells: string[], widths: number[]): string {
+    const padded = cells.map((cell, column) => {
+      const gap = " ".repeat(Math.max(0, (widths[column] ?? 0) - visibleWidth(cell)));
+      const text = this.coloured(cell, cell);
+      return /^\d/.test(cell) && widths[column] ? gap + text : text + gap;
+    });
+    return padded.join("  ");
+  }
+
+  private textOf(text: string, width: number): string[] {
+    const lines = text
+      .replaceAll("\t", "    ")
+      .split("\n")
+      .flatMap((line) => wrapTextWithAnsi(line, width));
+    const page = this.page as Page;
+    page.top = Math.max(0, Math.min(page.top, lines.length - this.room));
+    return lines.slice(page.top, page.top + this.room);
+  }
+
+  private footer(width: number): string[] {
+    if (this.typing) {
+      this.typing.line.focused = true;
+      return [this.typing.label, ...this.typing.line.render(width)];
+    }
+    const keys = this.page
+      ? ["↑↓ PgUp PgDn scroll", this.view.text === undefined ? "q back" : "q quit"]
+      : [...this.view.keys.map(({ key, label }) => `${key} ${label}`), "/ search", "q quit"];
+    const shown = this.wrapped(keys, " · ", width).map((line) => this.around.theme.fg("dim", line));
+    const about = this.page ? [] : (this.found()[this.at]?.about ?? []);
+    const said = [...about, this.message].flatMap((line) => wrapTextWithAnsi(line, width));
+    return [...said.filter((line) => line !== "").slice(0, MOST_SAID), ...shown];
+  }
+
+  /** Pieces side by side, each whole on one line. */
+  private wrapped(pieces: string[], between: string, width: number): string[] {
+    const lines: string[] = [];
+    for (const piece of pieces) {
+      const longer = lines.length === 0 ? piece : lines.at(-1) + between + piece;
+      if (lines.length === 0 || visibleWidth(longer) > width) lines.push(piece);
+      else lines[lines.length - 1] = longer;
+    }
+    return lines;
+  }
+
+  private found(): Row[] {
+    const words = this.query.toLowerCase().split(" ");
+    return this.view.rows.filter(({ cells }) => {
+      const text = cells.join(" ").toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+  }
+
+  private press(data: string): void {
+    this.message = "";
+    const move = this.moved(data);
+    if (move !== 0) this.at += move;
+    else if (matchesKey(data, "/")) this.search();
+    else if (matchesKey(data, "escape") && this.query !== "") this.query = "";
+    else if (this.leaves(data)) this.around.done();
+    else {
+      const key = this.view.keys.find((each) => matchesKey(data, each.key));
+      if (key) this.start(key);
+    }
+  }
+
+  private read(page: Page, data: string): void {
+    if (this.leaves(data)) {
+      if (this.view.text === undefined) this.page = null;
+      else this.around.done();
+    } else page.top += this.moved(data);
+  }
+
+  /** By how many lines a key moves. */
+  private moved(data: string): number {
+    const far = Number.MAX_SAFE_INTEGER / 4;
+    const page = { pageUp: -this.room, pageDown: this.room, space: this.room };
+    const steps = { up: -1, k: -1, down: 1, j: 1, home: -far, end: far, ...page };
+    const [, step = 0] =
+      Object.entries(steps).find(([key]) => matchesKey(data, key as KeyId)) ?? [];
+    return step;
+  }
+
+  private leaves(data: string): boolean {
+    return (["q", "escape", "ctrl+c"] as const).some((key) => matchesKey(data, key));
+  }
+
+  private search(): void {
+    const changed = (text: string) => {
+      this.query = text;
+      this.at = 0;
+    };
+    this.readLine("Search; Enter keeps it, Esc shows all:", this.query, () => {}, changed);
+  }
+
+  private start(key: ViewKey): void {
+    const row = this.found()[this.at];
+    if (!row && key.run.includes("{row}")) return;
+    if (key.asks === undefined) void this.run(key, row, "");
+    else this.readLine(key.asks, row?.fill ?? "", (text) => void this.run(key, row, text));
+  }
+
+  private readLine(
+    label: string,
+    text: string,
+    submit: (text: string) => void,
+    changed?: (text: string) => void,
+  ): void {
+    const line = new Input();
+    line.setValue(text);
+    line.onSubmit = (value) => {
+      this.typing = null;
+      if (value.trim() !== "") submit(value.trim());
+    };
+    line.onEscape = () => {
+      this.typing = null;
+      changed?.("");
+    };
+    this.typing = changed ? { label, line, changed } : { label, line };
+  }
+
+  private type(typing: Typing, data: string): void {
+    typing.line.handleInput(data);
+    if (this.typing) typing.changed?.(typing.line.getValue());
+  }
+
+  private async run(key: ViewKey, row: Row | undefined, text: string): Promise<void> {
+    const line = key.run.replace("{row}", () => row?.name ?? "").replace("{text}", () => text);
+    const [, name = "", args = ""] = line.match(/^(\S+) ?(.*)$/s) ?? [];
+    const { ask, worded } = this.around;
+    try {
+      const answer = await ask(name, args);
+      const view = asView(answer.view, worded);
+      if (view) this.take(view, answer.asked);
+      else if (key.opens) {
+        const title = row && key.run.includes("{row}") ? row.cells.join("  ") : key.label;
+        this.page = { title, text: worded(answer.text), top: 0 };
+      } else {
+        this.take(asView((await ask(...this.origin)).view, worded) ?? this.view, this.origin);
+        this.message = worded(answer.text);
+      }
+    } catch (error) {
+      this.message = worded(textOf(error));
+    }
+    this.around.tui.requestRender();
+  }
+
+  /** Shows another state of things. The chosen row is followed up; where it has left its place for
+   * one further down, the next one is chosen. */
+  private take(view: View, origin: [string, string]): void {
+    const name = this.found()[this.at]?.name;
+    this.view = view;
+    this.origin = origin;
+    const at = this.found().findIndex((row) => row.name === name);
+    if (at >= 0) this.at = Math.min(at, this.at);
+  }
+
+  private coloured(kind: string, text: string): string {
+    const colour = COLOURS[kind];
+    return colour ? this.around.theme.fg(colour, text) : text;
+  }
+}
+
+/** A line cut to this width, or with blanks up to it. */
+function filled(line: string, width: number): string {
+  return truncateToWidth(line, width, "...", true);
 }

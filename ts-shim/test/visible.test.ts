@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asView } from "../view.ts";
+import { asView, ViewScreen } from "../view.ts";
 import { visible } from "../visible.ts";
 import { Harness } from "./support/harness.ts";
 
@@ -31,4 +31,31 @@ test("nothing goes to the screen that is not", async () => {
   } finally {
     await harness.close();
   }
+});
+
+test("nor does what a key of a view answers", async () => {
+  const key = { key: "o", label: "open", run: "open {row}", opens: true };
+  const rows = [{ name: "@1", cells: ["a"] }];
+  const view = asView({ title: "t", notes: [], bar: [], heads: ["h"], rows, keys: [key] }, String);
+  const theme = { fg: (_: string, text: string) => text, bg: (_: string, text: string) => text };
+  const screen = (...answers: (() => string)[]) => {
+    const around = {
+      tui: { terminal: { rows: 9 }, requestRender: () => {} },
+      theme: { ...theme, bold: String },
+      ask: async () => ({ text: answers.shift()?.() ?? "", asked: ["", ""] }),
+      worded: visible,
+      done: () => {},
+    };
+    return new ViewScreen(around as never, view as never, ["view", ""]);
+  };
+  const lines = async (shown: ViewScreen) => {
+    shown.handleInput("o");
+    await new Promise((resolve) => setImmediate(resolve));
+    return shown.render(80).join("\n");
+  };
+  assert.ok((await lines(screen(() => HOSTILE))).includes(SHOWN));
+  const fails = () => {
+    throw new Error(HOSTILE);
+  };
+  assert.ok((await lines(screen(fails))).includes(SHOWN));
 });
