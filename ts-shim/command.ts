@@ -1,14 +1,15 @@
 /** The user's commands: /foredeck itself, /context, and what all of foredeck's commands share. */
 
+import { type ChildProcess, spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import definitions from "./commands.json" with { type: "json" };
-import type { Stretch } from "./context/compactions.ts";
+import { type Stretch, uncompact } from "./context/compactions.ts";
 import { isRecord } from "./context/messages.ts";
-import { GoneError, textOf, within } from "./engine/wire.ts";
-import { openInspector } from "./inspector.ts";
+import type { EngineCommand } from "./engine/process.ts";
+import { unref } from "./engine/run.ts";
+import { GoneError, lineSplitter, textOf, within } from "./engine/wire.ts";
+import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";
-import { uncompact } from "./uncompact.ts";
-import { visible } from "./visible.ts";
 
 const DEADLINE_MS = 10_000;
 /** Building a Python environment takes minutes on a slow connection. */
@@ -180,4 +181,31 @@ async function forward(
     if (!(error instanceof GoneError)) throw error;
     throw new Error(`foredeck's engine is not running: ${error.message}`);
   }
+}
+
+/** The process that serves the inspector's pages, which ends with Pi. */
+let pages: { child: ChildProcess; address: string } | null = null;
+
+/** Opens the inspector in the browser, once. Gives its address. */
+export async function openInspector(engine: EngineCommand | null): Promise<string> {
+  if (engine === null) throw new Error("foredeck's engine is not running: type /foredeck setup.");
+  if (pages && pages.child.exitCode === null) return pages.address;
+  const child = spawn(engine.file, [...engine.args.slice(0, -1), "ui"], {
+    env: { ...process.env, ...engine.env },
+    stdio: ["ignore", "pipe", "pipe"],
+    windowsHide: true,
+  });
+  process.once("exit", () => child.kill());
+  let said = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    said = (said + chunk.toString("utf8")).slice(-2000);
+  });
+  const address = await new Promise<string>((resolve, reject) => {
+    child.stdout?.on("data", lineSplitter(resolve, 10_000));
+    child.once("error", reject);
+    child.once("close", () => reject(new Error(said.trim() || "`foredeck ui` ended at once")));
+  });
+  unref(child);
+  pages = { child, address };
+  return address;
 }

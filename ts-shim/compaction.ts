@@ -37,7 +37,7 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     const asked: Pending = { signal: event.signal, firstKept, cancelled: false };
     pending = asked;
     try {
-      const { takingBack } = shim;
+      const { takingBack } = shim.compactions;
       if (takingBack && event.reason === "manual") return { compaction: takingBack };
       const result = shim.isOff() ? undefined : await askEngine(event, ctx, shim);
       asked.cancelled = result?.cancel === true;
@@ -49,7 +49,7 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
   });
   pi.on("session_compact", (event) => {
     // One that takes another one back has nothing to report, and Pi may show the earlier one here.
-    if (shim.takingBack === null) report(event, pending, shim);
+    if (shim.compactions.takingBack === null) report(event, pending, shim);
     pending = null;
   });
   pi.on("session_compact_failed", ({ aborted }) => {

@@ -1,10 +1,93 @@
 /**
- * Opening what is named, where it may be anything: a pipe without a writer would stop Pi, and a
- * device may never end. Nothing is read on Pi's main thread.
+ * Where foredeck keeps its state on this machine, and files there.
+ *
+ * What is named may be anything: a pipe without a writer would stop Pi, and a device may never end.
+ * So only regular files are opened, and none is read on Pi's main thread.
  */
 
-import { closeSync, constants, fstatSync, openSync, statSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  statSync,
+} from "node:fs";
 import { open, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+
+type Env = Record<string, string | undefined>;
+
+/**
+ * The state folder, absolute. The engine uses the same one (Python: `platformdirs`).
+ *
+ * `FOREDECK_HOME` names it outright, with `~` for the home folder; otherwise it is the platform's
+ * own place. No configuration file can: the engine itself lives there.
+ */
+export function stateDir(
+  env: Env = process.env,
+  platform: NodeJS.Platform = process.platform,
+  home: string = homedir(),
+): string {
+  if (env.FOREDECK_HOME) return resolve(env.FOREDECK_HOME.replace(/^~(?=[\\/]|$)/, home));
+  if (platform === "win32")
+    return join(env.LOCALAPPDATA ?? join(home, "AppData", "Local"), "foredeck");
+  const given = env.XDG_STATE_HOME ?? "";
+  if (isAbsolute(given)) return join(given, "foredeck");
+  if (platform === "darwin") return join(home, "Library", "Application Support", "foredeck");
+  return join(home, ".local", "state", "foredeck");
+}
+
+/** Makes a folder for this user only. @throws what the file system says. */
+export function makePrivate(folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+/** A log larger than this is renamed to `.1`; one older log is kept. */
+const LOG_LIMIT_BYTES = 5 * 1024 * 1024;
+
+/** The log file, to be given to a child process as its stderr, or null where none can be made. */
+export function openLog(folder: string): number | null {
+  try {
+    const path = logPath(folder);
+    rotate(path);
+    return openToAppend(path);
+  } catch {
+    return null;
+  }
+}
+
+/** Closes what `openLog` gave. */
+export function closeLog(log: number | null): void {
+  if (log !== null) closeSync(log);
+}
+
+/** Writes one line to the log. Never throws: a full disk must not stop the agent. */
+export function logLine(folder: string, text: string): void {
+  let log: number | null = null;
+  try {
+    log = openToAppend(logPath(folder));
+    const line = `${new Date().toISOString()} shim: ${text.replaceAll("\n", "\\n")}\n`;
+    appendFileSync(log, line);
+  } catch {
+    // Nowhere to write to.
+  } finally {
+    closeLog(log);
+  }
+}
+
+function logPath(folder: string): string {
+  return join(makePrivate(join(folder, "logs")), "engine.log");
+}
+
+function rotate(path: string): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > LOG_LIMIT_BYTES) renameSync(path, `${path}.1`);
+}
 
 /** Bytes; more than any file has that foredeck writes for its extension. */
 const MOST_BYTES = 1024 * 1024;

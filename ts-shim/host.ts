@@ -8,7 +8,6 @@
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
-import { visible } from "./visible.ts";
 
 const STATUS_KEY = "foredeck";
 const WIDGET_KEY = "foredeck-tasks";
@@ -128,4 +127,18 @@ export class Host {
       show();
     } catch {}
   }
+}
+
+/** Controls, and what turns text round or hides in it. Not what breaks lines or makes an emoji. */
+const HIDDEN = /(?!\t|\n|\ufe0f)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** The text with all of these as escapes, as the engine's `printable` writes them. */
+export function visible(text: string): string {
+  return text.replace(HIDDEN, (sign) => {
+    const code = sign.codePointAt(0) ?? 0;
+    if (code < 256) return `\\x${code.toString(16).padStart(2, "0")}`;
+    return Array.from({ length: sign.length }, (_, at) => {
+      return `\\u${sign.charCodeAt(at).toString(16).padStart(4, "0")}`;
+    }).join("");
+  });
 }

@@ -10,15 +10,15 @@ import { registerCompaction } from "./compaction.ts";
 import { registerContextHook } from "./context/hook.ts";
 import { registerRequests } from "./context/provider.ts";
 import { registerRefused } from "./context/refused.ts";
-import { stateDir } from "./engine/state-dir.ts";
+import { stateDir } from "./files.ts";
 import { registerGuards } from "./guards.ts";
+import { visible } from "./host.ts";
 import { registerNames } from "./names.ts";
 import { isOhMyPi, piModule } from "./pi.ts";
 import { registerPreparing } from "./preparing.ts";
 import { registerReporting } from "./reporting.ts";
 import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
-import { firstCopy, stepAside } from "./single.ts";
 import { declaredFacilities, keepFacilities } from "./switches.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
@@ -39,4 +39,42 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerPreparing(pi, shim, shim.pi.ExtensionRunner);
   registerReporting(pi, shim);
   register(pi, shim, "foredeck");
+}
+
+/*
+ * Only one copy of foredeck works in a Pi: two would edit the same messages, and Pi refuses to start
+ * when two extensions register the same tools.
+ */
+
+/** A copy asks here who was first, with a function that takes the path of that one. */
+const CHANNEL = "foredeck:loaded";
+
+/**
+ * Claims to be the working copy, unless another one has done so.
+ * @param path where this copy was loaded from
+ * @returns the path of the copy that was loaded before, or null
+ */
+function firstCopy(pi: ExtensionAPI, path: string): string | null {
+  let first: string | null = null;
+  pi.events.emit(CHANNEL, (other: string) => {
+    first ??= other;
+  });
+  if (first === null) {
+    pi.events.on(CHANNEL, (answer) => {
+      if (typeof answer === "function") answer(path);
+    });
+  }
+  return first;
+}
+
+/** Tells the user, once, that this copy does nothing. */
+function stepAside(pi: ExtensionAPI, path: string, first: string): void {
+  let notified = false;
+  pi.on("session_start", (_event, ctx) => {
+    if (notified) return;
+    notified = true;
+    const text = `foredeck is loaded twice: ${path} does nothing beside ${first}. Remove one of them (pi list, pi remove).`;
+    if (ctx.hasUI) ctx.ui.notify(visible(text), "warning");
+    else console.error(visible(text));
+  });
 }

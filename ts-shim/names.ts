@@ -9,8 +9,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { register, SHORTS } from "./command.ts";
-import { makePrivate, stateDir } from "./engine/state-dir.ts";
-import { readText } from "./files.ts";
+import { makePrivate, readText, stateDir } from "./files.ts";
 import type { Shim } from "./shim.ts";
 import { registerTools } from "./tools.ts";
 

@@ -7,16 +7,13 @@ import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
 import { describe } from "./context/request.ts";
 import { Engine, type EngineHost, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
-import { locateInstalled } from "./engine/locate.ts";
-import { packageVersion } from "./engine/package.ts";
+import { locateInstalled, ProvisionError, packageVersion, provision } from "./engine/locate.ts";
 import type { EngineCommand } from "./engine/process.ts";
-import { ProvisionError, provision } from "./engine/provision.ts";
-import { logLine, stateDir } from "./engine/state-dir.ts";
 import { ErrorCode, RpcError, textOf } from "./engine/wire.ts";
+import { logLine, stateDir } from "./files.ts";
 import { Host } from "./host.ts";
 import type { CompactionSettings, PiModule } from "./pi.ts";
 import type { SessionParams } from "./sessions.ts";
-import type { MadeCompaction } from "./uncompact.ts";
 
 /** Milliseconds to open and to close a session. No model call waits for either. */
 const OPEN_MS = 30_000;
@@ -42,8 +39,6 @@ export class Shim implements EngineHost {
   /** The calls of the session that is open. */
   context: ContextHook;
   readonly compactions: Compactions;
-  /** While Pi makes a compaction that takes another one back: that one. */
-  takingBack: MadeCompaction | null = null;
   private readonly extension: ExtensionAPI;
   private readonly asking: Asking;
   /** What Pi itself lends. */

@@ -15,10 +15,10 @@ import type {
 import { isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
+import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";
 import { DEFAULT_FACILITIES } from "./switches.ts";
 import definitions from "./tools.json" with { type: "json" };
-import { visible } from "./visible.ts";
 
 /** How long the engine may take to keep what the user has confirmed. */
 const CONFIRM_MS = 10_000;

@@ -1,6 +1,6 @@
 /** An engine that does as little as the protocol allows, and says how long that took it. */
 
-import { lineSplitter } from "../engine/lines.ts";
+import { lineSplitter } from "../engine/wire.ts";
 
 let began = 0n;
 let calls = 0;

@@ -4,15 +4,23 @@
  * 1. `FOREDECK_ENGINE`, a JSON array of strings or words between blanks: for tests and experiments.
  * 2. `FOREDECK_PYTHON`, an interpreter that has foredeck.
  * 3. `.venv` of a checkout of this package.
- * 4. an engine that was set up earlier for exactly these sources (provision.ts).
+ * 4. an engine that was set up earlier for exactly these sources, in
+ *    `<state>/engines/<version>-<hash>/`: outside the package, since an update of the package removes
+ *    everything inside it that it did not bring.
  *
- * Otherwise it has to be set up, outside the package: an update of the package removes everything
- * inside it that it did not bring.
+ * Otherwise `python/setup_engine.py` sets it up: here is only who runs that, and what the user hears
+ * of it. A failure is remembered for a day: being offline must not cost a minute at every start.
  */
 
-import { existsSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { homedir } from "node:os";
 import { join } from "node:path";
-import { PACKAGE_ROOT } from "./package.ts";
+import { fileURLToPath } from "node:url";
+import { isRecord } from "../context/messages.ts";
+import { makePrivate, readText } from "../files.ts";
+import type { LocateOptions } from "./engine.ts";
 import type { EngineCommand } from "./process.ts";
 import { type RunOptions, run } from "./run.ts";
 
@@ -62,4 +70,201 @@ function parseCommand(text: string): EngineCommand {
   const words: unknown = text.startsWith("[") ? JSON.parse(text) : text.split(" ");
   const [file = "", ...args] = words as string[];
   return { file, args };
+}
+
+export interface ProvisionOptions
+  extends Pick<LocateOptions, "signal" | "insist" | "failedBefore"> {
+  stateDir: string;
+  log(text: string): void;
+  /** The package to install from. */
+  root?: string;
+  /** What is being done now, in a few words; not called where the engine is there already. */
+  onProgress(text: string): void;
+}
+
+/** The engine cannot be set up; the text is for the user. `known`: they have read it before. */
+export class ProvisionError extends Error {
+  readonly known: boolean;
+  constructor(message: string, known = false) {
+    super(message);
+    this.known = known;
+  }
+}
+
+const SETUP_MS = 15 * 60_000;
+const REMEMBERED_MS = 24 * 60 * 60_000;
+
+/**
+ * The engine for this package's sources, set up if it is not there yet.
+ * @throws ProvisionError
+ */
+export async function provision(options: ProvisionOptions): Promise<EngineCommand> {
+  const root = options.root ?? PACKAGE_ROOT;
+  const target = join(makePrivate(join(options.stateDir, "engines")), await engineKey(root));
+  const ready = await readSetUp(target);
+  if (ready && !options.failedBefore) return engineWith(ready);
+  const failure = options.insist ? null : await readFailure(target);
+  if (failure) throw new ProvisionError(failure, true);
+  const said = await setUp(root, target, options);
+  // An abort says nothing about whether it would have worked.
+  if (options.signal.aborted) throw new ProvisionError("setting up was interrupted");
+  if (typeof said.python === "string") {
+    rmSync(failureOf(target), { force: true });
+    return engineWith(said.python);
+  }
+  const text = typeof said.error === "string" ? said.error : pythonAdvice(said.hasUv === true);
+  rememberFailure(target, text);
+  throw new ProvisionError(text);
+}
+
+/** The last that the set-up says under the first Python that can run it; `hasUv` where none can. */
+async function setUp(
+  root: string,
+  target: string,
+  options: ProvisionOptions,
+): Promise<Record<string, unknown>> {
+  const { signal, log, onProgress } = options;
+  const script = [join(root, "python", "setup_engine.py"), target];
+  if (options.failedBefore) script.push("--check");
+  let hasUv = false;
+  for (const { words, uv } of runners()) {
+    const [file, ...first] = words;
+    let last: Record<string, unknown> = {};
+    const onLine = (line: string) => {
+      const said = parsed(line);
+      if (typeof said.progress === "string") onProgress(said.progress);
+      if (said.python !== undefined || said.error !== undefined) last = said;
+    };
+    const args = [...first, "-I", ...script, ...(uv ? ["--uv", uv] : [])];
+    // Not in the user's project, where uv would look for settings.
+    const limits = { timeoutMs: SETUP_MS, signal, cwd: join(target, ".."), onLine };
+    const { code, output } = await run(file, args, limits);
+    if (code !== 0) log(`${words.join(" ")} ended with ${code}: ${output.slice(-4000)}`);
+    if (signal.aborted || Object.keys(last).length > 0) return last;
+    if (uv && code !== null) hasUv = true;
+  }
+  return { hasUv };
+}
+
+/** The words before a Python script, and the uv among them. */
+export interface ScriptRunner {
+  words: [file: string, ...args: string[]];
+  uv?: string;
+}
+
+/**
+ * What may run the set-up here, the best first. uv also fetches a Python where there is none that
+ * fits. Each can be missing, too old, or on Windows a stub that leads to a shop.
+ */
+export function runners(
+  platform: NodeJS.Platform = process.platform,
+  home: string = homedir(),
+): ScriptRunner[] {
+  const isWindows = platform === "win32";
+  // Where uv's own installer puts it, which Pi's PATH may not have yet.
+  const uvs = ["uv", join(home, ".local", "bin", isWindows ? "uv.exe" : "uv")];
+  const pythons: ScriptRunner["words"][] = isWindows
+    ? [["py", "-3"], ["python"]]
+    : [["python3"], ["python3.14"], ["python3.13"], ["python3.12"], ["python3.11"], ["python"]];
+  // No newer one than the packages have wheels for.
+  const run = ["run", "--quiet", "--no-project", "--python", ">=3.11,<3.15", "python"];
+  return [
+    ...uvs.map((uv): ScriptRunner => ({ words: [uv, ...run], uv })),
+    ...pythons.map((words) => ({ words })),
+  ];
+}
+
+/**
+ * One sentence with the command that brings what is needed to this system.
+ * @param hasUv uv is there, and could not fetch a Python either
+ */
+export function pythonAdvice(hasUv: boolean, platform: NodeJS.Platform = process.platform): string {
+  const need = "foredeck needs Python 3.11 or newer";
+  if (hasUv) return `${need}, and uv could not fetch one: run \`uv python install 3.13\`, ${THEN}.`;
+  const command =
+    platform === "win32"
+      ? "winget install --id=astral-sh.uv -e"
+      : "curl -LsSf https://astral.sh/uv/install.sh | sh";
+  return `${need}, or uv, which brings one: run \`${command}\`, ${THEN}.`;
+}
+
+const THEN = "then type /foredeck setup";
+
+function parsed(line: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The interpreter of an engine that was set up, which counts as used now; null where none was. */
+async function readSetUp(target: string): Promise<string | null> {
+  const marker = join(target, "engine.json");
+  const { python } = parsed(await readText(marker).catch(() => ""));
+  if (typeof python !== "string") return null;
+  try {
+    const now = new Date();
+    utimesSync(marker, now, now);
+  } catch {
+    // Only its age is lost.
+  }
+  return python;
+}
+
+async function readFailure(target: string): Promise<string | null> {
+  const { time, text } = parsed(await readText(failureOf(target)).catch(() => ""));
+  const age = Date.now() - Number(time);
+  return age >= 0 && age < REMEMBERED_MS && typeof text === "string" ? text : null;
+}
+
+function rememberFailure(target: string, text: string): void {
+  try {
+    writeFileSync(failureOf(target), JSON.stringify({ time: Date.now(), text }));
+  } catch {
+    // Then the next start tries again.
+  }
+}
+
+function failureOf(target: string): string {
+  return `${target}.failed`;
+}
+
+/** The folder with package.json, ts-shim/ and python/. */
+export const PACKAGE_ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The version in package.json; "0.0.0" where it cannot be read. */
+export async function packageVersion(root: string = PACKAGE_ROOT): Promise<string> {
+  try {
+    const { version } = JSON.parse(await readText(join(root, "package.json")));
+    return typeof version === "string" ? version : "0.0.0";
+  } catch {
+    return "0.0.0";
+  }
+}
+
+/**
+ * The name of the engine that this package installs: its version and a hash of what would be
+ * installed, so that an update in place (a git pull) gets an engine of its own.
+ */
+export async function engineKey(root: string = PACKAGE_ROOT): Promise<string> {
+  const hash = createHash("sha256");
+  for (const path of ["pyproject.toml", "requirements.lock", ...(await pythonSources(root))]) {
+    hash
+      .update(path)
+      .update("\0")
+      .update(await readText(join(root, path)))
+      .update("\0");
+  }
+  return `${await packageVersion(root)}-${hash.digest("hex").slice(0, 12)}`;
+}
+
+async function pythonSources(root: string): Promise<string[]> {
+  const entries = await readdir(join(root, "python"), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && !/\.pyc$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+    .map((path) => path.replaceAll("\\", "/").replace(/^\//, ""))
+    .sort();
 }

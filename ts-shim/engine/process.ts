@@ -7,8 +7,8 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
+import { closeLog, openLog } from "../files.ts";
 import { unref } from "./run.ts";
-import { closeLog, openLog } from "./state-dir.ts";
 import { GoneError, Peer, type PeerHandlers, within } from "./wire.ts";
 
 /** How to run the engine. */

@@ -1,7 +1,7 @@
 /** Runs a short command to completion, without a shell and without keeping Pi alive. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { lineSplitter } from "./lines.ts";
+import { lineSplitter } from "./wire.ts";
 
 export interface RunResult {
   /** Exit code; null where the command could not be started, was ended or took too long. */

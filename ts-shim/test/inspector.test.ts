@@ -3,8 +3,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { openInspector } from "../command.ts";
 import { Host } from "../host.ts";
-import { openInspector } from "../inspector.ts";
 
 test("commands in notices are as they can be typed", () => {
   const host = new Host();

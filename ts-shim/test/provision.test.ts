@@ -4,11 +4,18 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
-import { hasForedeck, locateInstalled } from "../engine/locate.ts";
-import { engineKey, PACKAGE_ROOT } from "../engine/package.ts";
-import { ProvisionError, provision, pythonAdvice, runners } from "../engine/provision.ts";
+import {
+  engineKey,
+  hasForedeck,
+  locateInstalled,
+  PACKAGE_ROOT,
+  ProvisionError,
+  provision,
+  pythonAdvice,
+  runners,
+} from "../engine/locate.ts";
 import { run } from "../engine/run.ts";
-import { stateDir } from "../engine/state-dir.ts";
+import { stateDir } from "../files.ts";
 import { removeFolder } from "./support/processes.ts";
 
 const { HOME = "" } = process.env;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { visible } from "../host.ts";
 import { asView, ViewScreen } from "../view.ts";
-import { visible } from "../visible.ts";
 import { Harness } from "./support/harness.ts";
 
 const HOSTILE = "a\u001b[2Jb\u009bc\u202ed\u200b\u{e0041}\ud800\u2028";
