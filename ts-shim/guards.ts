@@ -69,25 +69,15 @@ function resolveLikePi(path: string, cwd: string): string {
   return isAbsolute(plain) ? plain : resolve(cwd, plain);
 }
 
-function foldMarker(input: unknown): string | undefined {
-  const marker = findMarker(input, 0);
+function foldMarker(input: Record<string, unknown>): string | undefined {
+  let marker: string | undefined;
+  // Visits every text in the arguments.
+  JSON.stringify(input, (_key, value) => {
+    if (typeof value === "string") marker ??= value.match(FOLD_MARKER)?.[0];
+    return value;
+  });
   return marker
     ? `The argument contains ${marker}, which only stands for text that is folded in this conversation. ` +
         "Write the real text in its place; activate shows it again."
     : undefined;
-}
-
-/** Arguments are validated JSON; deeper than this is not text that a model wrote. */
-const MAX_DEPTH = 20;
-
-function findMarker(value: unknown, depth: number): string | undefined {
-  if (typeof value === "string") {
-    return /folded(?: by foredeck)?>/.test(value) ? value.match(FOLD_MARKER)?.[0] : undefined;
-  }
-  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return undefined;
-  for (const item of Object.values(value)) {
-    const marker = findMarker(item, depth + 1);
-    if (marker) return marker;
-  }
-  return undefined;
 }

@@ -64,7 +64,8 @@ export interface EngineHost extends ProcessHost {
 /** Starts the engine and keeps it running. */
 export class Engine {
   private readonly host: EngineHost;
-  private current: EngineState = "idle";
+  /** Changed by `enter` alone, which wakes up who waits. */
+  state: EngineState = "idle";
   /** Why the engine is not ready, for a user to read; empty where it is. */
   private reason = "the engine was not started";
   private wakeUps: (() => void)[] = [];
@@ -73,7 +74,8 @@ export class Engine {
   private pause: NodeJS.Timeout | null = null;
   private locating: AbortController | null = null;
   private connecting: Promise<void> = Promise.resolve();
-  private connections = 0;
+  /** Counts connections: when it changes, what an earlier engine process remembered is gone. */
+  generation = 0;
   private info: EngineInfo | null = null;
   private restarts = 0;
   private missed = 0;
@@ -85,15 +87,6 @@ export class Engine {
 
   constructor(host: EngineHost) {
     this.host = host;
-  }
-
-  get state(): EngineState {
-    return this.current;
-  }
-
-  /** Counts connections: when it changes, what an earlier engine process remembered is gone. */
-  get generation(): number {
-    return this.connections;
   }
 
   /** Milliseconds that a model call may wait: FOREDECK_DEADLINE_MS, else the engine's setting. */
@@ -161,7 +154,7 @@ export class Engine {
    */
   whenReplaced(generation: number): Promise<void> {
     return this.readyAfter(
-      () => this.connections === generation && (this.state === "ready" || this.isStarting),
+      () => this.generation === generation && (this.state === "ready" || this.isStarting),
     );
   }
 
@@ -227,7 +220,7 @@ export class Engine {
   }
 
   private enter(state: EngineState, reason: string): void {
-    this.current = state;
+    this.state = state;
     this.reason = reason;
     for (const wakeUp of this.wakeUps.splice(0)) wakeUp();
   }
@@ -289,7 +282,7 @@ export class Engine {
     this.answers = 0;
     this.failedBefore = false;
     this.isSlowToStart = false;
-    this.connections += 1;
+    this.generation += 1;
     const held = this.heldNotifications.splice(0);
     this.enter("ready", "");
     // It opens the session, which the engine must know before it hears of anything in it.
