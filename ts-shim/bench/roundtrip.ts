@@ -4,8 +4,9 @@
  *   node ts-shim/bench/roundtrip.ts [--json]
  *
  * A session of each size grows by one tool call at a time; the hook runs against a real child
- * process over real pipes, with Pi's own session manager. Copying the list, which Pi does for every
- * hook, is not counted, though collecting its garbage partly is.
+ * process over real pipes, with Pi's own session manager. Pi copies the whole list for every hook,
+ * even an empty one: that is not counted but printed beside it (`copy`), though collecting its garbage
+ * is partly counted.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -29,6 +30,7 @@ interface Row {
   size: string;
   messages: number;
   hook_ms: { median: number; p95: number; first: number };
+  copy_ms: number;
   engine_ms: number;
 }
 
@@ -55,10 +57,14 @@ async function measure(label: string, chars: number): Promise<Row> {
   const each = Math.min(RESULT_CHARS, chars / 20);
   for (let size = 0; size < chars; size += each) addCall(session, each);
   const own: number[] = [];
+  const copy: number[] = [];
   const engine: number[] = [];
   for (let i = 0; i <= CALLS; i++) {
-    const messages = structuredClone(session.buildSessionProjection().messages);
+    const projected = session.buildSessionProjection().messages;
+    const copied = performance.now();
+    const messages = structuredClone(projected);
     const began = performance.now();
+    copy.push(began - copied);
     await hook({ messages }, ctx);
     own.push(performance.now() - began - engineMs);
     engine.push(engineMs);
@@ -70,6 +76,7 @@ async function measure(label: string, chars: number): Promise<Row> {
     size: label,
     messages: session.buildSessionProjection().messages.length,
     hook_ms: { median: quantile(rest, 0.5), p95: quantile(rest, 0.95), first },
+    copy_ms: quantile(copy, 0.5),
     engine_ms: quantile(engine.slice(1), 0.5),
   };
 }
@@ -114,10 +121,10 @@ rmSync(folder, { recursive: true, force: true });
 if (process.argv.includes("--json")) {
   console.log(JSON.stringify(rows));
 } else {
-  for (const { size, messages, hook_ms: own, engine_ms: engine } of rows) {
+  for (const { size, messages, hook_ms: own, copy_ms: copy, engine_ms: engine } of rows) {
     console.log(
       `${size.padStart(6)}  ${String(messages).padStart(5)} messages  hook ${own.median.toFixed(2)} ms` +
-        `  p95 ${own.p95.toFixed(2)}  first ${own.first.toFixed(1)}  (engine ${engine.toFixed(2)})`,
+        `  p95 ${own.p95.toFixed(2)}  first ${own.first.toFixed(1)}  (copy ${copy.toFixed(1)}, engine ${engine.toFixed(2)})`,
     );
   }
 }

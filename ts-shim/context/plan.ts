@@ -62,8 +62,9 @@ export class Plan {
 
   /** With the slots of all messages from an index on. */
   with(from: number, slots: readonly Slot[]): Plan {
-    const before = Array.from({ length: from }, (_, index) => this.slot(index));
-    return new Plan([...before, ...slots]);
+    const before = this.slots.slice(0, from);
+    while (before.length < from) before.push(KEPT);
+    return new Plan(before.concat(slots));
   }
 
   /** Indexes of the messages that are left out, in their order. */

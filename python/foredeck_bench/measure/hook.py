@@ -29,7 +29,11 @@ def hook_figures(sizes: Sequence[tuple[str, float]]) -> Iterator[Figure]:
             yield Figure(name, text, None, "ms", goal, why or "not measured")
             continue
         hook = row["hook_ms"]
-        more = {"p95": round(hook["p95"], 2), "first": round(hook["first"], 1)}
+        more = {
+            "p95": round(hook["p95"], 2),
+            "first": round(hook["first"], 1),
+            "pi_copies_ms": round(row["copy_ms"], 1),
+        }
         yield Figure(name, text, round(hook["median"], 2), "ms", goal, more=more)
 
 
