@@ -85,7 +85,7 @@ export class Asking {
 
   private usable(named: ModelName | undefined): { ctx: ExtensionContext; model: Model } {
     if (this.shim.isOff()) throw refused("foredeck is off: /foredeck on switches it on");
-    const ctx = this.shim.host.context();
+    const { ctx } = this.shim.host;
     if (!ctx) throw noModel("no session is open");
     const registry = ctx.modelRegistry as Partial<Registry>;
     if (!registry.streamSimple)

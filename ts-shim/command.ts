@@ -56,7 +56,7 @@ export function register(pi: ExtensionAPI, shim: Shim, command: string): void {
     },
     handler: async (args, ctx) => {
       try {
-        shim.host.attach(ctx);
+        shim.host.ctx = ctx;
         const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
         const done = await run(command, args.trim(), shim, ask, ctx);
         const answer: Answer = typeof done === "string" ? { text: done, asked: ["", ""] } : done;
@@ -123,7 +123,7 @@ async function run(
       return setUp(shim);
     case "ui":
       if (!ctx.hasUI) throw new Error("Run `foredeck ui`: here the pages would end with this Pi.");
-      return `The inspector is open at ${await openInspector(shim.engine.command)}`;
+      return `The inspector is open at ${await openInspector(shim.engine.process?.command)}`;
     case "doctor":
       if (rest !== "" && rest !== "ask") throw new Error("It is /foredeck doctor [ask].");
       return ask(verb, rest);
@@ -187,8 +187,8 @@ async function forward(
 let pages: { child: ChildProcess; address: string } | null = null;
 
 /** Opens the inspector in the browser, once. Gives its address. */
-export async function openInspector(engine: EngineCommand | null): Promise<string> {
-  if (engine === null) throw new Error("foredeck's engine is not running: type /foredeck setup.");
+export async function openInspector(engine: EngineCommand | undefined): Promise<string> {
+  if (!engine) throw new Error("foredeck's engine is not running: type /foredeck setup.");
   if (pages && pages.child.exitCode === null) return pages.address;
   const child = spawn(engine.file, [...engine.args.slice(0, -1), "ui"], {
     env: { ...process.env, ...engine.env },

@@ -108,7 +108,7 @@ export async function readText(path: string): Promise<string> {
 }
 
 /** The descriptor of a regular file that is written to at its end, made for this user if need be. */
-export function openToAppend(path: string): number {
+function openToAppend(path: string): number {
   const before = statSync(path, { throwIfNoEntry: false });
   if (before) check(path, before);
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | NONBLOCK;

@@ -16,14 +16,15 @@ const WORK_KEY = "foredeck-work";
 /** Commands of the command line that notices name, in backquotes. */
 const NAMED = /(?<=`)foredeck(?= [a-z])/g;
 
-export type NoticeLevel = "info" | "warning" | "error";
+type NoticeLevel = "info" | "warning" | "error";
 
 /**
  * Pi for one session. No method throws, and no text that is shown steers the terminal: names of
  * files and titles in it are anybody's.
  */
 export class Host {
-  private ctx: ExtensionContext | null = null;
+  /** Pi's own of what it did last; null where no session is open. Not to be kept anywhere else. */
+  ctx: ExtensionContext | null = null;
   private readonly notified = new Set<string>();
   /** What every status begins with. */
   private name = "foredeck";
@@ -31,21 +32,6 @@ export class Host {
   readonly taken = new Set<string>();
   /** What to type in a shell for `foredeck`. */
   command = "foredeck";
-
-  /** Uses this context from now on. */
-  attach(ctx: ExtensionContext): void {
-    this.ctx = ctx;
-  }
-
-  /** What was attached last; null where no session is open. Not to be kept. */
-  context(): ExtensionContext | null {
-    return this.ctx;
-  }
-
-  /** The session is over. */
-  detach(): void {
-    this.ctx = null;
-  }
 
   /**
    * Shows a notice. Where Pi has no screen, warnings and errors go to stderr.

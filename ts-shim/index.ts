@@ -19,7 +19,7 @@ import { registerPreparing } from "./preparing.ts";
 import { registerReporting } from "./reporting.ts";
 import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
-import { declaredFacilities, keepFacilities } from "./switches.ts";
+import { declaredFacilities, keepFacilities } from "./tools.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const here = fileURLToPath(import.meta.url);
@@ -34,8 +34,9 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const facilities = await declaredFacilities(stateDir(), process.cwd());
   registerNames(pi, shim, facilities, isOhMyPi(pi));
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
+  // Before a tool runs, Pi asks in this order until one blocks the call: first who decides at once, then
+  // the engine. Reports come last: a call that is blocked never runs, so its start is not reported.
   registerGuards(pi);
-  // Before the reports: a call that is blocked never runs, so its start is not reported.
   registerPreparing(pi, shim, shim.pi.ExtensionRunner);
   registerReporting(pi, shim);
   register(pi, shim, "foredeck");

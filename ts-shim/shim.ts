@@ -81,7 +81,7 @@ export class Shim implements EngineHost {
 
   /** A session begins. Some of Pi's modes announce the same one twice. */
   begin(params: SessionParams, ctx: ExtensionContext): void {
-    this.host.attach(ctx);
+    this.host.ctx = ctx;
     const isSame = this.session?.session === params.session;
     // Nothing of the last session applies to another.
     if (!isSame) this.context = new ContextHook(this.extension, this);
@@ -119,7 +119,7 @@ export class Shim implements EngineHost {
         .catch((error) => this.logError("session/close", error));
     }
     await this.engine.stop();
-    this.host.detach();
+    this.host.ctx = null;
   }
 
   /** Reports something early that the next request will show anyway. Never throws. */
@@ -212,7 +212,7 @@ export class Shim implements EngineHost {
         this.logError("session/open", error);
         if (error instanceof RpcError) this.host.notifyOnce("open", "error", error.message);
       });
-    const ctx = this.host.context();
+    const { ctx } = this.host;
     if (ctx === null || this.isOff()) return;
     this.safely("session/history", () => this.context.sendHistory(ctx));
   }

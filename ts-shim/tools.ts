@@ -3,9 +3,12 @@
  *
  * They are registered when the session begins (names.ts) and never change, engine or not: the
  * definitions come first in every request, so a tool that comes or goes would void the provider's
- * whole cache. Which of them a session has, its project's switches say (switches.ts).
+ * whole cache. Which of them a session has, its project's switches say.
  */
 
+import { createHash } from "node:crypto";
+import { realpath } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { ImageContent } from "@earendil-works/pi-ai";
 import type {
   ExtensionAPI,
@@ -15,9 +18,9 @@ import type {
 import { isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
+import { readText } from "./files.ts";
 import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";
-import { DEFAULT_FACILITIES } from "./switches.ts";
 import definitions from "./tools.json" with { type: "json" };
 
 /** How long the engine may take to keep what the user has confirmed. */
@@ -27,7 +30,7 @@ const CONFIRM_MS = 10_000;
  * A tool as the provider sees it; `parameters` is plain JSON Schema. `facility`: with what it is
  * switched on and off.
  */
-export interface ToolSpec {
+interface ToolSpec {
   facility: string;
   name: string;
   description: string;
@@ -45,6 +48,9 @@ export const TOOL_SPECS: readonly ToolSpec[] = definitions;
 
 /** The names of foredeck's own tools: all but those that another extension has. */
 export const TOOL_NAMES = new Set(TOOL_SPECS.map(({ name }) => name));
+
+/** What is declared where the engine has left nothing, or nothing that can be read. */
+export const DEFAULT_FACILITIES: readonly string[] = ["context", "search"];
 
 /**
  * Registers the tools of these facilities. A tool that fails throws.
@@ -126,4 +132,48 @@ async function confirmed(
     return undefined;
   }
   return wanted ? "Kept: the user has confirmed it." : "The user does not want it kept.";
+}
+
+/**
+ * Tools of the session that is being reloaded or forked, for the instance that follows this one: its
+ * prompts begin with the same definitions.
+ */
+const KEPT = Symbol.for("foredeck.facilities");
+const kept = globalThis as { [KEPT]?: readonly string[] | undefined };
+
+/**
+ * The facilities whose tools the sessions in a folder declare. Never rejects.
+ *
+ * The engine works it out, from the configuration and from what the project holds, and leaves it in
+ * the state folder: tools are registered before any engine runs, and must not change afterwards.
+ */
+export async function declaredFacilities(
+  stateDir: string,
+  cwd: string,
+): Promise<readonly string[]> {
+  const before = kept[KEPT];
+  kept[KEPT] = undefined;
+  return before ?? (await stored(stateDir, cwd)) ?? DEFAULT_FACILITIES;
+}
+
+/** Declares the same tools in the next instance, unless that one serves a session of its own. */
+export function keepFacilities(reason: string, facilities: readonly string[]): void {
+  kept[KEPT] = reason === "reload" || reason === "fork" ? facilities : undefined;
+}
+
+async function stored(stateDir: string, cwd: string): Promise<readonly string[] | undefined> {
+  try {
+    const file = join(stateDir, "switches", `${await folderKey(cwd)}.json`);
+    const { facilities } = JSON.parse(await readText(file));
+    return Array.isArray(facilities) ? facilities : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names a folder's file, whichever link leads there. */
+export async function folderKey(cwd: string): Promise<string> {
+  const path = resolve(cwd);
+  const real = await realpath(path).catch(() => path);
+  return createHash("sha256").update(real).digest("hex").slice(0, 32);
 }

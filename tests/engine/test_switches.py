@@ -19,7 +19,7 @@ from foredeck.engine.working import project_page
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import Provenance
 
-SHIM = Path(__file__).parents[2] / "ts-shim" / "switches.ts"
+SHIM = Path(__file__).parents[2] / "ts-shim" / "tools.ts"
 
 
 def switches(home: Path, tools: ToolsSection, *, holds_tasks: bool = False) -> Switches:

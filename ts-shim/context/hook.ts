@@ -57,7 +57,7 @@ interface Call extends HostLists {
 }
 
 /** What became of one model call (docs/protocol.md). */
-export interface Outcome {
+interface Outcome {
   /** Of a fallback the call whose edits went out again, of an aborted call its own, if answered. */
   call: number | null;
   kind: "applied" | "fallback" | "aborted" | "off";
@@ -78,7 +78,7 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
   const isKnown = !isOhMyPi(pi) && firesContextWithSystem(shim.pi.VERSION);
   const event = isKnown ? "context_with_system" : "context";
   pi.on(event as "context", async ({ messages }, ctx): Promise<ContextEventResult | undefined> => {
-    shim.host.attach(ctx);
+    shim.host.ctx = ctx;
     const own = messages as unknown as HostMessage[];
     let list = own;
     shim.safely("compactions", () => {

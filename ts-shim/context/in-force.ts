@@ -9,7 +9,7 @@ import { type HostMessage, sameMessage } from "./messages.ts";
 import { type Answer, Plan } from "./plan.ts";
 
 /** How far the plan in force still fits a list that the engine has not seen. */
-export interface Reusable {
+interface Reusable {
   /** Messages before this index go out edited, the others as the host has them. */
   edited: number;
   /** Whether what was inserted at that index, the end of the last prompt, goes out too. */

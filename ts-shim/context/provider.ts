@@ -90,7 +90,7 @@ function records(value: unknown): Json[] {
 }
 
 /** What is asked of Pi's model record here. */
-export interface ModelRecord {
+interface ModelRecord {
   provider: string;
   id: string;
   api: string;

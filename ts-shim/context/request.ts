@@ -12,7 +12,7 @@ export interface HostLists {
 }
 
 /** The part of a request that depends on what was sent before, and how to remember that it was. */
-export interface BuiltRequest {
+interface BuiltRequest {
   params: Record<string, unknown>;
   /** Whether system messages and tools are those of the last answered request. */
   sameHead: boolean;
@@ -109,7 +109,7 @@ function describeTools(pi: ExtensionAPI): Record<string, unknown>[] {
 }
 
 /** The part of Pi's session manager that is used here. */
-export interface EntrySource {
+interface EntrySource {
   getLeafEntry?(): unknown;
   getEntry?(id: string): unknown;
 }

@@ -69,7 +69,8 @@ export class Engine {
   /** Why the engine is not ready, for a user to read; empty where it is. */
   private reason = "the engine was not started";
   private wakeUps: (() => void)[] = [];
-  private process: EngineProcess | null = null;
+  /** The engine that runs, or is being started; null where none is. */
+  process: EngineProcess | null = null;
   private heldNotifications: [string, unknown][] = [];
   private pause: NodeJS.Timeout | null = null;
   private locating: AbortController | null = null;
@@ -103,15 +104,6 @@ export class Engine {
   /** Milliseconds that a tool which may write files waits for `tool/prepare`; 0: not at all. */
   get prepareMs(): number {
     return this.state === "ready" ? (this.info?.prepare_ms ?? 0) : 0;
-  }
-
-  /** How the engine that runs was started; null where none does. */
-  get command(): EngineCommand | null {
-    return this.process?.command ?? null;
-  }
-
-  get pid(): number | undefined {
-    return this.process?.pid;
   }
 
   /** Starts the engine unless it is running or on its way. Returns at once. */

@@ -52,7 +52,7 @@ async function fromInterpreter(python: string, signal?: AbortSignal): Promise<En
  * Runs the engine with an interpreter. `-P` keeps the working directory off the import path: a
  * cloned repository must not be able to put a module of its own in foredeck's place.
  */
-export function engineWith(python: string): EngineCommand {
+function engineWith(python: string): EngineCommand {
   const code = "from foredeck.cli.main import main; raise SystemExit(main())";
   return { file: python, args: ["-P", "-c", code, "engine"] };
 }
@@ -72,8 +72,7 @@ function parseCommand(text: string): EngineCommand {
   return { file, args };
 }
 
-export interface ProvisionOptions
-  extends Pick<LocateOptions, "signal" | "insist" | "failedBefore"> {
+interface ProvisionOptions extends Pick<LocateOptions, "signal" | "insist" | "failedBefore"> {
   stateDir: string;
   log(text: string): void;
   /** The package to install from. */
@@ -147,7 +146,7 @@ async function setUp(
 }
 
 /** The words before a Python script, and the uv among them. */
-export interface ScriptRunner {
+interface ScriptRunner {
   words: [file: string, ...args: string[]];
   uv?: string;
 }

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { lineSplitter } from "./wire.ts";
 
-export interface RunResult {
+interface RunResult {
   /** Exit code; null where the command could not be started, was ended or took too long. */
   code: number | null;
   /** Both outputs together, the last 64 KB. */

@@ -114,7 +114,7 @@ test("on the other wire it is a message of its own", () => {
 
 function asking(ctx: object | null, off = false): Asking {
   const lastRequest = new LastRequest();
-  const shim = { context: { lastRequest }, host: { context: () => ctx }, isOff: () => off };
+  const shim = { context: { lastRequest }, host: { ctx }, isOff: () => off };
   return new Asking(shim as never);
 }
 

@@ -18,7 +18,7 @@ test("commands in notices are as they can be typed", () => {
 });
 
 test("the pages are opened once", { skip: process.platform === "win32" }, async () => {
-  await assert.rejects(openInspector(null), /not running/);
+  await assert.rejects(openInspector(undefined), /not running/);
   const failing = { file: "/bin/sh", args: ["-c", "echo nothing is stored >&2; exit 1", "engine"] };
   await assert.rejects(openInspector(failing), /nothing is stored/);
   const folder = mkdtempSync(join(tmpdir(), "foredeck-line-"));

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { declaredFacilities, folderKey, keepFacilities } from "../switches.ts";
+import { declaredFacilities, folderKey, keepFacilities } from "../tools.ts";
 import { removeFolder } from "./support/processes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "foredeck-switches-"));

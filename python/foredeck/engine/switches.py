@@ -1,7 +1,7 @@
 """Which of the model's tools a project's sessions declare: left in the state folder for the host.
 
 A host declares its tools before any engine runs, so it reads what the engine before has left for
-its folder (`ts-shim/switches.ts`). What is written here holds from the next session on.
+its folder (`ts-shim/tools.ts`). What is written here holds from the next session on.
 """
 
 from __future__ import annotations
