@@ -140,6 +140,7 @@ export class ContextHook {
    */
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
     const list = all.filter((message) => !isSystem(message));
+    // Whatever goes out now, it is not what the last answer was for.
     this.marker = null;
     this.lastRequest.expect(null);
     if (this.shim.isOff()) {
@@ -171,6 +172,7 @@ export class ContextHook {
         // makes the same one, so the prompt is the same.
         await within(engine.whenReplaced(generation), remaining(call));
       } else if (!(error instanceof RpcError)) throw error;
+      // The engine reads its requests in order: the session is open when it is asked again.
       else if (error.code === ErrorCode.unknownSession) this.shim.open();
       else if (error.code !== ErrorCode.outOfSync) throw error;
       return this.assemble(call, 0);
@@ -186,7 +188,7 @@ export class ContextHook {
       const params = { session: this.shim.sessionId(), messages, entries, system, tools };
       const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
       const held = await engine.request("session/history", params, limits);
-      return (held as { messages: number }).messages;
+      return Number((held as { messages: unknown }).messages) || 0;
     } catch (error) {
       // The first call brings them.
       this.shim.logError("session/history", error);

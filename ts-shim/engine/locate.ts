@@ -14,7 +14,7 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -248,14 +248,12 @@ export async function packageVersion(root: string = PACKAGE_ROOT): Promise<strin
  * installed, so that an update in place (a git pull) gets an engine of its own.
  */
 export async function engineKey(root: string = PACKAGE_ROOT): Promise<string> {
+  const paths = ["pyproject.toml", "requirements.lock", ...(await pythonSources(root))];
+  // All at once: the engine's start waits for some hundreds of files.
+  const files = await Promise.all(paths.map((path) => readFile(join(root, path))));
   const hash = createHash("sha256");
-  for (const path of ["pyproject.toml", "requirements.lock", ...(await pythonSources(root))]) {
-    hash
-      .update(path)
-      .update("\0")
-      .update(await readText(join(root, path)))
-      .update("\0");
-  }
+  for (const [at, bytes] of files.entries())
+    hash.update(`${paths[at]}\0`).update(bytes).update("\0");
   return `${await packageVersion(root)}-${hash.digest("hex").slice(0, 12)}`;
 }
 
