@@ -16,7 +16,7 @@ const DEADLINE_MS = 10_000;
 const SETUP_MS = 12 * 60_000;
 /** A model may think for a while before its one word. */
 const MODEL_MS = 120_000;
-/** Nobody waits longer for a list to choose from. */
+/** A list to choose from that comes later is of no use. */
 const COMPLETION_MS = 2000;
 
 /** Whether a verb takes something: its text then begins with that. */

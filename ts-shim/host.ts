@@ -19,8 +19,8 @@ const NAMED = /(?<=`)foredeck(?= [a-z])/g;
 type NoticeLevel = "info" | "warning" | "error";
 
 /**
- * Pi for one session. No method throws, and no text that is shown steers the terminal: names of
- * files and titles in it are anybody's.
+ * Pi for one session. No method throws, and no text that is shown steers the terminal: it may
+ * hold names of files and titles that others have chosen.
  */
 export class Host {
   /** Pi's own of what it did last; null where no session is open. Not to be kept anywhere else. */

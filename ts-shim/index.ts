@@ -68,7 +68,7 @@ function firstCopy(pi: ExtensionAPI, path: string): string | null {
   return first;
 }
 
-/** Tells the user, once, that this copy does nothing. */
+/** Says to the user, once, that this copy does nothing. */
 function stepAside(pi: ExtensionAPI, path: string, first: string): void {
   let notified = false;
   pi.on("session_start", (_event, ctx) => {

@@ -34,8 +34,8 @@ export function registerNames(
     const away = registerTools(pi, shim, facilities, tools);
     const theirs = SHORTS.filter((name) => commands.has(name));
     for (const name of SHORTS) if (!commands.has(name)) register(pi, shim, name);
-    const told = describe(away, theirs);
-    if (told !== "" && (await isNews(told))) shim.host.notify("warning", told);
+    const text = describe(away, theirs);
+    if (text !== "" && (await isNews(text))) shim.host.notify("warning", text);
     for (const name of theirs) shim.host.taken.add(name);
   };
   if (atOnce) void registerAll();

@@ -1,4 +1,4 @@
-/** The Pi that this extension runs in, and what its module lends; a fork may lend less. */
+/** The Pi that this extension runs in, and what its module exports; a fork may export less. */
 
 import type { Project } from "./context/compactions.ts";
 import type { RunnerClass } from "./preparing.ts";
@@ -44,7 +44,7 @@ export async function piModule(): Promise<PiModule> {
   return {};
 }
 
-/** Whether this is oh-my-pi, a fork with versions of its own: it lends its exports as `pi.pi`. */
+/** Whether this is oh-my-pi, a fork with versions of its own: it hands over its exports as `pi.pi`. */
 export function isOhMyPi(pi: object): boolean {
   return typeof (pi as { pi?: unknown }).pi === "object";
 }

@@ -37,7 +37,7 @@ const RUNNERS = Symbol.for("foredeck:runners");
 
 /**
  * Registers the questions, what they add to a result, and a notice about replaced tools.
- * @param runnerClass Pi's own, which lends no other way to ask the other extensions; undefined
+ * @param runnerClass Pi's own, since Pi has no other way to ask the other extensions; undefined
  *   where Pi does not export it: then nothing is shown that no read has shown
  */
 export function registerPreparing(

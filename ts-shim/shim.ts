@@ -41,7 +41,7 @@ export class Shim implements EngineHost {
   readonly compactions: Compactions;
   private readonly extension: ExtensionAPI;
   private readonly asking: Asking;
-  /** What Pi itself lends. */
+  /** Pi's own module. */
   readonly pi: PiModule;
   readonly state = stateDir();
   private session: SessionParams | null = null;

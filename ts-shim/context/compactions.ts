@@ -1,5 +1,6 @@
 /**
- * What the user has had compacted, or taken back, beside Pi: what that makes of Pi's list.
+ * The stretches that the user has had compacted, and the compactions that were taken back: what they
+ * make of Pi's list.
  *
  * Pi's session says which, in entries of its own: so it holds on one branch, and after a restart. A
  * stretch that foredeck has compacted is a custom entry. What takes a compaction back is either a
@@ -41,7 +42,7 @@ export interface Stretch {
 }
 
 /** Compactions of a branch that have not been taken back, oldest first: Pi's, and ours. */
-export function standing(branch: readonly Entry[]): Entry[] {
+export function notTakenBack(branch: readonly Entry[]): Entry[] {
   const gone = takenBack(branch);
   return branch.filter((entry) => isCompaction(entry) && !gone.has(entry.id));
 }
@@ -119,7 +120,7 @@ export class Compactions {
     this.pi.appendEntry(STRETCH, stretch);
   }
 
-  /** Takes a compaction back, without Pi; one of Pi's own only where Pi lends its projection. */
+  /** Takes a compaction back, without Pi; one of Pi's own only where Pi exports its projection. */
   takeBack(compaction: Entry): void {
     this.pi.appendEntry(TAKEN_BACK, { compaction: compaction.id });
   }
@@ -141,7 +142,7 @@ export class Compactions {
     // Few entries say something of it, and this runs before every call.
     const marks = branch.filter(({ type }) => type === "compaction" || type === "custom");
     const changed = this.withBack(list, branch, marks);
-    return standing(marks)
+    return notTakenBack(marks)
       .map(stretchOf)
       .filter((stretch) => stretch !== null)
       .reduce(withStretch, changed);
@@ -218,7 +219,7 @@ const BY_US =
 export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
   if (!ctx.isIdle()) throw new Error(BUSY);
   const branch = ctx.sessionManager.getBranch() as unknown as Entry[];
-  const newest = standing(branch).at(-1);
+  const newest = notTakenBack(branch).at(-1);
   if (!newest) throw new Error(NOTHING);
   const said = await takeBack(newest, branch, shim, ctx);
   // The engine keeps it in the store: what a summary replaces may be pruned, and this no more.

@@ -58,7 +58,7 @@ interface Call extends HostLists {
 
 /** What became of one model call (docs/protocol.md). */
 interface Outcome {
-  /** Of a fallback the call whose edits went out again, of an aborted call its own, if answered. */
+  /** A fallback: the call whose edits went out again. An aborted call: its own, if it was answered. */
   call: number | null;
   kind: "applied" | "fallback" | "aborted" | "off";
   /** Messages before this index went out with the edits in force, later ones as the host has them. */

@@ -39,7 +39,7 @@ export class AnswerInForce {
     if (this.call === null) this.keep(list, 0, connection);
   }
 
-  /** Of such a prefix, what an engine need not be sent again: nothing if it is another engine. */
+  /** How many messages of such a prefix an engine has: none if it is another engine. */
   knownTo(connection: number, prefix: number): number {
     return this.connection === connection ? prefix : 0;
   }

@@ -55,12 +55,12 @@ export class Plan {
     this.slots = slots;
   }
 
-  /** That of a message; what no answer knew goes out as the host has it. */
+  /** The slot of a message. One that no answer was about goes out as the host has it. */
   slot(index: number): Slot {
     return this.slots[index] ?? KEPT;
   }
 
-  /** With the slots of all messages from an index on. */
+  /** This plan with other slots from an index on. */
   with(from: number, slots: readonly Slot[]): Plan {
     const before = this.slots.slice(0, from);
     while (before.length < from) before.push(KEPT);
@@ -109,7 +109,7 @@ export class Plan {
     const say = (index: number) => {
       const goes = index < limit || (ending && index === limit);
       const { says } = this.slot(index);
-      // Copies: whoever gets the list may change it, and the plan is used again at the next call.
+      // Copies: Pi may change the list, and the plan is used again at the next call.
       // Most slots say nothing, and a copy of nothing takes a microsecond too.
       if (goes && says.length > 0) result.push(...structuredClone(says));
     };

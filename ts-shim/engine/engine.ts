@@ -258,7 +258,7 @@ export class Engine {
       }
       this.onInitialized(info);
     } catch (error) {
-      // `onExit`, or whoever has ended it on purpose, has seen to it.
+      // It has ended, which `onExit` has handled, or `stop` has ended it.
       if (this.process !== process) return;
       if (!(error instanceof RpcError)) return process.kill();
       // What the engine says about itself will not change by starting it again.

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildSessionProjection } from "@earendil-works/pi-coding-agent";
-import { Compactions, type Entry, nameOf, type Project, standing } from "../context/compactions.ts";
+import {
+  Compactions,
+  type Entry,
+  nameOf,
+  notTakenBack,
+  type Project,
+} from "../context/compactions.ts";
 import type { HostMessage } from "../context/messages.ts";
 import { assistant, call, result, user } from "./support/conversation.ts";
 
@@ -80,13 +86,13 @@ test("what a compaction has put away comes back in front of what it has kept", (
   branch.takeBack(newest);
   assert.deepEqual(branch.texts(), ["C1", "m1", "m2", "m3", "m4", "m5"]);
   assert.deepEqual(
-    standing(branch.entries).map(({ id }) => id),
+    notTakenBack(branch.entries).map(({ id }) => id),
     [first],
   );
   branch.takeBack(first);
   conversation(branch, 6, 7);
   assert.deepEqual(branch.texts(), ["m0", "m1", "m2", "m3", "m4", "m5", "m6"]);
-  assert.deepEqual(standing(branch.entries), []);
+  assert.deepEqual(notTakenBack(branch.entries), []);
 });
 
 test("a compaction of Pi's that takes one back shows what stood before", () => {
@@ -98,7 +104,7 @@ test("a compaction of Pi's that takes one back shows what stood before", () => {
   branch.compact("nothing is summed up", zero as string, details);
   conversation(branch, 5, 6);
   assert.deepEqual(branch.texts(), ["m0", "m1", "m2", "m3", "m4", "m5"]);
-  assert.deepEqual(standing(branch.entries), []);
+  assert.deepEqual(notTakenBack(branch.entries), []);
 });
 
 test("the next compaction ends it", () => {
