@@ -95,7 +95,7 @@ export class EngineProcess {
     this.child.kill("SIGKILL");
   }
 
-  private write(line: string): void {
+  private write(line: Buffer): void {
     const stdin = this.child.stdin as Writable;
     if (this.exitReason !== null || !stdin.writable) throw new GoneError("the engine is gone");
     if (stdin.writableLength > MAX_UNREAD_BYTES) {

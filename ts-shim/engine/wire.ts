@@ -63,7 +63,7 @@ export interface RequestOptions {
 
 export interface PeerHandlers {
   /** Writes one line, newline included. May throw; the request then fails. */
-  write(line: string): void;
+  write(line: Buffer): void;
   /** A request of the other side. What it returns is the result; what it throws, the error. */
   onRequest(method: string, params: unknown, signal: AbortSignal): Promise<unknown>;
   onNotification(method: string, params: unknown): void;
@@ -163,7 +163,7 @@ export class Peer {
   private send(message: Record<string, unknown>): Error | null {
     if (this.closed) return this.closed;
     try {
-      this.handlers.write(`${lineOf(message, this.maxLineBytes)}\n`);
+      this.handlers.write(lineOf(message, this.maxLineBytes));
       return null;
     } catch (error) {
       const text = textOf(error);
@@ -243,18 +243,20 @@ export class Peer {
   }
 }
 
-/** @throws TooLongError: the other side would read all of it only to skip it. */
-function lineOf(message: Record<string, unknown>, limit: number): string {
+/**
+ * A message as bytes, which are counted and written without being encoded twice.
+ * @throws TooLongError: the other side would read all of it only to skip it
+ */
+function lineOf(message: Record<string, unknown>, limit: number): Buffer {
   const tooLong = new TooLongError(`${message.method ?? "an answer"}: over ${limit} bytes`);
-  let text: string;
   try {
-    text = JSON.stringify({ jsonrpc: "2.0", ...message });
+    const line = Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    if (line.length <= limit + 1) return line;
   } catch (error) {
-    // Longer than any string can be.
-    throw error instanceof RangeError ? tooLong : error;
+    // A RangeError: longer than any string can be.
+    if (!(error instanceof RangeError)) throw error;
   }
-  if (Buffer.byteLength(text) > limit) throw tooLong;
-  return text;
+  throw tooLong;
 }
 
 const NEWLINE = 0x0a;

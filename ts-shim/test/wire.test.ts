@@ -19,7 +19,8 @@ function peer(handlers: Partial<PeerHandlers> = {}, limit?: number) {
   const logged: string[] = [];
   const it = new Peer(
     {
-      write: (line) => {
+      write: (bytes) => {
+        const line = bytes.toString();
         assert.ok(line.endsWith("\n") && !line.slice(0, -1).includes("\n"));
         sent.push(JSON.parse(line));
       },
