@@ -289,3 +289,33 @@ test("a Pi whose objects throw still gets a list", async () => {
   const out = await harness.shim.context.run(list, broken as never);
   assert.equal(out, undefined);
 });
+
+test("the time zone of a request is that of now", async () => {
+  const before = process.env.TZ;
+  try {
+    start("good");
+    for (const zone of ["Asia/Dubai", "Asia/Tokyo"]) {
+      process.env.TZ = zone;
+      await harness.call(first);
+    }
+    const zones = harness.requests("context/assemble").map(({ params }) => params.zone);
+    assert.deepEqual(zones, [
+      { name: "Asia/Dubai", offset_minutes: 240 },
+      { name: "Asia/Tokyo", offset_minutes: 540 },
+    ]);
+  } finally {
+    if (before === undefined) delete process.env.TZ;
+    else process.env.TZ = before;
+  }
+});
+
+test("an answer that comes after the session has ended is none of the next one's", async () => {
+  start("good");
+  const late = harness.call(first);
+  harness.begin("s2");
+  assert.deepEqual(texts(await late), ["@2|A"]);
+  await harness.call(second);
+  const [, next] = harness.requests("context/assemble");
+  assert.equal(next?.params.keep, 0);
+  assert.deepEqual(outcomes(1), []);
+});
