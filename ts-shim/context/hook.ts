@@ -131,7 +131,7 @@ export class ContextHook {
   rewrittenByOthers(changed: string): void {
     const newest = this.outcomes.pending().at(-1);
     if (newest?.kind === "applied") newest.reason = changed;
-    this.lastRequest.othersRewrite();
+    this.lastRequest.rewritten = true;
   }
 
   /**

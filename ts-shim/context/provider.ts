@@ -129,7 +129,8 @@ export class LastRequest {
     extendsLast: boolean;
     signal?: AbortSignal | undefined;
   } | null = null;
-  private rewritten = false;
+  /** Another extension changes requests: what is kept here need not be what went out. */
+  rewritten = false;
 
   /**
    * Announces a request; the one before is the last no more.
@@ -162,11 +163,6 @@ export class LastRequest {
   /** A provider has begun to answer, with this HTTP status. */
   answered(status: number): void {
     if (this.sent && status < 300) this.sent.answered = true;
-  }
-
-  /** Another extension changes requests: what is kept here need not be what went out. */
-  othersRewrite(): void {
-    this.rewritten = true;
   }
 
   /**
@@ -232,14 +228,7 @@ function unmarked(value: unknown): unknown {
   return rest;
 }
 
-/** Milliseconds that the provider keeps a prompt of this model; null where Pi does not know. */
-export function warmTime(model: object): number | null {
-  const { promptCache } = model as Record<string, unknown>;
-  const retention = process.env.PI_CACHE_RETENTION === "long" ? "long" : "short";
-  const seconds = isRecord(promptCache) ? promptCache[retention] : undefined;
-  return typeof seconds === "number" ? seconds * 1000 : null;
-}
-
+/** Why a request that was answered could not be read from the cache; null where it could. */
 function unreadable({ payload, sentMs }: SentPrompt, model: ModelRecord, repeatedMs: number) {
   if (!WIRES.has(model.api) || !Array.isArray(payload.messages)) {
     return `prompts are not asked again over ${model.api}`;
@@ -249,8 +238,11 @@ function unreadable({ payload, sentMs }: SentPrompt, model: ModelRecord, repeate
   if (isRecord(payload.thinking) && payload.thinking.type === "enabled") {
     return "the last call thinks within a budget, with which the provider's cache is bound up";
   }
-  const lifetimeMs = warmTime(model);
-  if (lifetimeMs === null) return "Pi does not know how long this provider keeps its cache";
+  const { promptCache } = model as { promptCache?: Record<string, unknown> };
+  const seconds = promptCache?.[process.env.PI_CACHE_RETENTION === "long" ? "long" : "short"];
+  if (typeof seconds !== "number") return "Pi does not know how long this provider keeps its cache";
   const ageMs = Date.now() - Math.max(sentMs, repeatedMs);
-  return ageMs < lifetimeMs ? null : "the provider has dropped the last call from its cache by now";
+  return ageMs < seconds * 1000
+    ? null
+    : "the provider has dropped the last call from its cache by now";
 }

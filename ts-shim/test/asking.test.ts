@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Asking, askedAgain, isSingleSlot } from "../asking.ts";
-import { LastRequest, type SentPrompt, warmTime } from "../context/provider.ts";
+import { LastRequest, type SentPrompt } from "../context/provider.ts";
 
 const control = { type: "ephemeral" };
 const priced = { cost: { input: 3, output: 15 }, baseUrl: "https://api.example.com" };
@@ -57,7 +57,6 @@ test("the last prompt is found while the provider keeps it", () => {
   (prompt.find(model) as SentPrompt).sentMs -= 301_000;
   assert.match(String(prompt.find(model)), /dropped the last call/);
   assert.equal((prompt.find(model, Date.now()) as SentPrompt).call, 8, "the warmer sent it again");
-  assert.equal(warmTime(model), 300_000);
 });
 
 test("where the cache would not be read it is said why", () => {
@@ -74,7 +73,7 @@ test("where the cache would not be read it is said why", () => {
   next.take({ model: "m", messages: [] }, model);
   assert.match(why(next), /no call of this session/, "a call without the engine is none of ours");
   const rewritten = sent();
-  rewritten.othersRewrite();
+  rewritten.rewritten = true;
   assert.match(why(rewritten), /another extension/);
   assert.match(why(new LastRequest()), /no call of this session/);
   assert.match(why(sent(), { ...model, id: "n" }), /has been changed/);
