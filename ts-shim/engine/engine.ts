@@ -10,7 +10,7 @@ import { ErrorCode, GoneError, type RequestOptions, RpcError, within } from "./w
 const PROTOCOL_VERSION = 2;
 /** A hanging `initialize` is given up after this long. Cold disks and first imports are slow. */
 const INITIALIZE_MS = 30_000;
-/** Notifications kept while the engine is starting. */
+/** Notifications kept while the engine is starting; later ones are lost, like those to no engine. */
 const MAX_HELD = 200;
 /** How long ending waits for an installer's temporary files to go. */
 const CLEANUP_MS = 1000;
@@ -301,6 +301,7 @@ export class Engine {
     this.pause = setTimeout(() => {
       this.connecting = this.connect();
     }, pauseMs);
+    // Pi may end in the meantime.
     this.pause.unref();
   }
 

@@ -82,6 +82,7 @@ export class EngineProcess {
   async stop(): Promise<void> {
     if (this.exitReason !== null) return;
     this.peer.request("shutdown", {}, { deadlineMs: GRACE_MS }).catch(() => {});
+    // Says the same to an engine that is busy with something else.
     this.child.stdin?.end();
     if (await this.endsWithin(GRACE_MS)) return;
     this.child.kill("SIGTERM");

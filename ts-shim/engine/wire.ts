@@ -95,6 +95,7 @@ export function within<T>(
     if (signal?.aborted) onAbort();
     signal?.addEventListener("abort", onAbort, { once: true });
   });
+  // A promise that rejects after its limit has its handler here, so nothing is left unhandled.
   return Promise.race([promise, limit]).finally(() => {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
