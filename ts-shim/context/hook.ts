@@ -26,10 +26,10 @@ import {
 import { firesContextWithSystem, isOhMyPi } from "../pi.ts";
 import type { Shim } from "../shim.ts";
 import { AnswerInForce } from "./in-force.ts";
-import { type HostMessage, isSystem } from "./messages.ts";
+import type { HostMessage } from "./messages.ts";
 import { BadAnswerError, checkAnswer } from "./plan.ts";
 import { LastRequest } from "./provider.ts";
-import { type HostLists, RequestBuilder } from "./request.ts";
+import { type HostLists, RequestBuilder, takenApart } from "./request.ts";
 
 /** More new messages than this may take the engine a second or more: the status line says so. */
 const MANY_MESSAGES = 500;
@@ -116,14 +116,14 @@ export class ContextHook {
   sendHistory(ctx: ExtensionContext): void {
     const all = this.shim.compactions.current(ctx);
     if (all.length < LEAST_MESSAGES || this.inForce.call !== null) return;
-    const list = all.filter((message) => !isSystem(message));
+    const lists = takenApart(all, ctx);
     const { generation } = this.shim.engine;
-    this.history = { list, generation, held: this.takeIn({ ctx, all, list }) };
+    this.history = { list: lists.list, generation, held: this.takeIn(lists) };
   }
 
   /** What of the session's messages the engine has not been sent yet. */
   unseen(ctx: ExtensionContext): HostMessage[] {
-    const list = this.shim.compactions.current(ctx).filter((message) => !isSystem(message));
+    const { list } = takenApart(this.shim.compactions.current(ctx), ctx);
     return list.slice(this.inForce.commonPrefix(list));
   }
 
@@ -139,7 +139,8 @@ export class ContextHook {
    * @param all the host's messages, a copy that may be changed
    */
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
-    const list = all.filter((message) => !isSystem(message));
+    const lists = takenApart(all, ctx);
+    const { list } = lists;
     // Whatever goes out now, it is not what the last answer was for.
     this.marker = null;
     this.lastRequest.expect(null);
@@ -148,7 +149,7 @@ export class ContextHook {
       return undefined;
     }
     const prefix = this.inForce.commonPrefix(list);
-    const call = { ctx, all, list, prefix, until: Date.now() + this.shim.engine.deadlineMs };
+    const call = { ...lists, prefix, until: Date.now() + this.shim.engine.deadlineMs };
     try {
       return await this.ask(call);
     } catch (error) {

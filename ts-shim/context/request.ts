@@ -4,11 +4,19 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import type { Shim } from "../shim.ts";
 import { type HostMessage, isRecord, isSystem, sameValue } from "./messages.ts";
 
-/** The host's list for one model call, with and without its system entries. */
+/** The host's list for one model call, and apart from each other its system entries and the rest. */
 export interface HostLists {
   ctx: ExtensionContext;
   all: HostMessage[];
+  system: HostMessage[];
   list: HostMessage[];
+}
+
+/** Takes a list apart, in one pass: it runs over the whole conversation at every model call. */
+export function takenApart(all: HostMessage[], ctx: ExtensionContext): HostLists {
+  const lists: HostLists = { ctx, all, system: [], list: [] };
+  for (const message of all) (isSystem(message) ? lists.system : lists.list).push(message);
+  return lists;
 }
 
 /** The part of a request that depends on what was sent before, and how to remember that it was. */
@@ -32,10 +40,11 @@ export class RequestBuilder {
   }
 
   /** @param keep how many messages at the start of the list the engine has already */
-  build({ ctx, all, list }: HostLists, keep: number): BuiltRequest {
+  build({ ctx, system: own, list }: HostLists, keep: number): BuiltRequest {
     // It may be another engine, or one that has lost the session: it has nothing of before.
     if (keep === 0) this.sent = {};
-    const system = systemMessages(all, ctx);
+    // A Pi without `context_with_system` leaves its system messages out of the list.
+    const system = own.length > 0 ? own : [{ role: "system", content: ctx.getSystemPrompt() }];
     const tools = describeTools(this.pi);
     const params = {
       keep,
@@ -56,12 +65,6 @@ export class RequestBuilder {
       },
     };
   }
-}
-
-function systemMessages(all: readonly HostMessage[], ctx: ExtensionContext): HostMessage[] {
-  const system = all.filter(isSystem);
-  // A Pi without `context_with_system` leaves its system messages out of the list.
-  return system.length > 0 ? system : [{ role: "system", content: ctx.getSystemPrompt() }];
 }
 
 /** The fields of Pi's model record from which prices, windows and caches are computed. */
