@@ -101,7 +101,7 @@ def split_handle(name: str) -> tuple[str | None, int] | None:
 def at_handle(store: Store, session: str, ordinal: int) -> Head | None:
     """The object that a session has under a handle."""
     member = store.head(member_id(session, ordinal))
-    return None if member is None else store.head(member.fields["object"])
+    return None if member is None else store.head(member.view(MemberDocument).object)
 
 
 def with_nickname(store: Store, name: str) -> Head | None:

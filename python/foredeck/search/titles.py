@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from foredeck.errors import ForedeckError
 from foredeck.model.messages import load_with_words
-from foredeck.model.records import turn_id
+from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.short_texts import shortened
 from foredeck.search.passages import passage
 from foredeck.search.secrets import mask_secrets
@@ -30,7 +30,7 @@ def first_prompt(store: Store, session: str) -> str:
     asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
     for head in asked:
         with suppress(ForedeckError, LookupError, TypeError, ValueError):
-            said = said_by(load_with_words(head.fields["user"], store.blob))
+            said = said_by(load_with_words(str(head.view(TurnDocument).user), store.blob))
             if said.strip():
                 return passage(mask_secrets(said), (), _PROMPT_CHARS).text
     return ""

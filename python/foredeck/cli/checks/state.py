@@ -18,6 +18,7 @@ from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.memory.user import KEY_FILE, load_user
 from foredeck.model.call_values import CHARS_PER_TOKEN
+from foredeck.model.calls import CallDocument
 from foredeck.model.documents import Document
 from foredeck.model.records import SealsDocument, seals_id
 from foredeck.store.location import is_network_filesystem
@@ -192,14 +193,13 @@ def _forget_refusals(store: Store) -> Iterator[Finding]:
 
 def _models(store: Store) -> list[str]:
     heads = store.query("seals")
-    return sorted(str(head.fields["model"]) for head in heads if head.fields.get("binds"))
+    return sorted(head.view(SealsDocument).model for head in heads if head.fields.get("binds"))
 
 
 def _cut_sessions(store: Store) -> Iterator[Finding]:
     """Sessions of which a call is stored, and the call before it is not."""
-    parents = {
-        head.id: (head.fields["session"], head.fields["parent"]) for head in store.query("call")
-    }
+    calls = (head.view(CallDocument) for head in store.query("call"))
+    parents = {call.id: (call.session, call.parent) for call in calls}
     cut = sorted(
         {session for session, parent in parents.values() if parent and parent not in parents}
     )
