@@ -24,6 +24,10 @@ from foredeck.cli.registry import Command
 from foredeck_bench.engine_process import INITIALIZE, PROGRAM
 from foredeck_bench.process_usage import resident_mb
 
+LINE_LIMIT = 1_000_000
+"""What the engine under test takes at most, in bytes."""
+_SHORT_LINES = f"from foredeck.rpc import stdio; stdio.LINE_LIMIT = {LINE_LIMIT}; "
+
 PATIENCE_S = 60.0
 """An engine that does not answer for this long counts as hung."""
 CHECK_EVERY = 50
@@ -62,15 +66,11 @@ class Victim:
     def __init__(self, home: Path) -> None:
         kept = {n: text for n, text in os.environ.items() if not n.startswith("FOREDECK_")}
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, "engine"],
+            [sys.executable, "-P", "-c", _SHORT_LINES + PROGRAM, "engine"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={
-                **kept,
-                "FOREDECK_HOME": str(home),
-                "FOREDECK_LIMITS__MAX_LINE_BYTES": str(LINE_LIMIT),
-            },
+            env={**kept, "FOREDECK_HOME": str(home)},
         )
         self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -261,8 +261,6 @@ COMMAND = Command(
 # What is sent
 
 
-LINE_LIMIT = 1_000_000
-"""What the engine under test is told to take at most, in bytes."""
 DEEP = 100_000
 
 

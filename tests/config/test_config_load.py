@@ -94,8 +94,7 @@ def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> Non
     [
         'store = "sqlite"',
         'sqlite.synchronous = "normal"',
-        "limits.max_line_bytes = 2000000",
-        "limits.activate_chars = 10000000",
+        "limits.max_file_bytes = 2000000",
         "sources.watch = false",
         '[[sources.mounts]]\nprefix = "/"\nhost_path = "/etc"',
         "deadline_ms = 30000",
@@ -159,14 +158,11 @@ def test_the_rest_of_a_projects_file_counts(layers: Layers, wrong: str, said: st
 
 
 def test_a_wrong_value_of_a_project_leaves_the_users_own(layers: Layers) -> None:
-    layers.user_file.write_text("observations = 'off'\n[rebase]\nhigh_water = 0.9\n")
-    layers.project_file.write_text(
-        "observations = 'loud'\nlayout = 'pools'\n[rebase]\nlow_water = 0.95\n"
-    )
+    layers.user_file.write_text("observations = 'off'\n")
+    layers.project_file.write_text("observations = 'loud'\nlayout = 'pools'\n")
     config = layers.load().config
-    assert (config.observations, config.rebase.high_water) == ("off", 0.9)
-    assert config.layout == "pools"
-    assert "rebase.low_water must be below rebase.high_water" in layers.left_out()
+    assert (config.observations, config.layout) == ("off", "pools")
+    assert "observations: must be" in layers.left_out()
     layers.user_file.write_text("observations = 'loud'\n")
     layers.project_file.write_text("layout = 'pools'\n")
     assert f"{layers.user_file}: observations: must be" in layers.error()
@@ -245,7 +241,7 @@ def test_a_file_that_is_no_configuration_is_refused(
         ("store = 'mongo'", "store: must be 'sqlite' or 'xtdb', not 'mongo'"),
         ("[xtdb]\nurl = 'localhost:3000'", "must be an address that starts with http://"),
         ("[xtdb]\ntoken_file = 'token'", "xtdb.token_file: must be an absolute path"),
-        ("[rebase]\nlow_water = 0.9", "rebase.low_water must be below rebase.high_water"),
+        ("[sources]\nsandboxed = true", "sources.sandboxed needs sources.filesystem_id"),
         ("[[sources.mounts]]\nprefix = '/a'", "sources.mounts[0]: needs host_path"),
         (
             "[[sources.mounts]]\nprefix = '/a'\nhost_pth = '/b'",
@@ -263,7 +259,7 @@ def test_an_error_names_the_file_the_key_and_what_to_do(
     layers.user_file.write_text(content)
     error = layers.error()
     assert text in error
-    if "low_water" not in content:
+    if "sandboxed" not in content:
         assert error.startswith(f"{layers.user_file}: ")
 
 
@@ -385,10 +381,10 @@ def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
 
 def test_a_key_of_an_earlier_version_is_named_and_changes_nothing(layers: Layers) -> None:
     assert layers.load().retired_notice == ""
-    layers.user_file.write_text("[observing]\nraw_hours = 80000\nreflection_tokens = 9000\n")
+    layers.user_file.write_text("[observing]\nraw_hours = 80000\nbuffer_tokens = 9000\n")
     environ = {"FOREDECK_LIMITS__DISCOVERED_PATHS": "many", "FOREDECK_ADAPTIVE__COLD_AT_WORK": "1"}
     resolved = layers.load(environ=environ)
-    assert resolved.config.observing.reflection_tokens == 9000
+    assert resolved.config.observing.buffer_tokens == 9000
     assert resolved.retired_notice == (
         f"foredeck has no such settings any more: observing.raw_hours ({layers.user_file}), "
         "adaptive.cold_at_work (FOREDECK_ADAPTIVE__COLD_AT_WORK), "

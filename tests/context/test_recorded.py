@@ -100,8 +100,7 @@ def other_numbers(patch: pytest.MonkeyPatch) -> None:
 
 OTHER_SETTINGS: dict[str, Any] = {
     "seed_window": {"per_turn": 1, "turns": 1},
-    "rebase": {"min_saving_tokens": 200, "high_water": 0.5, "low_water": 0.2},
-    "limits": {"activate_chars": 1000},
+    "rebase": {"min_saving_tokens": 200, "high_water": 0.3},
 }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
@@ -53,12 +51,6 @@ def test_not_before_a_rebase(new_host: NewHost) -> None:
     sent = ask(host)
     assert sent.text(2) == f"@3\n{OLD}"
     assert "chars folded>" not in str(sent.prompt)
-
-
-@pytest.mark.parametrize("key", ["fold_edits", "fold_arguments"])
-def test_it_can_be_switched_off(new_host: NewHost, key: str) -> None:
-    sent = go_cold(edited(new_host, **{key: False}))
-    assert sent.text(2) == f"@3\n{OLD}"
 
 
 def test_an_argument_that_does_not_stand_in_the_file_stays(new_host: NewHost) -> None:

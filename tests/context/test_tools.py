@@ -13,6 +13,7 @@ from context.messages import PIXEL, assistant, calls, image, lines, result, user
 from context.scenes import ask, bash, context_tool, finish, old_output, use
 from context.sent import Sent
 from context.working import Work
+from foredeck.context.tools import tools
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
 from foredeck.model.quoting import is_reference
@@ -41,6 +42,12 @@ def refused(host: Host, tool: str, **arguments: Any) -> str:
 def members(host: Host) -> dict[str, set[int]]:
     sets = host.state.chat.branch.sets
     return {"pool": sets.pool, "active": sets.active, "pinned": sets.pinned}
+
+
+@pytest.fixture
+def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`activate` brings 1,000 characters at most."""
+    monkeypatch.setattr(tools, "MAX_CHARS", 1000)
 
 
 @pytest.fixture
@@ -137,8 +144,8 @@ def test_activate_on_an_empty_text_says_so(host: Host) -> None:
     assert said(host, "activate", "empty.txt") == "@4 is empty."
 
 
-def test_activate_cuts_a_content_that_is_too_long(new_host: NewHost) -> None:
-    host = new_host(limits={"activate_chars": 1000})
+@pytest.mark.usefixtures("short_answers")
+def test_activate_cuts_a_content_that_is_too_long(host: Host) -> None:
     ask(host)
     use(host, "w", "write", "Wrote.", path="a.py", content="x" * 1500)
     answer = said(host, "activate", "a.py")
@@ -148,8 +155,8 @@ def test_activate_cuts_a_content_that_is_too_long(new_host: NewHost) -> None:
     assert said(host, "activate", "@3 chars 1001-1500") == "x" * 500
 
 
-def test_a_long_content_is_cut_at_the_end_of_a_line(new_host: NewHost) -> None:
-    host = new_host(limits={"activate_chars": 1000})
+@pytest.mark.usefixtures("short_answers")
+def test_a_long_content_is_cut_at_the_end_of_a_line(host: Host) -> None:
     ask(host)
     whole = lines(60)
     use(host, "w", "write", "Wrote.", path="a.py", content=whole)
@@ -158,8 +165,8 @@ def test_a_long_content_is_cut_at_the_end_of_a_line(new_host: NewHost) -> None:
     assert f'activate "@3 chars {len(shown) + 2}-{len(whole)}" for the rest' in told
 
 
-def test_a_beginning_that_a_read_shows_is_not_brought_again(new_host: NewHost) -> None:
-    host = new_host(limits={"activate_chars": 1000})
+@pytest.mark.usefixtures("short_answers")
+def test_a_beginning_that_a_read_shows_is_not_brought_again(host: Host) -> None:
     ask(host)
     whole = lines(100)
     use(host, "w", "write", "Wrote.", path="a.py", content=whole)
@@ -173,8 +180,8 @@ def test_a_beginning_that_a_read_shows_is_not_brought_again(new_host: NewHost) -
     )
 
 
-def test_what_was_cut_does_not_count_as_visible(new_host: NewHost) -> None:
-    host = new_host(limits={"activate_chars": 1000})
+@pytest.mark.usefixtures("short_answers")
+def test_what_was_cut_does_not_count_as_visible(host: Host) -> None:
     ask(host)
     whole = "x" * 1500
     use(host, "w", "write", "Wrote.", path="a.py", content=whole)

@@ -328,9 +328,10 @@ async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
 
 
 async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observation(
-    tmp_path: Path, models: Models
+    tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Observed(tmp_path / "home", models, observing={"reflection_tokens": 2000})
+    monkeypatch.setattr(timing, "NOTES_SHARE", 2000 / RECORD["contextWindow"])
+    made = Observed(tmp_path / "home", models)
 
     def is_reflectors(question: CompleteParams) -> bool:
         return "<notes>" in str(question.messages) or "<answer>" in str(question.messages)

@@ -23,6 +23,8 @@ from engine_process import (
 )
 from small_engine import read_journal
 
+from foredeck.rpc.framing import LINE_LIMIT
+
 ASSEMBLE: dict[str, Any] = {
     "session": "s",
     "keep": 0,
@@ -184,15 +186,13 @@ def test_a_lone_surrogate_comes_back_as_it_was(engine: EngineProcess) -> None:
     assert engine.ask(7, "command", params)["result"] == {"text": "\ud83d"}
 
 
-def test_an_oversize_line_is_answered_and_skipped(tmp_path: Path) -> None:
-    with EngineProcess(tmp_path, FOREDECK_LIMITS__MAX_LINE_BYTES="1048576") as engine:
-        engine.initialize()
-        filler = "x" * 2_000_000
-        engine.send(request(5, "command", {"session": "s", "name": "echo", "args": filler}))
-        assert error_of(engine.receive()) == (5, -32600)
-        engine.send(b'{"params":{"args":"' + filler.encode() + b'"},"id":6}\n')
-        assert error_of(engine.receive()) == (None, -32600)
-        assert served(engine)
+def test_an_oversize_line_is_answered_and_skipped(engine: EngineProcess) -> None:
+    filler = "x" * LINE_LIMIT
+    engine.send(request(5, "command", {"session": "s", "name": "echo", "args": filler}))
+    assert error_of(engine.receive()) == (5, -32600)
+    engine.send(b'{"params":{"args":"' + filler.encode() + b'"},"id":6}\n')
+    assert error_of(engine.receive()) == (None, -32600)
+    assert served(engine)
 
 
 def test_a_line_of_many_megabytes_within_the_limit_is_served(engine: EngineProcess) -> None:

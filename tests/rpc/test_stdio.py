@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -78,15 +79,18 @@ async def test_lines_and_the_end_arrive_in_order(pipes: Pipes) -> None:
     await pipes.transport.close()
 
 
-async def test_the_limit_can_be_set_later(pipes: Pipes) -> None:
+async def test_a_line_beyond_the_limit_is_reported_by_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio, "LINE_LIMIT", 3)
     recorder = Recorder()
-    pipes.transport.start(recorder)
-    pipes.transport.limit_lines(3)
-    os.write(pipes.to_engine, b"1234\n123\n")
-    os.close(pipes.to_engine)
-    await recorder.until("end")
-    assert recorder.reports == [("too long", 4), ("line", b"123"), ("end", 0)]
-    await pipes.transport.close()
+    with closing(Pipes()) as pipes:
+        pipes.transport.start(recorder)
+        os.write(pipes.to_engine, b"1234\n123\n")
+        os.close(pipes.to_engine)
+        await recorder.until("end")
+        assert recorder.reports == [("too long", 4), ("line", b"123"), ("end", 0)]
+        await pipes.transport.close()
 
 
 async def test_more_lines_than_may_wait_all_arrive(pipes: Pipes) -> None:

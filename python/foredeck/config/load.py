@@ -190,13 +190,7 @@ def _merged(layers: Sequence[_Layer]) -> tuple[Config, dict[str, ValueOrigin]]:
         except ValidationError as error:
             explained = list(_explain(error, origins))
             theirs = next(layer for layer in layers if layer.kind == "project")
-            # Values that are wrong only together are named in the text.
-            wrong = {
-                ours: text
-                for key, text in explained
-                for ours in theirs.values
-                if ours == key or (not key and ours in text)
-            }
+            wrong = {key: text for key, text in explained if key in theirs.values}
             if not wrong:
                 raise ConfigError("\n".join(text for _, text in explained)) from None
             theirs.problems += dict.fromkeys(wrong.values())

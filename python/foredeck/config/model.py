@@ -137,13 +137,6 @@ class ObservingSection(Section):
         le=100_000,
         description="Fewest tokens of chat that are observed at once.",
     )
-    reflection_tokens: int = Field(
-        40_000,
-        ge=2000,
-        le=1_000_000,
-        description="Tokens of notes at which the oldest are condensed, condensed ones with them; "
-        "never more than a fifth of the model's window.",
-    )
     subagents: bool = Field(
         False, description="Whether sessions that an agent has started are observed, too."
     )
@@ -178,13 +171,6 @@ class MemorySection(Section):
         True,
         description="What `rules.md` beside your own configuration file says stands first there.",
     )
-    session_entries: int = Field(
-        50, ge=1, le=1000, description="Most entries that are kept of one session."
-    )
-    global_entries: int = Field(
-        100, ge=1, le=1000, description="Most entries that are kept of you, in all projects."
-    )
-    findings: int = Field(100, ge=1, le=1000, description="Most findings that a session keeps.")
     expire_days: int = Field(
         90,
         ge=1,
@@ -306,10 +292,4 @@ class Config(Section):
             raise ValueError(
                 "sources.sandboxed needs sources.filesystem_id, a name for the container's files"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _water_marks_are_apart(self) -> Self:
-        if self.rebase.low_water >= self.rebase.high_water:
-            raise ValueError("rebase.low_water must be below rebase.high_water")
         return self

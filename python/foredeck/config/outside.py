@@ -85,26 +85,13 @@ class XtdbSection(Section):
 
 
 class LimitsSection(Section):
-    """`[limits]`: sizes beyond which something is handled by its metadata alone."""
+    """`[limits]`: the size beyond which a file is handled by its metadata alone."""
 
     max_file_bytes: int = Field(
         2 * MIB,
         ge=1024,
         le=256 * MIB,
         description="A larger file is indexed by its metadata, without content.",
-    )
-    max_line_bytes: int = Field(
-        64 * MIB,
-        ge=MIB,
-        le=1024 * MIB,
-        description="Longest line that the engine accepts from the host; a longer one is answered "
-        "with an error.",
-    )
-    activate_chars: int = Field(
-        50_000,
-        ge=1000,
-        le=10_000_000,
-        description="Most characters that one activation brings into the prompt.",
     )
 
 

@@ -40,8 +40,8 @@ class LastNSection(Section):
 class AdaptiveSection(Section):
     """`[adaptive]`: the policy `adaptive`. `lean` and `careful` take only the `fold_` keys.
 
-    Ages count model calls since the last use of a content of `reference_tokens`; larger content
-    goes earlier, smaller later.
+    Ages count model calls since the last use of a content of 1,000 tokens; larger content goes
+    earlier, smaller later.
     """
 
     patience: float = Field(
@@ -81,40 +81,12 @@ class AdaptiveSection(Section):
         "for what is of edited files; and for everything where a user turn begins in which sealed "
         "reasoning will keep all that is before it as it is, by what the last one was like.",
     )
-    reference_tokens: int = Field(
-        1000,
-        ge=1,
-        le=100_000,
-        description="Size at which content stays as long as said above. Patience goes by the root "
-        "of this over the size.",
-    )
-    shortest_factor: float = Field(
-        0.3, gt=0, le=1, description="Least that a large size leaves of patience."
-    )
     longest_factor: float = Field(
-        2.0, ge=1, le=1000, description="Most that a small size makes of patience."
-    )
-    min_names: int = Field(
-        2,
+        2.0,
         ge=1,
-        le=100,
-        description="Rare identifiers of a content that an answer must hold to count as its use.",
-    )
-    max_holders: int = Field(
-        2,
-        ge=1,
-        le=100,
-        description="An identifier that more contents hold is not rare: it tells nothing of where "
-        "it was taken from.",
-    )
-    fold_arguments: bool = Field(
-        True,
-        description="Fold long arguments of earlier tool calls, on wires that allow it.",
-    )
-    fold_edits: bool = Field(
-        True,
-        description="Bring the read of an edited file up to date at a rebase, and fold the "
-        "arguments that stand in it then.",
+        le=1000,
+        description="Most that a small size makes of patience, which goes by the root of 1,000 "
+        "tokens over the size.",
     )
     at_work: int = Field(
         8,
@@ -156,9 +128,6 @@ class AdaptiveSection(Section):
         "while it goes on reading, and then while it edits what it has read, until it has edited "
         "them or ends, or the provider's cache is cold.",
     )
-    fold_thinking: bool = Field(
-        True, description="Leave out thinking of earlier turns, on wires that allow it."
-    )
 
 
 class PastesSection(Section):
@@ -175,10 +144,11 @@ class DigestsSection(Section):
     """`[digests]`: what is left of a folded result beside its reference line."""
 
     max_tokens: int = Field(
-        500, ge=0, le=10_000, description="Most tokens of a digest; 0 for no digests."
-    )
-    max_share: float = Field(
-        0.1, ge=0, le=1, description="Most of the result's own size that its digest may have."
+        500,
+        ge=0,
+        le=10_000,
+        description="Most tokens of a digest, which never has more than a tenth of the result's; 0 "
+        "for no digests.",
     )
 
 
@@ -190,10 +160,7 @@ class RebaseSection(Section):
         gt=0,
         le=1,
         description="Share of the model's window above which content must go, least recently used "
-        "first. Lower by itself where the host would compact earlier.",
-    )
-    low_water: float = Field(
-        0.60, gt=0, le=1, description="Share of the window at which that stops."
+        "first, down to about 70% of this. Lower by itself where the host would compact earlier.",
     )
     cache_ttl_s: int | None = Field(
         None,
@@ -216,13 +183,6 @@ class RebaseSection(Section):
         le=1000,
         description="A rebase pays when reading what may go has cost this many times what "
         "rewriting the rest would.",
-    )
-    closing_factor: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="Factor on that where a user turn begins in which sealed reasoning will forbid "
-        "a rebase, by what the last one was like.",
     )
     ending_share: float = Field(
         0.5,

@@ -320,10 +320,8 @@ class Engine:
         # Loads with the first request for it.
         from foredeck.context.tools.tools import ContextTools
 
-        session, most = opened.session, self._config.limits.activate_chars
-        return ContextTools(
-            session.objects, session.chat, session.inbox, opened.features.memory, max_chars=most
-        )
+        session, memory = opened.session, opened.features.memory
+        return ContextTools(session.objects, session.chat, session.inbox, memory)
 
     def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
         """A tool that may write files is about to run: whether it may, and what it may write; or

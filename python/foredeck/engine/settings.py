@@ -27,17 +27,15 @@ def assembler_settings(config: Config) -> AssemblySettings:
     rebase = config.rebase
     return AssemblySettings(
         rebase=RebaseSettings(
-            WaterMarks(rebase.high_water, rebase.low_water),
-            RebaseThresholds(rebase.rent_factor, rebase.guard, rebase.closing_factor),
+            WaterMarks(rebase.high_water),
+            RebaseThresholds(rebase.rent_factor, rebase.guard),
         ),
         within_sealed_turns=rebase.within_sealed_turns,
         ending_share=rebase.ending_share,
         cache_ttl_s=rebase.cache_ttl_s,
         cache_rule=None if rebase.cache == "auto" else rebase.cache,
         min_saving_chars=rebase.min_saving_tokens * LIMIT_CHARS_PER_TOKEN,
-        digests=DigestSize(
-            config.digests.max_tokens * LIMIT_CHARS_PER_TOKEN, config.digests.max_share
-        ),
+        digests=DigestSize(config.digests.max_tokens * LIMIT_CHARS_PER_TOKEN),
         summary_chars=SUMMARY_CHARS,
         pastes=config.pastes.objects,
         definition_chars=definition_chars(config.tools.declared(tasks=False)),
@@ -55,5 +53,5 @@ def compaction_settings(config: Config) -> CompactionSettings:
         automatic=config.compaction.automatic,
         manual=config.compaction.manual,
         summary_chars=SUMMARY_CHARS,
-        marks=WaterMarks(config.rebase.high_water, config.rebase.low_water),
+        marks=WaterMarks(config.rebase.high_water),
     )

@@ -23,10 +23,6 @@ class MemoryTransport:
         """Append one line, newline included, to `sent`."""
         self.sent.append(line)
 
-    def limit_lines(self, limit: int) -> None:
-        """Set the longest line accepted from now on, in bytes."""
-        self._splitter.limit = limit
-
     async def close(self) -> None:
         """Mark the transport closed."""
         self.closed = True

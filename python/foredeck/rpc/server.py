@@ -76,7 +76,6 @@ class _Server:
         resolved = load_config(project=Path(params.cwd), trusted=params.trusted, flags=self._flags)
         config = resolved.config
         logging.getLogger("foredeck").setLevel(config.log_level.upper())
-        self._transport.limit_lines(config.limits.max_line_bytes)
         ensure_home(config.home)
         loop = asyncio.get_running_loop()
         return self._factory(

@@ -82,10 +82,6 @@ class StdioTransport:
         """Queue one line for the writer."""
         self._outgoing.put(line)
 
-    def limit_lines(self, limit: int) -> None:
-        """Set the longest line accepted from now on, in bytes."""
-        self._splitter.limit = limit
-
     async def close(self) -> None:
         """Wait until the writer is done, at most FLUSH_SECONDS."""
         self._outgoing.put(None)

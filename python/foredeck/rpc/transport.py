@@ -32,8 +32,5 @@ class Transport(Protocol):
     def send(self, line: bytes) -> None:
         """Queue one line, newline included. Never blocks or raises; may be called on any thread."""
 
-    def limit_lines(self, limit: int) -> None:
-        """Set the longest line accepted from now on, in bytes."""
-
     async def close(self) -> None:
         """Send what is queued, for a bounded time, then let go of both ends."""

@@ -58,12 +58,19 @@ class RebaseInputs:
         return self.cold or self.model_changed or self.rewrites_all
 
 
+_HIGH, _LOW = 0.85, 0.60
+
+
 @dataclass(frozen=True, slots=True)
 class WaterMarks:
-    """Marks as shares of the context window."""
+    """Shares of the context window: above `high` content must go, down to `low`."""
 
-    high: float = 0.85
-    low: float = 0.60
+    high: float = _HIGH
+
+    @property
+    def low(self) -> float:
+        """So far below `high` that the prompt does not pass that again at the next results."""
+        return _LOW * self.high / _HIGH
 
 
 def reason_to_rebase(inputs: RebaseInputs, marks: WaterMarks) -> RebaseReason | None:

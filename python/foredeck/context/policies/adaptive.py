@@ -20,27 +20,37 @@ from foredeck.context.policies.policy import (
 ROUGH_CHARS_PER_TOKEN = 4
 """Sizes are compared with each other, so that a rough rate will do."""
 
+REFERENCE_TOKENS = 1000
+"""The size at which content stays as long as the ages say."""
+
+SHORTEST_FACTOR = 0.3
+"""The least that a large size leaves of patience."""
+
 
 class Adaptive:
     """See the module."""
 
-    def __init__(self, constants: AdaptiveSection | None = None, *, name: str = "adaptive") -> None:
+    def __init__(
+        self,
+        constants: AdaptiveSection | None = None,
+        *,
+        name: str = "adaptive",
+        min_names: int = 2,
+    ) -> None:
         self.name = name
         self._constants = constants or AdaptiveSection()
         self._factors: dict[int, float] = {}
         constants = self._constants
-        refresh = constants.fold_arguments and constants.fold_edits
         self.use_rule = UseRule(
-            constants.min_names,
-            constants.max_holders,
-            refresh,
-            constants.at_work,
-            refresh and constants.copy_chars > 0,
-            constants.copy_chars,
-            constants.fold_runs_after,
-            math.ceil(constants.patience_edits * constants.idle_factor),
-            constants.fold_turns_after if constants.fold_answers else 0,
-            not constants.fold_prepared,
+            min_names=min_names,
+            refresh=True,
+            at_work=constants.at_work,
+            copies=constants.copy_chars > 0,
+            copy_chars=constants.copy_chars,
+            runs_after=constants.fold_runs_after,
+            edits_after=math.ceil(constants.patience_edits * constants.idle_factor),
+            turns_after=constants.fold_turns_after if constants.fold_answers else 0,
+            prepared=not constants.fold_prepared,
         )
 
     def decide(self, history: History) -> PolicyDecision:
@@ -78,14 +88,12 @@ class Adaptive:
     def _dead_piece(self, piece: FoldablePiece, history: History) -> bool:
         constants = self._constants
         if piece.kind == "thinking":
-            return constants.fold_thinking and piece.earlier_turn
+            return piece.earlier_turn
         if piece.kind == "message":
             # Decided for every policy in one place (`pastes.py`).
             return False
         if piece.kind == "answer":
             return constants.fold_answers and self.is_unused(piece, history)
-        if not constants.fold_arguments:
-            return False
         if piece.kind == "old":
             return True
         base = constants.patience_edits if piece.of_edited else constants.patience_arguments
@@ -111,9 +119,8 @@ class Adaptive:
 
     def _factor(self, chars: int) -> float:
         """How many patiences content of that size is worth; kept, since it never changes."""
-        constants = self._constants
         size = max(1.0, chars / ROUGH_CHARS_PER_TOKEN)
-        factor = math.sqrt(constants.reference_tokens / size)
-        factor = min(constants.longest_factor, max(constants.shortest_factor, factor))
+        factor = math.sqrt(REFERENCE_TOKENS / size)
+        factor = min(self._constants.longest_factor, max(SHORTEST_FACTOR, factor))
         self._factors[chars] = factor
         return factor

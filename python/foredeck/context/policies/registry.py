@@ -34,10 +34,10 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
             patience=20,
             idle_output=0.7,
             patience_edited=60,
-            min_names=1,
             fold_answers=False,
         ),
         name="careful",
+        min_names=1,
     ),
 }
 

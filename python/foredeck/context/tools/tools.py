@@ -42,6 +42,9 @@ from foredeck.sources.versions import is_unread
 SHOWING = ("activate", "pin")
 """The tools that show the content of what they are given."""
 
+MAX_CHARS = 50_000
+"""The most characters of content that one activation brings into the prompt."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
@@ -62,12 +65,9 @@ class ContextTools:
         chat: Chat,
         inbox: Inbox,
         memory: SessionMemory | None,
-        *,
-        max_chars: int = 50_000,
     ) -> None:
         self._objects, self._chat, self._inbox = objects, chat, inbox
         self._memory = memory
-        self._max_chars = max_chars
         chat.take_up_newest()
         self._tools: dict[str, Callable[[Wanted], ToolAnswer]] = {
             "activate": self._activate,
@@ -85,12 +85,12 @@ class ContextTools:
             text := read_record(self._objects.store, self._memory, _id(tool, arguments))
         ):
             # It has no handle: the result itself is all that there is to keep in view.
-            return ToolAnswer(text[: self._max_chars], {"op": "none"})
+            return ToolAnswer(text[:MAX_CHARS], {"op": "none"})
         wanted = resolve(self._objects, _id(tool, arguments), beyond=tool in SHOWING)
         if show == "content" and not refers(self._objects, wanted):
             answer = self._tools[tool](wanted)
         else:
-            text = described(self._objects, self._chat, wanted, show, self._max_chars)
+            text = described(self._objects, self._chat, wanted, show, MAX_CHARS)
             answer = ToolAnswer(text, _decision("list", wanted.entry))
         if not self._objects.workspace.empty:
             # The handle in the decision must outlive a crash.
@@ -172,13 +172,13 @@ class ContextTools:
             return ToolAnswer(text, _decision(done, entry, form="note"))
         arguments = folded_arguments(self._objects, self._chat.branch, entry)
         if arguments is not None:
-            text = wording.whole_call(arguments, content.text)[: self._max_chars]
+            text = wording.whole_call(arguments, content.text)[:MAX_CHARS]
             partial = replace(content, text_hash=None)
             return ToolAnswer(text, _decision(op, entry, partial, form="full"))
         if self._visible(entry, content):
             text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
             return ToolAnswer(text, _decision(op, entry, content, form="visible"))
-        if len(content.text) > self._max_chars:
+        if len(content.text) > MAX_CHARS:
             return self._beginning(op, entry, content)
         text = content.text or wording.empty(entry.ordinal)
         return ToolAnswer(text, _decision(op, entry, content, form="full"))
@@ -193,7 +193,7 @@ class ContextTools:
                 return ToolAnswer(text, _decision(op, entry, content, form="visible"))
         found = [image_block(self._objects.store.blob(address)) for address in content.images]
         images = [block for block in found if block is not None]
-        text = (content.text or "")[: self._max_chars]
+        text = (content.text or "")[:MAX_CHARS]
         lines = [text] if text else []
         if len(images) < len(found):
             lines.append(wording.images_unknown(entry.ordinal, len(found) - len(images)))
@@ -209,7 +209,7 @@ class ContextTools:
     def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:
         """The turns or characters that were asked for, as many as fit into one answer."""
         whole = content.text or ""
-        text = whole[: self._max_chars]
+        text = whole[:MAX_CHARS]
         if len(whole) > len(text):
             text += wording.cut_part(len(text), len(whole))
         partial = replace(content, text_hash=None)
@@ -218,7 +218,7 @@ class ContextTools:
     def _beginning(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
         """The first lines of a text that is too long for one answer, unless a read shows them."""
         whole = content.text or ""
-        end = whole.rfind("\n", 0, self._max_chars) + 1 or self._max_chars
+        end = whole.rfind("\n", 0, MAX_CHARS) + 1 or MAX_CHARS
         newest = content.version == entry.newest.version
         name = wording.handle(entry.ordinal, None if newest else content.version)
         rest = wording.rest_of(name, end, len(whole))

@@ -54,4 +54,4 @@ def marks_below(marks: WaterMarks, model: Model | None, window: int | None) -> W
     if limit is None:
         return marks
     high = (limit - min(STEP_SHARE * limit, MOST_STEP)) / window
-    return marks if high >= marks.high else WaterMarks(high, marks.low * high / marks.high)
+    return marks if high >= marks.high else WaterMarks(high)

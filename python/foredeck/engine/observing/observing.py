@@ -64,7 +64,6 @@ def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSetting
         return None
     rules = TimingRules(
         threshold=section.threshold,
-        reflection=section.reflection_tokens,
         chunk=ChunkRules(least=section.buffer_tokens),
         scope=section.scope,
     )
