@@ -11,6 +11,7 @@
     ├── OutOfSync                 the host speaks of messages that the engine does not hold
     ├── UnknownSession            no such session is open, or stored
     ├── NotFound                  what somebody asks for by name is not stored
+    ├── CommandRefused            a command is not carried out as it was given
     ├── ToolError                 a tool's own error, written for the model
     └── ImportRefused             an import file is damaged, forged or contradicts the store
 
@@ -88,6 +89,13 @@ class NotFound(ForedeckError):
     """There is no such session, object, call or version in the store."""
 
     exit_code = 4
+
+
+class CommandRefused(ForedeckError):
+    """A command is not carried out: its arguments do not fit together, or its user has not agreed.
+    The text says what to do instead."""
+
+    exit_code = 2
 
 
 class ToolError(ForedeckError):

@@ -42,7 +42,6 @@ def run(args: Namespace) -> int:
 
 def restore_store(args: Namespace) -> int:
     """Put the backup `args.what` in the place of the configured store."""
-
     config = resolve_config(args).config
     check_person(config.home, "Replacing the store")
     _check_no_purge(config.home)
@@ -75,13 +74,11 @@ def _print_hints(made: BackupReport) -> None:
 
 def _check_no_purge(home: Path) -> None:
     """Half a purge belongs neither into a backup, nor to be finished in another store."""
-
     if (home / PENDING_PURGE).exists():
         raise StoreUnavailable("a purge was interrupted: `foredeck purge` finishes it")
 
 
 def _discard_layers(home: Path) -> None:
     """What was worked out from the store that is no longer there: it is made again when needed."""
-
     for file in (home / FOLDER).glob("*"):
         file.unlink()

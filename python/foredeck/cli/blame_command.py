@@ -68,7 +68,6 @@ def _asked(text: str) -> tuple[str, int, int | None]:
 
 def _versions(store: Store, found: Found) -> list[Head]:
     """All of a file's versions up to now, under its former names too."""
-
     if found.head.type != "file":
         raise NoContent(f"{found.name} is a {found.head.type}: only files have lines to blame.")
     fields = found.head.fields
@@ -87,7 +86,6 @@ def _path(store: Store, object: str) -> str:
 
 def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
     """The text of the file on the disk; None where it is stored already, or is not text."""
-
     try:
         raw = read_regular(found.path or "", MOST_BYTES)
     except OSError:
@@ -99,7 +97,6 @@ def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
 
 def _commits(found: Found, lines: Sequence[str]) -> dict[int, str]:
     """By line, from 1, the commit that brought it, as far as git knows the file."""
-
     path = Path(found.path or "")
     if not path.is_file():
         return {}

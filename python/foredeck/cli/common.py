@@ -29,6 +29,12 @@ def add_config_flags(parser: ArgumentParser) -> None:
     )
 
 
+def add_usual_flags(parser: ArgumentParser) -> None:
+    """Those that nearly every command takes: `--json`, `--home` and `--set`."""
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
 def add_project_flags(parser: ArgumentParser) -> None:
     """`--project` and `--trusted`: whether and where a project's own file is read."""
     parser.add_argument(

@@ -82,7 +82,6 @@ def week_of(time_ms: int) -> str:
 def add_stored(overview: Overview, store: Store) -> None:
     """Take in all sessions of a store that have made calls. Only the newest record of each is
     read."""
-
     heads = store.query("session")
     newest = newest_calls(store, [head.view(SessionDocument).session_id for head in heads])
     with Progress("looking at session", len(heads)) as progress:

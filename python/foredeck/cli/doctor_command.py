@@ -12,7 +12,7 @@ from foredeck.cli.checks.state import check_config, check_state, check_stored
 from foredeck.cli.common import resolve_config
 from foredeck.cli.output import coloured, print_json, typed
 from foredeck.cli.progress import Progress
-from foredeck.cli.stored import opened_store, warn_of_others
+from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import LAYERS, load_layer
 from foredeck.finding import Finding
@@ -70,8 +70,7 @@ def _rebuild(args: Namespace) -> int:
     made: list[dict[str, Any]] = []
     with opened_store(args) as store:
         with Progress("fetching, page") as progress:
-            if not store.fetch_all(progress.advance):
-                warn_of_others()
+            fetch_others(store, progress)
         for name in LAYERS if args.rebuild == "all" else [args.rebuild]:
             with (
                 Follower(store, load_layer(name), home) as follower,

@@ -14,7 +14,7 @@ from typing import Any
 import foredeck
 from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json, table
-from foredeck.errors import ForedeckError
+from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.evaluation.comparison import SideSum, compared, comparison_json, paired, summed
 from foredeck.evaluation.evaluating import EvalPlan, evaluate
 from foredeck.evaluation.results import ResultsFile, RunResult
@@ -24,12 +24,6 @@ from foredeck.model.figures import counted, short_count
 
 RESULTS = "evaluations.jsonl"
 """In the state folder."""
-
-
-class EvalNotReady(ForedeckError):
-    """Pi or foredeck's extension was not found."""
-
-    exit_code = 2
 
 
 def run(args: Namespace) -> int:
@@ -55,7 +49,6 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
 
     `said` is printed with it, and is `note` in the JSON.
     """
-
     runs, results = len(list(plan.runs())), ResultsFile(file)
     done = _RunCounter(runs)
     try:
@@ -158,7 +151,7 @@ def _program(named: str | None) -> str:
         own = checkout() / "node_modules" / ".bin" / "pi"
         found = str(own) if own.exists() else None
     if found is None:
-        raise EvalNotReady(
+        raise CommandRefused(
             f"there is no {named or 'pi'!r} on the PATH: install Pi (npm install -g "
             "@earendil-works/pi-coding-agent), or name it with --pi."
         )
@@ -169,7 +162,7 @@ def _extension(named: str | None) -> Path:
     folder = Path(named).absolute() if named else checkout()
     if folder.is_file() or (folder / "ts-shim" / "index.ts").is_file():
         return folder
-    raise EvalNotReady(
+    raise CommandRefused(
         f"{folder} is not foredeck's extension: name what `pi install` was given, a checkout or an "
         "unpacked package, with --extension."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,11 @@ STANDARD = "-"
 
 class FileError(ForedeckError):
     """A file cannot be read or written."""
+
+
+def given_text(argument: str) -> str:
+    """A text that an argument gives; for `-` what comes from stdin."""
+    return sys.stdin.read() if argument == STANDARD else argument
 
 
 @contextmanager

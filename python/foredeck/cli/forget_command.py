@@ -13,7 +13,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
 from foredeck.derived.file import compact, layer_file
 from foredeck.derived.registry import LAYERS
-from foredeck.errors import ForedeckError
+from foredeck.errors import CommandRefused
 from foredeck.model.figures import counted, short_count
 from foredeck.names.finding import find_session
 from foredeck.store.at_work import engines_at_work
@@ -22,12 +22,6 @@ from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
 from foredeck.store.opening import store_file
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
-
-
-class StillOpen(ForedeckError):
-    """A session is open in Pi."""
-
-    exit_code = 2
 
 
 def forget_sessions(args: Namespace) -> int:
@@ -70,11 +64,13 @@ def _session(store: Store, name: str) -> str:
 
 
 def _check_closed(home: Path, sessions: list[str]) -> None:
-    """Raise `StillOpen` for a session that an engine works on: it would write it again."""
+    """Raise `CommandRefused` for a session that an engine works on: it would write it again."""
     for engine in engines_at_work(home):
         if engine.session in sessions:
             where = f" (process {engine.host})" if engine.host else ""
-            raise StillOpen(f"session {engine.session} is open in Pi{where}: end it there first")
+            raise CommandRefused(
+                f"session {engine.session} is open in Pi{where}: end it there first"
+            )
 
 
 def _report(args: Namespace, plans: list[Forgetting]) -> int:

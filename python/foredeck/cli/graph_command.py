@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from foredeck.cli.graphs import (
-    asked_id,
-    edge_line,
-    opened_graph,
-    selection_of,
-    shown,
-)
+from foredeck.cli.graphs import asked_id, edge_line, opened_graph, selection_of, shown
 from foredeck.cli.output import print_json, screen_width, table
-from foredeck.errors import ForedeckError
+from foredeck.errors import CommandRefused
 from foredeck.model.figures import counted
 from foredeck.model.quoting import name, one_line
 from foredeck.model.short_texts import cut
 from foredeck.notes.graph import Neighbourhood
-
-
-class NoObject(ForedeckError):
-    """The command line does not say which object's references are meant."""
-
-    exit_code = 2
 
 
 def run(args: Namespace) -> int:
@@ -30,7 +18,9 @@ def run(args: Namespace) -> int:
     if args.tags:
         return _tags(args)
     if args.object is None:
-        raise NoObject("which object? Name one, or list all tags with `foredeck graph --tags`.")
+        raise CommandRefused(
+            "which object? Name one, or list all tags with `foredeck graph --tags`."
+        )
     return _backlinks(args) if args.backlinks else _graph(args)
 
 

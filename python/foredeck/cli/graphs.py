@@ -33,7 +33,6 @@ class OpenGraph:
 @contextmanager
 def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
     """The graph of the configured store, up to date."""
-
     config = resolve_config(args).config
     with opened_store(args) as store, Follower(store, LAYER, config.home) as follower:
         with Progress("reading notes, batch") as progress:
@@ -59,7 +58,6 @@ def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
 
 def selection_of(args: Namespace, tag: str | None = None) -> Selection:
     """What `add_selection` has read."""
-
     return Selection(frozenset(args.type), frozenset(args.relation), tag)
 
 

@@ -61,7 +61,6 @@ def list_versions(args: Namespace) -> int:
 
 def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], bool]:
     """Which versions `--at` is about, under whichever name: up to a time, or with a hash."""
-
     if at is None:
         return lambda _: True
     last = find_version(store, found, at).head
@@ -106,7 +105,6 @@ def _described(
 
 def _note(store: Store, head: Head) -> str:
     """A short description of a version."""
-
     fields = head.fields
     match head.type:
         case "file":
@@ -246,14 +244,12 @@ def _place(version: Version) -> dict[str, Any]:
 
 def _chat(store: Store, version: Version) -> dict[str, Any]:
     """The turns of a chat, and what they refer to."""
-
     fields = version.head.fields
     return chat_fields(store, session_of(fields["session_ref"]), fields["turn_count"])
 
 
 def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
     """Index, pool, active and pinned set of a session after its last call, or the last by then."""
-
     session = version.head.view(SessionDocument).session_id
     if at is None:
         return sets_at_call(store, session, count_calls(store, session))
@@ -264,7 +260,6 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
 
 def _content(store: Store, found: Found, version: Version, part: AskedPart | None = None) -> str:
     """The text of a version, or of a part of it. Raises `NoContent`."""
-
     text, why = content_of(store, version.head, part or WHOLE)
     if text is not None:
         return text
@@ -277,7 +272,6 @@ def _content(store: Store, found: Found, version: Version, part: AskedPart | Non
 
 def _images(store: Store, version: Version, part: AskedPart) -> dict[str, Any]:
     """The images of a tool's result, where all of it is asked for."""
-
     addresses = (version.head.fields.get("images") or ()) if part == WHOLE else ()
     images = [b64encode(store.blob(address)).decode() for address in addresses]
     return {"images": images} if images else {}

@@ -19,7 +19,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.stored import made_store
 from foredeck.config import Config
 from foredeck.context.state.nicknames import moved_claims
-from foredeck.errors import Conflict, ForedeckError, NotFound
+from foredeck.errors import CommandRefused, Conflict, NotFound
 from foredeck.model.figures import counted
 from foredeck.model.portions import portions
 from foredeck.model.quoting import name as quoted
@@ -44,12 +44,6 @@ SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 Note = Callable[[str], None]
 """Called with the path of each file that was read."""
-
-
-class TooManyFiles(ForedeckError):
-    """More files than one command is to take in."""
-
-    exit_code = 2
 
 
 @dataclass(slots=True)
@@ -95,12 +89,12 @@ def index_paths(
 
     Files that the store knows below the folders and that are gone are taken in as deleted, or as
     renamed where another holds the same bytes. Doing it again changes nothing. Raises
-    `TooManyFiles` before anything is written.
+    `CommandRefused` before anything is written.
     """
     done = Indexed()
     files = list(islice(_files(paths, done), limit + 1))
     if len(files) > limit:
-        raise TooManyFiles(
+        raise CommandRefused(
             f"there are more than {limit:,} files: name folders that hold fewer, or raise --limit"
         )
     filesystems = open_filesystems(config, os.getcwd())  # noqa: PTH109

@@ -59,7 +59,6 @@ def _each(files: Iterable[Path], progress: Progress) -> Iterator[Path]:
 
 def _named_files(paths: Sequence[Path]) -> list[Path]:
     """The files that the command line names. Raises `NotFound` for a path that is not there."""
-
     for path in paths:
         if not path.exists():
             raise NotFound(f"{path} does not exist.")

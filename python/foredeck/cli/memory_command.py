@@ -14,7 +14,7 @@ from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import ensure_home
-from foredeck.errors import ForedeckError
+from foredeck.errors import CommandRefused
 from foredeck.memory.describing import Audit, Describer, audit_text
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.findings import has_data
@@ -32,12 +32,6 @@ from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store
 
 
-class NotSaidYes(ForedeckError):
-    """The user has not said what is to be done."""
-
-    exit_code = 2
-
-
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What an action works with: the memory of the user at this machine, in one project."""
@@ -53,7 +47,6 @@ class Desk:
 def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterator[Desk]:
     """`acts`: something is changed, which only the user does. `makes`: the store, where there is
     none yet."""
-
     config = resolve_config(args).config
     if acts:
         check_person(config.home, "Changing memory")
@@ -68,7 +61,7 @@ def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterat
 
 def run(args: Namespace) -> int:
     """`foredeck memory`."""
-    _ACTIONS[args.action or "list"](args)
+    _ACTIONS[args.action](args)
     return 0
 
 
@@ -77,8 +70,7 @@ def run(args: Namespace) -> int:
 
 def _list(args: Namespace) -> None:
     with _desk(args) as desk:
-        tag = getattr(args, "tag", None)
-        entries = [e for e in _wanted(args, desk) if tag in (None, *e.document.tags)]
+        entries = [e for e in _wanted(args, desk) if args.tag in (None, *e.document.tags)]
         if args.json:
             print_json({"entries": [desk.describe.json(entry) for entry in entries]})
             return
@@ -86,19 +78,21 @@ def _list(args: Namespace) -> None:
             print(desk.describe.line(entry))
         waiting = len(desk.memory.proposals())
         if not entries:
-            print("Nothing is remembered here" + (f" with the tag {tag}." if tag else "."))
+            print(
+                "Nothing is remembered here" + (f" with the tag {args.tag}." if args.tag else ".")
+            )
         if waiting:
             print(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
 
 
 def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
     memory = desk.memory
-    if getattr(args, "all", False):
+    if args.all:
         return memory.all()
-    if getattr(args, "proposed", False):
+    if args.proposed:
         return memory.proposals()
-    if (session := getattr(args, "session", None)) is not None:
-        id = find_session(desk.store, session)
+    if args.session is not None:
+        id = find_session(desk.store, args.session)
         return [*memory.of_session(id, "session"), *memory.of_session(id, "findings")]
     return [*memory.of_user(desk.project), *memory.proposals()]
 
@@ -120,7 +114,6 @@ def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
 
 def _print_beside(desk: Desk, entry: MemoryEntry) -> None:
     """The prompt that a proposal came from, and the kept entries like it."""
-
     for proposal in proposals_of(desk.memory):
         if proposal.entry.id == entry.id:
             for line in proposal_lines(proposal)[1:]:
@@ -157,7 +150,6 @@ def _add(args: Namespace) -> None:
 
 def _check_data(args: Namespace, store: Store, session: str) -> None:
     """Raise `MemoryRefused` where no data tool has brought anything in the session."""
-
     tools = resolve_config(args).config.memory.data_tools
     if not has_data(store, session, tools):
         raise MemoryRefused(
@@ -172,7 +164,9 @@ def _edit(args: Namespace) -> None:
         wording = Wording(args.text, args.native, args.category)
         scoped = args.everywhere or args.here
         if wording == Wording() and not scoped:
-            raise NotSaidYes("nothing to change: give TEXT, --native, --category or --everywhere")
+            raise CommandRefused(
+                "nothing to change: give TEXT, --native, --category or --everywhere"
+            )
         kept = None
         if wording != Wording():
             kept = desk.memory.edit(entry.id, wording)
@@ -207,7 +201,7 @@ def _pin(args: Namespace) -> None:
 
 def _asked_category() -> Category:
     if not sys.stdin.isatty():
-        raise NotSaidYes("which category? Give --category preference or --category decision.")
+        raise CommandRefused("which category? Give --category preference or --category decision.")
     said = input("Is it a [p]reference or a [d]ecision? ").strip().lower()
     known: dict[str, Category] = {
         "p": "preference",
@@ -216,7 +210,7 @@ def _asked_category() -> Category:
         "decision": "decision",
     }
     if said not in known:
-        raise NotSaidYes("nothing was pinned")
+        raise CommandRefused("nothing was pinned")
     return known[said]
 
 

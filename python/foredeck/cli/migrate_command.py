@@ -60,7 +60,6 @@ def run(args: Namespace) -> int:
 
 def _move(original: Store, copied: Store) -> tuple[int, Totals, int]:
     """How many transactions were new, what is in both now, and how many came in meanwhile."""
-
     count, blobs = count_of(original), list(digests_of(original))
     with Progress("copying, transaction", total=count) as progress:
         new = copy(original, copied, progress.advance)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from typing import Any
 
+from foredeck.cli.files import given_text
 from foredeck.cli.output import print_json
 from foredeck.cli.stored import opened_store
 from foredeck.cli.versions import find_asked
@@ -18,7 +18,8 @@ from foredeck.store.protocol import Head
 
 def run(args: Namespace) -> int:
     """`foredeck name`."""
-    given = Description(_text(args.short), _text(args.long), _names(args.view))
+    short, long = (text and given_text(text) for text in (args.short, args.long))
+    given = Description(short, long, None if args.view is None else args.view.split(","))
     with opened_store(args) as store:
         found = find_asked(store, args)
         new = args.nickname is not None and give_nickname(store, found.head, args.nickname)
@@ -33,14 +34,6 @@ def run(args: Namespace) -> int:
     else:
         print("\n".join(_lines(found, head, nickname)))
     return 0
-
-
-def _text(argument: str | None) -> str | None:
-    return sys.stdin.read() if argument == "-" else argument
-
-
-def _names(argument: str | None) -> list[str] | None:
-    return None if argument is None else argument.split(",")
 
 
 def _described(found: Found, head: Head, *, new: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from foredeck.cli.common import resolve_config
 from foredeck.cli.graphs import OpenGraph, opened_graph, shown
 from foredeck.cli.output import print_json, table
 from foredeck.config import Config
-from foredeck.errors import ForedeckError
+from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.lookup.notes import note_rule
 from foredeck.model.figures import counted
 from foredeck.notes.graph import MissingHeading, Node, Unresolved
@@ -48,21 +48,11 @@ class NotesElsewhere(ForedeckError):
     """The project's folder of notes is a link that leads out of the project."""
 
 
-class NoName(ForedeckError):
-    """The title has nothing that a file could be called."""
-
-    exit_code = 2
-
-
 def _folder_of_notes(config: Config) -> Path:
     """The first of `notes.folders`, at the top of the repository that this folder lies in."""
-
     here = str(Path.cwd())
-    top, name = (
-        Path(checkout_of(here, open_filesystems(config, here)) or here),
-        config.notes.folders[0],
-    )
-    folder = top / name
+    top, name = checkout_of(here, open_filesystems(config, here)) or here, config.notes.folders[0]
+    folder = Path(top) / name
     real = os.path.realpath(folder)
     if not is_outside(name) and not is_within(real, os.path.realpath(top)):
         raise NotesElsewhere(
@@ -73,7 +63,7 @@ def _folder_of_notes(config: Config) -> Path:
 
 def _new(args: Namespace) -> int:
     if args.title is None:
-        raise NoName("what is the note called? `foredeck notes --new TITLE` makes one.")
+        raise CommandRefused("what is the note called? `foredeck notes --new TITLE` makes one.")
     folder = Path(args.folder) if args.folder else _folder_of_notes(resolve_config(args).config)
     file = folder / f"{_file_name(args.title)}.md"
     tags = json.dumps([tag.lstrip("#") for tag in args.tag or ()], ensure_ascii=False)
@@ -100,7 +90,7 @@ def _file_name(title: str) -> str:
     """The title without what file systems or links cannot have."""
     name = " ".join(_UNFIT.sub(" ", title).split()).lstrip(".")[:MAX_NAME].strip()
     if not name:
-        raise NoName(f"{title!r} has no letter or digit to name a file by.")
+        raise CommandRefused(f"{title!r} has no letter or digit to name a file by.")
     return name
 
 
@@ -109,7 +99,9 @@ def run(args: Namespace) -> int:
     if args.new:
         return _new(args)
     if args.title is not None:
-        raise NoName(f"`foredeck notes --new {shlex.quote(args.title)}` makes a note of that name.")
+        raise CommandRefused(
+            f"`foredeck notes --new {shlex.quote(args.title)}` makes a note of that name."
+        )
     args.tag = args.tag[-1] if args.tag else None
     with opened_graph(args) as opened:
         if args.broken:
@@ -129,7 +121,6 @@ def run(args: Namespace) -> int:
 
 def _listed(args: Namespace, opened: OpenGraph) -> tuple[list[tuple[Node, bool]], int]:
     """The notes that are asked for, each with whether it is a note, and how many are no notes."""
-
     rule = note_rule(opened.config)
     found = [
         (node, rule.is_note(node.path or "", kind))

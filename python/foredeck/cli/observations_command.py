@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +9,11 @@ from typing import Any
 
 from foredeck.cli.common import resolve_config
 from foredeck.cli.editor import NotEdited, edited
+from foredeck.cli.files import given_text
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
 from foredeck.cli.stored import made_store
-from foredeck.errors import ForedeckError, NotFound
+from foredeck.errors import CommandRefused, NotFound
 from foredeck.home import user_name
 from foredeck.model.observations import ObservingDocument
 from foredeck.names.finding import find_session
@@ -23,12 +23,6 @@ from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.protocol import LocalStore
 
 _LEAST_ID = 4
-
-
-class NothingToDo(ForedeckError):
-    """The arguments do not fit together; says what is missing."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +70,7 @@ def _one(args: Namespace, noted: _Noted) -> Observation | Reflection:
     """What NOTE names: its number in the list, or its id or the start of that."""
     name, listed = args.note, noted.listed
     if name is None:
-        raise NothingToDo("which note? Give its number in the list, or its id.")
+        raise CommandRefused("which note? Give its number in the list, or its id.")
     if name.isdecimal() and 1 <= int(name) <= len(listed) and len(name) < _LEAST_ID:
         return listed[int(name) - 1]
     found = [one for one in listed if one.id == name or _short(one).startswith(name)]
@@ -165,8 +159,7 @@ def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[s
 def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
     one = _one(args, noted)
     if args.text is not None:
-        text = sys.stdin.read() if args.text == "-" else args.text
-        print(edit(store, one.id, text, user_name()).content)
+        print(edit(store, one.id, given_text(args.text), user_name()).content)
         return
     with edited(one.text, ".md", "observation") as typed:
         try:

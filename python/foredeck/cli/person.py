@@ -13,23 +13,11 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from foredeck.errors import ForedeckError
+from foredeck.errors import CommandRefused
 from foredeck.store.at_work import engines_at_work
 
 OF_AN_AGENT = "FOREDECK_SESSION"
 """Set by the Pi extension for all that its session starts."""
-
-
-class NotAPerson(ForedeckError):
-    """What only a person may do was asked for by an agent, or may have been."""
-
-    exit_code = 2
-
-
-class NotConfirmed(ForedeckError):
-    """The user has not said yes."""
-
-    exit_code = 2
 
 
 def agent_above(home: Path) -> str | None:
@@ -47,18 +35,18 @@ def agent_above(home: Path) -> str | None:
 
 
 def check_person(home: Path, what: str) -> None:
-    """Raise `NotAPerson` where an agent asks for what only a person may do, or may be asking:
+    """Raise `CommandRefused` where an agent asks for what only a person may do, or may be asking:
     while one is at work, a command without a terminal could be a process that it has detached.
 
     `what`: as in "what can only be done by yourself", such as "Erasing".
     """
     if agent_above(home) is not None:
-        raise NotAPerson(
+        raise CommandRefused(
             f"This runs inside an agent's session. {what} is for you only: "
             "do it in a terminal of your own."
         )
     if engines_at_work(home) and not has_terminal():
-        raise NotAPerson(
+        raise CommandRefused(
             f"An agent is at work, and this command has no terminal that tells it from one of the "
             f"agent's. {what} is for you only: do it in a terminal, or close Pi first."
         )
@@ -69,15 +57,15 @@ def confirm(
 ) -> None:
     """Ask the user, unless they have said `--yes`; `show` prints first what it is about.
 
-    Raises `NotConfirmed`; `nothing`: what has not happened, as in "nothing was deleted".
+    Raises `CommandRefused`; `nothing`: what has not happened, as in "nothing was deleted".
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise NotConfirmed(f"{nothing}: confirm with --yes")
+        raise CommandRefused(f"{nothing}: confirm with --yes")
     show()
     if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
-        raise NotConfirmed(nothing)
+        raise CommandRefused(nothing)
 
 
 def has_terminal() -> bool:

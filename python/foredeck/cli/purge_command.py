@@ -15,9 +15,9 @@ from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
-from foredeck.cli.stored import opened_store, warn_of_others
+from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
-from foredeck.errors import Corrupt, ForedeckError, StoreUnavailable
+from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
 from foredeck.memory.purging import (
     SHORTEST_TEXT,
     family_of,
@@ -61,12 +61,6 @@ MOST_MATCHES = 1000
 MOST_HOST_BYTES = 2**30
 NAMED = 10
 """Places that still hold a text; of more the number is said."""
-
-
-class NotPurged(ForedeckError):
-    """Nothing was purged: what is to go was not said, or not confirmed."""
-
-    exit_code = 2
 
 
 @dataclass(slots=True)
@@ -119,8 +113,7 @@ def run(args: Namespace) -> int:
                     print(f"Not done: {text}")
                 return 1 if to_do else 0
     with opened_store(args) as store, Progress("looking through the store, step") as progress:
-        if not store.fetch_all(progress.advance):
-            warn_of_others()
+        fetch_others(store, progress)
         memory = _memory(config, store)
         wanted = _wanted(args, store, memory)
         _look_for_matches(config, wanted, progress)
@@ -151,7 +144,6 @@ def _carry_out(
     progress: Progress,
 ) -> None:
     """Take it out of every store, and of what lies beside them; then look whether it is gone."""
-
     for place, purge in result.plans:
         if not purge.is_empty:
             _settle(config)
@@ -173,7 +165,6 @@ def _carry_out(
 
 def _settle(config: Config) -> None:
     """Wait until the database has everything. Raises `StoreUnavailable`."""
-
     place, end = store_kind(config.store).erasable(config), time.monotonic() + PATIENCE_S
     if place.is_one_file:
         return None
@@ -203,7 +194,6 @@ def _plans_of_others(
 ) -> Iterator[tuple[ErasableStore, Purge]]:
     """What goes of stores that were kept when others took their place. One that cannot be read is
     found by what is looked for afterwards."""
-
     amend = vouch_again(memory.user)
     for place in places:
         try:
@@ -217,7 +207,6 @@ def _plans_of_others(
 def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> None:
     """What the patterns match anywhere is looked for as it stands from here on: in other encodings,
     where it is cut, and in raw files."""
-
     if not wanted.patterns:
         return
     redaction, found = wanted.redaction(), set[str]()
@@ -227,7 +216,7 @@ def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> No
             if len(text) >= SHORTEST_TEXT:
                 found.add(text)
             if len(found) > MOST_MATCHES:
-                raise NotPurged(
+                raise CommandRefused(
                     f"more than {MOST_MATCHES:,} different texts match: give more of it"
                 )
 
@@ -248,17 +237,19 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
     wanted = _Wanted()
     for text in args.text:
         if len(text) < SHORTEST_TEXT:
-            raise NotPurged(f"{text!r} is too short: give at least {SHORTEST_TEXT} characters")
+            raise CommandRefused(f"{text!r} is too short: give at least {SHORTEST_TEXT} characters")
         wanted.literals.append(text)
     for expression in args.regex:
         try:
             wanted.patterns.append(re.compile(expression))
         except re.error as error:
-            raise NotPurged(f"{expression!r} is not a regular expression: {error}") from error
+            raise CommandRefused(f"{expression!r} is not a regular expression: {error}") from error
     for name in args.source:
         _want_source(wanted, store, memory, name)
     if wanted == _Wanted():
-        raise NotPurged("purge what? Name a memory entry or an object, or give --text PATTERN.")
+        raise CommandRefused(
+            "purge what? Name a memory entry or an object, or give --text PATTERN."
+        )
     entries = [entry for id in wanted.entries if (entry := memory.get(id)) is not None]
     wanted.exact += lines_in_prompts(store, entries)
     return wanted
@@ -266,7 +257,6 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
 
 def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str) -> None:
     """An entry of memory, or an object with its text in all versions; with what came from it."""
-
     if name.startswith(ENTRY):
         wanted.entries.update(ids_of(family_of(memory, memory.find(name).id)))
         return
@@ -283,7 +273,6 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
 
 def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
     """Purge observations of a result, too: whole texts, and long ones within other texts."""
-
     texts = texts_noted(store, noted_of(store, result))
     wanted.whole.update(map(hash_text, texts))
     wanted.exact += [text for text in texts if len(text) >= LONG_NOTE]
@@ -291,7 +280,6 @@ def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
     """A short text has no blob of its own, so it is searched for literally."""
-
     document = store.get(version.id, kind_of(version.type), version.token)
     text = "" if document is None else document.content or ""
     if SHORTEST_TEXT <= len(text) < LONG_STRING:

@@ -53,7 +53,6 @@ def run(args: Namespace) -> int:
 
 def _tie(store: LocalStore, old: Head, new: Head) -> None:
     """Store that a file has become another one. Raises `ToolError` where it has not."""
-
     if old.fields.get("state") != "deleted":
         raise ToolError(f"{name(name_of(old))} still exists, so it was not renamed.")
     if new.type != "file" or new.id == old.id or new.fields.get("state") == "deleted":

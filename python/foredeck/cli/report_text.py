@@ -55,7 +55,6 @@ def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
 
 def redacted(text: str) -> str:
     """Without keys and tokens of the usual shapes, and without the name of the home folder."""
-
     home = str(Path.home())
     shortened = text.replace(home, "~") if len(home) > 1 else text
     return mask_secrets(shortened)

@@ -13,14 +13,14 @@ from typing import Any
 from foredeck.cli.common import resolve_config
 from foredeck.cli.output import coloured, print_json, screen_width, shows_colours, typed
 from foredeck.cli.progress import Progress
-from foredeck.cli.stored import opened_store, warn_of_others
+from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.context.tools.found import Style, describe_to_people
 from foredeck.context.tools.hit_names import HitNames
 from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
-from foredeck.errors import ForedeckError, NotFound
+from foredeck.errors import CommandRefused, NotFound
 from foredeck.lookup.memories import shown_memories
 from foredeck.lookup.sessions import titles
 from foredeck.model.figures import when
@@ -34,12 +34,6 @@ from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
 
 
-class WrongScope(ForedeckError):
-    """A scope that cannot be worked out from the arguments."""
-
-    exit_code = 2
-
-
 def run(args: Namespace) -> int:
     """`foredeck search`."""
     config = resolve_config(args).config
@@ -48,8 +42,7 @@ def run(args: Namespace) -> int:
         if follower.is_new:
             print("foredeck: building the search index, this once.", file=sys.stderr)
         with Progress("indexing, batch") as progress:
-            if not store.fetch_all(progress.advance):
-                warn_of_others()
+            fetch_others(store, progress)
             follower.catch_up(progress.advance)
         with reported(follower.path):
             index = SearchIndex(follower.db)
@@ -74,7 +67,7 @@ def run(args: Namespace) -> int:
 def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIndex) -> Filters:
     scope = args.scope or ("session" if args.session else "all")
     if scope == "session" and not args.session:
-        raise WrongScope("--scope session needs --session: which one?")
+        raise CommandRefused("--scope session needs --session: which one?")
     sessions: tuple[str, ...] | None = None
     tasks: list[str] = []
     if args.session:

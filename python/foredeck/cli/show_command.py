@@ -30,12 +30,16 @@ def run(args: Namespace) -> int:
         session = named.session
         branches = branches_of(store, session)
         calls = len(branches.times)
-        call = _choose(store, session, args)
+        if args.at is None:
+            call = checked_call(store, session, args.call)
+        else:
+            call = call_at(store, session, args.at)
         if args.branches:
             _print_branches(branches, args.json)
             return 0
         if args.sets:
-            _print_sets(store, session, call, args.json)
+            found = sets_at_call(store, session, call)
+            print_json(found.to_json()) if args.json else print(found.to_text(), end="")
             return 0
         prompt = prompt_at(store, session, call)
         if named.recording is not None:
@@ -43,14 +47,8 @@ def run(args: Namespace) -> int:
             prompt = replace(prompt, system=[], tools=[])
     branch = branches.of_call(call)
     if args.json:
-        print_json(
-            {
-                "call": prompt.call,
-                "system": prompt.system,
-                "tools": prompt.tools,
-                "messages": prompt.messages,
-            }
-        )
+        shown = ("call", "system", "tools", "messages")
+        print_json({name: getattr(prompt, name) for name in shown})
     else:
         of = f", branch {branch.number}" if len(branches.all) > 1 else ""
         _print_text(f"call {call} of {calls}{of}", session, prompt)
@@ -77,14 +75,6 @@ def _print_branches(branches: Branches, as_json: bool) -> None:
     print(table([("branch", "calls", "from", "", "asked"), *rows]))
 
 
-def _print_sets(store: Store, session: str, call: int, as_json: bool) -> None:
-    found = sets_at_call(store, session, call)
-    if as_json:
-        print_json(found.to_json())
-    else:
-        print(found.to_text(), end="")
-
-
 def _ranges(calls: list[int]) -> str:
     """Numbers in short: `1-4, 7`."""
     ranges: list[list[int]] = []
@@ -94,13 +84,6 @@ def _ranges(calls: list[int]) -> str:
         else:
             ranges.append([call, call])
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
-
-
-def _choose(store: Store, session: str, args: Namespace) -> int:
-    """The call that was asked for, or the last. Raises `NotFound`."""
-    if args.at is not None:
-        return call_at(store, session, args.at)
-    return checked_call(store, session, args.call)
 
 
 def _print_text(place: str, session: str, prompt: Prompt) -> None:

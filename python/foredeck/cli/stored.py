@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from foredeck.cli.common import resolve_config
+from foredeck.cli.progress import Progress
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.store.opening import nothing_stored, open_store
@@ -25,7 +26,6 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 
     Raises `StoreUnavailable` where there is none yet, or the file is not a foredeck store.
     """
-
     config = resolve_config(args).config
     kind = store_kind(config.store)
     if not kind.exists(config):
@@ -37,7 +37,6 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 @contextmanager
 def made_store(args: Namespace) -> Iterator[LocalStore]:
     """As `opened_store`, but creates the state folder and the store where they are missing."""
-
     config = resolve_config(args).config
     ensure_home(config.home)
     with _opened(config) as store:
@@ -54,9 +53,11 @@ def _print_notice(level: str, text: str) -> None:
     print(f"foredeck: {level}: {text}", file=sys.stderr)
 
 
-def warn_of_others() -> None:
-    """Say that a question is answered without what only the database has."""
-    print(
-        "foredeck: XTDB does not answer: what other machines wrote since then is left out",
-        file=sys.stderr,
-    )
+def fetch_others(store: LocalStore, progress: Progress) -> None:
+    """Bring what other machines wrote into a shared store's copy here; where the database is away,
+    say that what is asked is answered without."""
+    if not store.fetch_all(progress.advance):
+        print(
+            "foredeck: XTDB does not answer: what other machines wrote since then is left out",
+            file=sys.stderr,
+        )

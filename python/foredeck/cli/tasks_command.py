@@ -13,7 +13,7 @@ from foredeck.cli.common import resolve_config
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.errors import ForedeckError, NoSuchTask, ToolError
+from foredeck.errors import CommandRefused, NoSuchTask, ToolError
 from foredeck.home import user_name
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import Project, project_of
@@ -26,28 +26,21 @@ from foredeck.tasks.wording import any_line, counts_line, details
 from foredeck.tasks.work import NewTask, TaskWork
 
 
-class TaskRefused(ForedeckError):
-    """A task cannot be changed so."""
-
-    exit_code = 2
-
-
 def run(args: Namespace) -> int:
     """`foredeck tasks`."""
-    action = _ACTIONS[args.action or "list"]
+    action = _ACTIONS[args.action]
     try:
         action(args)
     except NoSuchTask:
         raise
     except ToolError as error:
-        raise TaskRefused(str(error)) from None
+        raise CommandRefused(str(error)) from None
     return 0
 
 
 @contextmanager
 def _work(args: Namespace, *, writes: bool = False) -> Iterator[tuple[TaskWork, Project]]:
     """The tasks of the project in the current folder, or in that of `--project`."""
-
     config = resolve_config(args).config
     folder = str((args.project or Path.cwd()).absolute())
     project = project_of(folder, open_filesystems(config, folder))
@@ -60,12 +53,11 @@ def _work(args: Namespace, *, writes: bool = False) -> Iterator[tuple[TaskWork, 
 
 def _actor(home: Path, who: str | None) -> Actor:
     """Who asks: a person, by the name `who` or their own, or the session whose agent runs this."""
-
     session = agent_above(home)
     if session is None:
         return Actor(None, who or user_name())
     if who is not None:
-        raise TaskRefused("--as is not allowed inside an agent's session, which acts as itself.")
+        raise CommandRefused("--as is not allowed inside an agent's session, which acts as itself.")
     return Actor(session or None)
 
 
@@ -75,20 +67,19 @@ def _actor(home: Path, who: str | None) -> Actor:
 def _list(args: Namespace) -> None:
     with _work(args) as (work, project):
         tasks = [t for t in work.board.all() if _is_wanted(t, args)]
-        if getattr(args, "markdown", False):
+        if args.markdown:
             now = work.now_ms()
             print_content(as_markdown(work.board, tasks, work.description, now, project.name))
         else:
-            _print(work, tasks[: getattr(args, "limit", None)], args)
+            _print(work, tasks[: args.limit], args)
 
 
 def _is_wanted(task: Task, args: Namespace) -> bool:
-    status, label = getattr(args, "status", None), getattr(args, "label", None)
-    if label and label.lstrip("#") not in task.labels:
+    if args.label and args.label.lstrip("#") not in task.labels:
         return False
-    if status is not None:
-        return bool(status in ("all", task.status))
-    return not task.is_closed or bool(getattr(args, "markdown", False))
+    if args.status is not None:
+        return args.status in ("all", task.status)
+    return not task.is_closed or bool(args.markdown)
 
 
 def _print(work: TaskWork, tasks: list[Task], args: Namespace) -> None:
@@ -186,7 +177,7 @@ def _edit(args: Namespace) -> None:
         if (value := getattr(args, name)) is not None:
             fields[field] = value
     if not fields:
-        raise TaskRefused(
+        raise CommandRefused(
             "Nothing to change: give --title, --description, --priority, --type or --label."
         )
     with _work(args) as (work, _):

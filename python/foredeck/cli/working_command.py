@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 
 from foredeck.cli.common import resolve_config
 from foredeck.cli.editor import NotEdited, edited
+from foredeck.cli.files import given_text
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above
 from foredeck.cli.stored import made_store
@@ -28,8 +28,7 @@ def run(args: Namespace) -> int:
         if args.edit:
             _edit(page)
         elif args.text is not None:
-            text = sys.stdin.read() if args.text == "-" else args.text
-            page.put(args.section, text)
+            page.put(args.section, given_text(args.text))
         _show(args, page)
     return 0
 
@@ -72,7 +71,6 @@ def _show(args: Namespace, page: WorkingMemory) -> None:
 
 def _edit(page: WorkingMemory) -> None:
     """Open the page in the user's editor."""
-
     before = page.read()
     with edited(before.text, ".json" if page.form.name == "json" else ".md", "page") as typed:
         try:

@@ -287,7 +287,6 @@ _ELSEWHERE = {
 
 def _check_is_here(config: Config) -> None:
     """Raise `StoreUnavailable` where log and documents are not in this state folder."""
-
     if config.xtdb.url is not None:
         raise StoreUnavailable(
             f"the server at {config.xtdb.url} is not foredeck's own: back it up where it runs, or "
@@ -304,7 +303,6 @@ def back_up_node(
 ) -> tuple[BackupSummary, Totals | None, int]:
     """Back up the node of the state folder: what was written, what was compared, how many
     transactions of this machine still wait and are not in it."""
-
     _check_is_here(config)
     folder = own_node_folder(config.home)
     if not folder.data.is_dir():
@@ -350,7 +348,6 @@ def waiting_hint(left: int) -> str:
 
 def _delivered(config: Config) -> int:
     """Bring what waits to a node that runs; how much waits still. None is started for it."""
-
     if own_node_folder(config.home).running() is not None:
         with suppress(StoreUnavailable):
             deliver_first(config)
@@ -391,7 +388,6 @@ def restore_node(
     config: Config, file: Path, report: Report, *, force: bool
 ) -> tuple[BackupSummary, Path, Path | None]:
     """Restore a backup into the state folder: what it holds, where it is, where older data is."""
-
     _check_is_here(config)
     folder = own_node_folder(config.home)
     summary, aside = restore(file, folder, force=force, progress=lambda name: report(1, name))

@@ -90,7 +90,6 @@ def deliver_and_compare(config: Config) -> DeliveredCopy:
 
     For a store that no other process writes to. Raises `StoreUnavailable`, `Corrupt`.
     """
-
     left = deliver(config)
     with (
         closing(open_sqlite(copy_file(config), busy_timeout_ms=_BUSY_MS)) as copy,
@@ -112,7 +111,6 @@ def deliver_and_compare(config: Config) -> DeliveredCopy:
 def settled_node(config: Config) -> NodeInfo | None:
     """The node of the state folder, None where none runs. It waits, and says so, for one that is
     being started or stopped. Raises `StoreUnavailable` where that does not end."""
-
     return await_settled(own_node_folder(config.home), _say_that_it_waits)
 
 
@@ -125,7 +123,6 @@ def deliver_first(config: Config) -> tuple[int, Backlog]:
 
     Raises `StoreUnavailable` where XTDB does not take them.
     """
-
     if config.xtdb.url is None:
         settled_node(config)
     count = waiting(config)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.eval_command import EvalNotReady, checkout, run_evaluation
+from foredeck.cli.eval_command import checkout, run_evaluation
 from foredeck.cli.registry import Command
+from foredeck.errors import CommandRefused
 from foredeck.evaluation.evaluating import EvalPlan
 from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, load_tasks
 from foredeck.model.portions import portions
@@ -38,7 +39,7 @@ def evaluate_scripted(
     is 1 where a task that the model solves did not pass its check."""
     install = checkout_pi(checkout(), VERSIONS[0])
     if install is None:
-        raise EvalNotReady(f"Pi {VERSIONS[0]} is not installed here: run scripts/setup.")
+        raise CommandRefused(f"Pi {VERSIONS[0]} is not installed here: run scripts/setup.")
     tasks = _chosen(names)
     with tempfile.TemporaryDirectory(prefix="foredeck-eval-model-") as folder:
         with ScriptedModel(solver(tasks)) as model:
@@ -61,7 +62,7 @@ def _chosen(names: list[str]) -> list[EvalTask]:
     known = {task.name for task in [*short, *long]}
     unknown = sorted(set(names) - known)
     if unknown:
-        raise EvalNotReady(f"no task {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+        raise CommandRefused(f"no task {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
     return [task for task in [*short, *long] if task.name in names] if names else short
 
 

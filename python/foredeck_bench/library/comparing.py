@@ -16,12 +16,13 @@ import httpx
 
 from foredeck import ContextManager, ModelInfo
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.eval_command import EvalNotReady, checkout
+from foredeck.cli.eval_command import checkout
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.format import ToolRequest
+from foredeck.errors import CommandRefused
 from foredeck.model.calls import in_order
 from foredeck.model.figures import short_count
 from foredeck.model.names import identifiers
@@ -166,7 +167,7 @@ ROUNDS = 20
 def _run(args: Namespace) -> int:
     install = checkout_pi(checkout(), VERSIONS[0])
     if install is None:
-        raise EvalNotReady(f"Pi {VERSIONS[0]} is not installed here: run scripts/setup.")
+        raise CommandRefused(f"Pi {VERSIONS[0]} is not installed here: run scripts/setup.")
     with tempfile.TemporaryDirectory(prefix="foredeck-library-") as folder:
         sums = compare(args.rounds, Path(folder), install, checkout())
     if args.json:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from pathlib import Path
 
-from foredeck.cli.common import (
-    add_config_flags,
-    add_json_flag,
-    positive,
-)
+from foredeck.cli.common import add_usual_flags, positive
 from foredeck.cli.registry import Command, later
 
 
@@ -33,8 +29,7 @@ def _ingest(parser: ArgumentParser) -> None:
         action="store_true",
         help="also read sessions that `foredeck forget` has erased",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _index(parser: ArgumentParser) -> None:
@@ -52,15 +47,13 @@ def _index(parser: ArgumentParser) -> None:
         default=20_000,
         help="refuse more files than this (default: %(default)s)",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _export(parser: ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
     parser.add_argument("file", metavar="FILE", help="the file to write, - for stdout")
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _import(parser: ArgumentParser) -> None:
@@ -73,8 +66,7 @@ def _import(parser: ArgumentParser) -> None:
         help="give the session, its calls and its tool results fresh ids, beside those that are "
         "here",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _backup(parser: ArgumentParser) -> None:
@@ -84,8 +76,7 @@ def _backup(parser: ArgumentParser) -> None:
         action="store_true",
         help="read every version and every byte from the backup and from the store, and compare",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _restore(parser: ArgumentParser) -> None:
@@ -133,15 +124,13 @@ def _restore(parser: ArgumentParser) -> None:
         action="store_true",
         help="also restore files that a person or another session has changed since",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _migrate(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="FROM", help="sqlite, sqlite:PATH, xtdb or xtdb:URL")
     parser.add_argument("target", metavar="TO", help="the same; empty, or a copy half done")
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 COMMANDS = {

@@ -5,12 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from foredeck.cli.common import (
-    add_config_flags,
-    add_json_flag,
     add_object,
     add_objects,
     add_selection,
     add_session,
+    add_usual_flags,
     positive,
 )
 from foredeck.cli.registry import Command, later
@@ -45,8 +44,7 @@ def _show(parser: ArgumentParser) -> None:
         action="store_true",
         help="list the branches of the session instead: their calls, and where each began",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _trace(parser: ArgumentParser) -> None:
@@ -60,8 +58,7 @@ def _trace(parser: ArgumentParser) -> None:
         type=positive,
         help="follow the branch that ends with this call (default: the last)",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _blame(parser: ArgumentParser) -> None:
@@ -76,8 +73,7 @@ def _blame(parser: ArgumentParser) -> None:
         action="store_true",
         help="print the exact prompt that the (first) line was written from",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 _VERSION = (
@@ -105,14 +101,12 @@ def _history(parser: ArgumentParser) -> None:
         metavar="VERSION",
         help="list the versions up to this one, or those with this hash; with --diff it is A",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _cat(parser: ArgumentParser) -> None:
     add_object(parser, parts=True)
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
     parser.add_argument("--at", metavar="VERSION", help=f"{_VERSION} (default: the newest)")
 
 
@@ -146,8 +140,7 @@ def _graph(parser: ArgumentParser) -> None:
         help="list the tags of all Markdown files, with the number of files that have each",
     )
     asked.add_argument("--dot", action="store_true", help="print the graph in Graphviz's format")
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _depth(text: str) -> int:
@@ -180,8 +173,7 @@ def _expand(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--metadata", action="store_true", help="print metadata only")
     add_selection(parser)
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _name(parser: ArgumentParser) -> None:
@@ -204,8 +196,7 @@ def _name(parser: ArgumentParser) -> None:
         help="names of the fields that stand for the object, with commas between them, such as "
         "path,short_summary; default for those of its type",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _observations(parser: ArgumentParser) -> None:
@@ -224,8 +215,7 @@ def _observations(parser: ArgumentParser) -> None:
         action="store_true",
         help="delete it; no new note is taken of its messages",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 COMMANDS = {

@@ -5,11 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
-from foredeck.cli.common import (
-    add_config_flags,
-    add_json_flag,
-    positive,
-)
+from foredeck.cli.common import add_config_flags, add_json_flag, add_usual_flags, positive
 from foredeck.cli.registry import Command, later
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store.registry import STORES
@@ -169,12 +165,7 @@ def _eval(parser: ArgumentParser) -> None:
         metavar="PATH",
         help="foredeck's extension (default: the checkout or package that this command is in)",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-def _engine(parser: ArgumentParser) -> None:
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 COMMANDS = {
@@ -219,7 +210,7 @@ COMMANDS = {
             "to see whether it starts. It exits when its input ends."
         ),
         example='echo \'{"jsonrpc":"2.0","id":1,"method":"ping"}\' | foredeck engine',
-        configure=_engine,
+        configure=add_config_flags,
         run=later("engine_command"),
     ),
 }

@@ -30,6 +30,9 @@ def _add_actions(
         dest="action", metavar="ACTION", help="what to do; each has its own --help (default: list)"
     )
     flags(parser, is_action=False)
+    listing = ArgumentParser()
+    actions["list"].configure(listing)
+    parser.set_defaults(action="list", **vars(listing.parse_args([])))
     for name, action in actions.items():
         subparser = subparsers.add_parser(
             name,

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 
-from foredeck.cli.common import (
-    add_config_flags,
-    add_json_flag,
-    add_project_flags,
-)
+from foredeck.cli.common import add_project_flags, add_usual_flags
 from foredeck.cli.registry import Command, later
 from foredeck.derived.registry import LAYERS
 
@@ -29,8 +25,7 @@ def _doctor(parser: ArgumentParser) -> None:
         help="try all models again that refused a prompt because of what was folded before their "
         "signed reasoning",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
     add_project_flags(parser)
 
 
@@ -41,8 +36,7 @@ def _config(parser: ArgumentParser) -> None:
         help="instead, print a script that completes commands and options in bash and zsh: "
         'eval "$(foredeck config --completion)"',
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
     add_project_flags(parser)
 
 
@@ -52,8 +46,7 @@ def _renames(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--repair", action="store_true", help="store the renames that are clear, instead of a list"
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _purge(parser: ArgumentParser) -> None:
@@ -78,8 +71,7 @@ def _purge(parser: ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would change, and change nothing"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _forget(parser: ArgumentParser) -> None:
@@ -88,8 +80,7 @@ def _forget(parser: ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be deleted, and delete nothing"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 DAYS = 30
@@ -119,13 +110,7 @@ def _prune(parser: ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be removed, and remove nothing"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_json_flag(parser)
-    add_config_flags(parser)
-
-
-def _vacuum(parser: ArgumentParser) -> None:
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 COMMANDS = {
@@ -228,7 +213,7 @@ COMMANDS = {
             "shrunk as well."
         ),
         example="foredeck vacuum",
-        configure=_vacuum,
+        configure=add_usual_flags,
         run=later("forget_command", "vacuum"),
     ),
 }

@@ -5,12 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
-from foredeck.cli.common import (
-    add_config_flags,
-    add_json_flag,
-    add_session,
-    positive,
-)
+from foredeck.cli.common import add_session, add_usual_flags, positive
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.registry import Command, later
 from foredeck.search.types import SEARCHED_TYPES
@@ -22,8 +17,7 @@ def _sessions(parser: ArgumentParser) -> None:
         action="store_true",
         help="show how much text each session uses, including what it shares with others",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 SCOPES = ("all", "project", "session")
@@ -86,8 +80,7 @@ def _search(parser: ArgumentParser) -> None:
         "of them each; else the best hits come first",
     )
     parser.add_argument("--explain", action="store_true", help="explain the rank of each hit")
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _cost(parser: ArgumentParser) -> None:
@@ -142,8 +135,7 @@ def _cost(parser: ArgumentParser) -> None:
         action="store_true",
         help="report whole differences, and mask no keys, tokens and home folder",
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _notes(parser: ArgumentParser) -> None:
@@ -176,8 +168,7 @@ def _notes(parser: ArgumentParser) -> None:
         "heading that is not there, and frontmatter that could not be read",
     )
     parser.add_argument("--all", action="store_true", help="also Markdown files that are not notes")
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 def _working(parser: ArgumentParser) -> None:
@@ -189,8 +180,7 @@ def _working(parser: ArgumentParser) -> None:
         "--session", metavar="SESSION", help="the page of this session instead of the project's"
     )
     parser.add_argument("--edit", action="store_true", help="open the page in $VISUAL or $EDITOR")
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 COMMANDS = {

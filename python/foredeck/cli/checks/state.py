@@ -66,7 +66,6 @@ def check_state(config: Config) -> Iterator[Finding]:
 
 def _user_key(home: Path) -> Iterator[Finding]:
     """The key that signs what the user has said; it is made when the first session begins."""
-
     if not (home / KEY_FILE).exists():
         return
     try:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.common import add_usual_flags, positive, resolve_config
+from foredeck.cli.files import given_text
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
@@ -47,11 +48,10 @@ class _Target:
 
 
 def _run(args: Namespace) -> int:
-    text = sys.stdin.read() if args.query == "-" else args.query
     timeout_ms = args.timeout * 1000
     config = resolve_config(args).config
     limits = {"limit": args.limit + 1, "timeout_ms": timeout_ms}
-    query = prepare(text, args.values, **limits, namespace=config.xtdb.namespace)
+    query = prepare(given_text(args.query), args.values, **limits, namespace=config.xtdb.namespace)
     if args.url is None and config.store == "xtdb":
         _deliver(config)
     server = _server(args, config)
@@ -80,7 +80,6 @@ def _deliver(config: Config) -> None:
 
 def _server(args: Namespace, config: Config) -> _Target:
     """The server that is named, else the configured one, else the node that runs here."""
-
     xtdb = config.xtdb
     if url := args.url or xtdb.url:
         return _Target(url, server_token(args.token_file or xtdb.token_file), xtdb.namespace)
@@ -104,7 +103,6 @@ def _basis(args: Namespace, client: XtdbClient, server: _Target) -> dict[str, in
 
     Raises `Missing` for an unknown token, `QueryRefused` for what is no time.
     """
-
     reader = XtdbReader(client, XtdbNames(server.namespace))
     if args.as_of is not None:
         return {"tx-id": reader.tx_id(Token(args.as_of))}
@@ -193,8 +191,7 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--token-file", metavar="FILE", type=Path, help="file with the token that it asks for"
     )
-    add_json_flag(parser)
-    add_config_flags(parser)
+    add_usual_flags(parser)
 
 
 COMMAND = Command(

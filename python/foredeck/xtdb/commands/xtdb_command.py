@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.common import add_usual_flags, resolve_config
 from foredeck.cli.output import print_json, table, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -97,7 +97,6 @@ def _up(args: Namespace, config: Config) -> int:
 def _await_index(node: NodeInfo, folder: NodeFolder) -> None:
     """Wait until the node has indexed its log: at once, but after a restore. Raises `StoreError`
     where it cannot. Interrupting this does not stop the node."""
-
     client = XtdbClient(node.url, token=folder.token(), timeout_ms=_REQUEST_MS)
     with closing(client):
         goal = client.latest("submitted")
@@ -173,8 +172,7 @@ def _configure(parser: ArgumentParser) -> None:
     }
     for name, text in texts.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        add_json_flag(action)
-        add_config_flags(action)
+        add_usual_flags(action)
         if name == "up":
             action.add_argument(
                 "--port", metavar="N", type=int, default=0, help="port (default: any free one)"
@@ -223,7 +221,6 @@ def node_facts(node: NodeInfo) -> dict[str, Any]:
 
 def run_status(args: Namespace, config: Config) -> int:
     """Exit code 0 where a node answers and indexes, 3 where none does."""
-
     folder = own_node_folder(config.home)
     node = folder.running()
     url = config.xtdb.url or (None if node is None else node.url)
@@ -251,7 +248,6 @@ def run_status(args: Namespace, config: Config) -> int:
 
 def journal_facts(config: Config) -> dict[str, Any]:
     """What waits in the local copy until XTDB has it."""
-
     backlog = read_backlog(copy_file(config))
     oldest = backlog.oldest_ms
     return {

@@ -56,7 +56,6 @@ class Fetcher:
         `known`: newest versions that a query has read a moment ago. Where XTDB stops answering,
         some may have come.
         """
-
         return self._bring(lambda: self._missing.of_documents(ids), known or {})
 
     def fetch_whole(self, tokens: Sequence[str]) -> bool:
