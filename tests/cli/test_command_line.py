@@ -65,7 +65,7 @@ def test_an_old_name_does_what_the_new_one_does_and_says_so(
 ) -> None:
     assert main([*RENAMED[name], "--help"]) == 0
     new = capsys.readouterr()
-    assert main([name, "--help"]) == 0
+    assert main([*name.split(), "--help"]) == 0
     old = capsys.readouterr()
     assert (old.out, new.err) == (new.out, "")
     now = " ".join(RENAMED[name])

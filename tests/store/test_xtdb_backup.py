@@ -269,42 +269,41 @@ def test_the_commands(
     (home / "xtdb").mkdir(parents=True)
     (home / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
     monkeypatch.setenv("FOREDECK_HOME", str(home))
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     node, target = NodeFolder(home / "xtdb"), tmp_path / "backup.tar"
 
     def run_json(*words: str) -> Any:
         capsys.readouterr()
-        assert main(["xtdb", *words, "--json"]) == 0
+        assert main([*words, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
     try:
-        assert main(["xtdb", "backup", str(target)]) == 3
+        assert main(["backup", str(target)]) == 3
         assert "nothing to back up" in capsys.readouterr().err
         start(node, runtime)
         with opened(node) as store:
             store.commit(batch(note("a", "one")))
             token = store.commit(batch(note("a", "two")))
         made = run_json("backup", str(target), "--verify")
-        assert made["tx_id"] == 1
-        assert (made["verified"]["versions"], made["verified"]["objects"]) == (2, 1)
-        assert main(["xtdb", "restore", str(target)]) == 3
+        assert len(made["verified"]) == 64
+        assert main(["restore", str(target)]) == 3
         assert "xtdb down" in capsys.readouterr().err
-        run_json("down")
-        assert main(["xtdb", "restore", str(target)]) == 3
+        run_json("xtdb", "down")
+        assert main(["restore", str(target)]) == 3
         assert "--force" in capsys.readouterr().err
         restored = run_json("restore", str(target), "--force")
-        assert Path(restored["moved_aside"]).is_dir()
-        monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+        assert Path(restored["kept"]).is_dir()
         assert main(["backup", str(tmp_path / "pair.tar")]) == 0
         assert main(["restore", str(tmp_path / "pair.tar"), "--force"]) == 0
         assert "xtdb up" in capsys.readouterr().out
-        run_json("up")
+        run_json("xtdb", "up")
         with opened(node) as store:
             assert store.latest() == token
     finally:
         stop(node)
     monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "postgres")
-    assert main(["xtdb", "backup", str(target)]) == 3
+    assert main(["backup", str(target)]) == 3
     assert "pg_dump" in capsys.readouterr().err
     monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
-    assert main(["xtdb", "restore", str(target)]) == 3
+    assert main(["restore", str(target)]) == 3
     assert "foredeck migrate" in capsys.readouterr().err

@@ -65,16 +65,16 @@ def _join_name(arguments: list[str]) -> list[str]:
 
 def _renamed(arguments: list[str]) -> list[str]:
     """A command line with a command's old name as it is written now; says so."""
-    old = arguments[0] if arguments else ""
-    if old not in RENAMED:
-        return arguments
-    new = RENAMED[old]
-    print(
-        f"foredeck: `foredeck {old}` is now `foredeck {' '.join(new)}`; the old name will be "
-        "removed in the next version.",
-        file=sys.stderr,
-    )
-    return [*new, *arguments[1:]]
+    for words in (1, 2):
+        old = " ".join(arguments[:words])
+        if (new := RENAMED.get(old)) is not None:
+            print(
+                f"foredeck: `foredeck {old}` is now `foredeck {' '.join(new)}`; the old name will "
+                "be removed in the next version.",
+                file=sys.stderr,
+            )
+            return [*new, *arguments[words:]]
+    return arguments
 
 
 class _Parser(argparse.ArgumentParser):

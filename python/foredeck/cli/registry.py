@@ -86,8 +86,10 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "reindex": ("doctor", "--rebuild"),
     "report": ("cost", "--report"),
     "tags": ("graph", "--tags"),
+    "xtdb backup": ("backup", "--set", "store=xtdb"),
+    "xtdb restore": ("restore", "--set", "store=xtdb"),
 }
-"""Commands of the version before, and what they are now."""
+"""Commands of the version before, by their first words, and what they are now."""
 
 _ARGUMENTS = {
     "use": ("sessions", "search", "cost", "notes", "working"),

@@ -19,7 +19,6 @@ import re
 import shutil
 import tarfile
 import tempfile
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -28,11 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from foredeck import __version__
-from foredeck.cli.output import print_json
-from foredeck.cli.progress import Progress
 from foredeck.config import Config
 from foredeck.errors import Corrupt, StoreError, StoreUnavailable
-from foredeck.model.figures import counted, short_count, when
+from foredeck.model.figures import counted
 from foredeck.regular_files import open_regular, open_to_read
 from foredeck.store.clock import now_ms
 from foredeck.store.copying import Totals, compare
@@ -314,30 +311,6 @@ def back_up_node(
     return summary, _verified(file, config, report) if verify else None, left
 
 
-def run_backup(args: Namespace, config: Config) -> int:
-    """`foredeck xtdb backup`."""
-    target = args.file.absolute()
-    with Progress("backing up, step") as progress:
-        summary, found, left = back_up_node(config, target, progress.advance, verify=args.verify)
-    report: dict[str, Any] = {"file": target, **asdict(summary), "waiting": left}
-    if found is not None:
-        report["verified"] = asdict(found)
-    if args.json:
-        print_json(report)
-        return 0
-    until = "" if summary.tx_id is None else f", up to transaction {summary.tx_id}"
-    print(
-        f"{target}: log and documents{until}, {counted(summary.files, 'file')}, "
-        f"{short_count(summary.bytes)} bytes. Only you can read it; keep it so."
-    )
-    if found is not None:
-        counts = ", ".join(f"{report['verified'][name]:,} {name}" for name in _COUNTS)
-        print(f"Restored and compared: {counts} are equal; SHA-256 {found.sha256}")
-    if left:
-        print(waiting_hint(left))
-    return 0
-
-
 def waiting_hint(left: int) -> str:
     """What is to be said of transactions that a backup does not have."""
     return (
@@ -394,19 +367,3 @@ def restore_node(
     # A backup holds all namespaces.
     follow_anew(copy_file(config).parent.glob("own-*.db"))
     return summary, folder.data, aside
-
-
-def run_restore(args: Namespace, config: Config) -> int:
-    """`foredeck xtdb restore`."""
-    with Progress("restoring, file") as progress:
-        summary, data, aside = restore_node(config, args.file, progress.advance, force=args.force)
-    if args.json:
-        print_json({"data": data, **asdict(summary), "moved_aside": aside})
-    else:
-        print(
-            f"{data}: {counted(summary.files, 'file')} of the backup of "
-            f"{when(summary.time_ms)} are in place.\n{REBUILT}"
-        )
-        if aside is not None:
-            print(f"What was there is in {aside}: delete it when you do not need it.")
-    return 0

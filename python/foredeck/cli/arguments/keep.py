@@ -191,7 +191,7 @@ COMMANDS = {
             "holds the store as it was when the command started. It is checked before it\n"
             "replaces an earlier backup of the same name, and any SQLite can open it. It\n"
             "holds what your agents saw: treat it as confidential. With XTDB it is a tar file\n"
-            "of the node's log and documents, as from `foredeck xtdb backup`.\n\n"
+            "of the log and documents of your own node, which may be running.\n\n"
             "`foredeck restore FILE` restores it. Purging or forgetting something does not\n"
             "remove it from earlier backups. Indexes are left out; they are rebuilt from the\n"
             "store."

@@ -17,7 +17,6 @@ from foredeck.config import Config, ensure_home
 from foredeck.errors import StoreError
 from foredeck.model.figures import counted, short_count
 from foredeck.store.clock import now_ms
-from foredeck.xtdb.backup import run_backup, run_restore
 from foredeck.xtdb.database.client import XtdbClient
 from foredeck.xtdb.delivery import deliver_first
 from foredeck.xtdb.journal.journal import read_backlog
@@ -43,8 +42,6 @@ def _run(args: Namespace) -> int:
         "status": run_status,
         "sync": _sync,
         "logs": _logs,
-        "backup": run_backup,
-        "restore": run_restore,
     }
     return actions[args.action](args, config)
 
@@ -167,8 +164,6 @@ def _configure(parser: ArgumentParser) -> None:
         "sync": "deliver pending transactions of the local copy now, and wait for XTDB",
         "status": "show whether the node runs, and whether it keeps up with its log",
         "logs": "print the end of the node's log",
-        "backup": "write the node's log and documents to a file; the node may be running",
-        "restore": "replace the data of a stopped node by a backup",
     }
     for name, text in texts.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -176,20 +171,6 @@ def _configure(parser: ArgumentParser) -> None:
         if name == "up":
             action.add_argument(
                 "--port", metavar="N", type=int, default=0, help="port (default: any free one)"
-            )
-        if name in ("backup", "restore"):
-            action.add_argument("file", metavar="FILE", type=Path, help="the backup's file")
-        if name == "backup":
-            action.add_argument(
-                "--verify",
-                action="store_true",
-                help="restore it to a temporary folder, and compare every version with the node's",
-            )
-        if name == "restore":
-            action.add_argument(
-                "--force",
-                action="store_true",
-                help="even if there is data already; it is renamed first",
             )
         if name == "logs":
             action.add_argument(

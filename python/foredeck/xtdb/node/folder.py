@@ -227,7 +227,7 @@ _ADVICE = (
     ),
     (
         r"RocksDBException",
-        "Its data are damaged: `foredeck xtdb restore FILE --force` puts a backup in their place. "
+        "Its data are damaged: `foredeck restore FILE --force` puts a backup in their place. "
         "Without one move {data} away and start it again; what this machine has written is "
         "delivered from its local copy, {home}/copies.",
     ),
