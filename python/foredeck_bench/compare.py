@@ -7,6 +7,7 @@ Without --head and --observations, the layouts and policies that there are.
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -15,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments.measure import facilities_of
-from foredeck.cli.files import check_writable, written_file
+from foredeck.cli.files import FileError, file_errors, written_file
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES
+from foredeck.regular_files import require_regular
 from foredeck.replay.options import ReplayOptions
 from foredeck_bench.judging.plot import frontier_svg
 from foredeck_bench.judging.replaying import Compared, Way, compare, rivals, with_heads
@@ -83,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     try:
         if asked.plot is not None:
-            check_writable(asked.plot)  # before a replay of minutes
+            _check_writable(asked.plot)  # before a replay of minutes
         paths = find_recordings(asked.paths)
         with Progress("replaying", total=len(paths)) as progress:
             ways = [Way(options), *_others(options, asked.head)]
@@ -103,6 +105,14 @@ def main(arguments: Sequence[str]) -> int:
     for error_line in compared.errors:
         print(error_line, file=sys.stderr)
     return 1 if compared.errors or compared.invalid_prompts else 0
+
+
+def _check_writable(path: Path) -> None:
+    """Raise `FileError` where `written_file` could write nothing."""
+    with file_errors(str(path)):
+        require_regular(path, follow=False)
+    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise FileError(f"{path}: its folder does not exist, or is not writable")
 
 
 def _others(options: ReplayOptions, heads: Sequence[int]) -> list[Way]:

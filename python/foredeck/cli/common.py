@@ -145,12 +145,17 @@ def config_flags(args: Namespace) -> list[str]:
     return [*args.set, *home]
 
 
+def asked_folder(args: Namespace) -> Path:
+    """The folder of `--project`, else the current one."""
+    return (getattr(args, "project", None) or Path.cwd()).absolute()
+
+
 def resolve_config(args: Namespace) -> Resolved:
     """The configuration as this command line sees it; raises ConfigError."""
     from foredeck.config import load_config
 
     return load_config(
-        project=(getattr(args, "project", None) or Path.cwd()).absolute(),
+        project=asked_folder(args),
         trusted=getattr(args, "trusted", False),
         flags=config_flags(args),
     )

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import resolve_config
+from foredeck.cli.common import asked_folder, resolve_config
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Resolved, project_config_file, user_config_file
@@ -51,10 +51,9 @@ def _values(resolved: Resolved) -> dict[str, Any]:
 
 
 def _files(args: Namespace) -> list[dict[str, Any]]:
-    project = project_config_file((args.project or Path.cwd()).absolute())
     return [
         _file("user", user_config_file(), read=True),
-        _file("project", project, read=args.trusted),
+        _file("project", project_config_file(asked_folder(args)), read=args.trusted),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,6 @@ from pathlib import Path
 
 from foredeck.cli.output import print_content
 from foredeck.errors import ForedeckError
-from foredeck.regular_files import require_regular
 from foredeck.store.location import private_draft
 
 STANDARD = "-"
@@ -37,14 +35,6 @@ def written_file(name: str) -> Iterator[Callable[[str], object]]:
         return
     with file_errors(name), private_draft(Path(name).absolute()) as file:
         yield lambda text: file.write(text.encode())
-
-
-def check_writable(path: Path) -> None:
-    """Raise `FileError` where `written_file` could write nothing: to be asked before long work."""
-    with file_errors(str(path)):
-        require_regular(path, follow=False)
-    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
-        raise FileError(f"{path}: its folder does not exist, or is not writable")
 
 
 @contextmanager

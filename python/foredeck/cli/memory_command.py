@@ -7,9 +7,8 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from foredeck.cli.common import resolve_config
+from foredeck.cli.common import asked_folder, resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store
@@ -44,15 +43,15 @@ class Desk:
 
 
 @contextmanager
-def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterator[Desk]:
-    """`acts`: something is changed, which only the user does. `makes`: the store, where there is
-    none yet."""
+def _desk(args: Namespace) -> Iterator[Desk]:
+    """Memory in the current folder's project, or in that of `--project`. Only its user changes
+    something."""
     config = resolve_config(args).config
-    if acts:
+    if args.action not in _READING:
         check_person(config.home, "Changing memory")
-    folder = str((args.project or Path.cwd()).absolute())
+    folder = str(asked_folder(args))
     filesystems = open_filesystems(config, folder)
-    with (made_store if makes else opened_store)(args) as store:
+    with (made_store if args.action == "add" else opened_store)(args) as store:
         memory = UserActs(store, load_user(ensure_home(config.home)), caps_of(config))
         ground = GroundReader(store, filesystems)
         describe = Describer(memory, ground, memory.now_ms())
@@ -61,28 +60,26 @@ def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterat
 
 def run(args: Namespace) -> int:
     """`foredeck memory`."""
-    _ACTIONS[args.action](args)
+    with _desk(args) as desk:
+        _ACTIONS[args.action](args, desk)
     return 0
 
 
 # Reading
 
 
-def _list(args: Namespace) -> None:
-    with _desk(args) as desk:
-        entries = [e for e in _wanted(args, desk) if args.tag in (None, *e.document.tags)]
-        if args.json:
-            print_json({"entries": [desk.describe.json(entry) for entry in entries]})
-            return
-        for entry in entries:
-            print(desk.describe.line(entry))
-        waiting = len(desk.memory.proposals())
-        if not entries:
-            print(
-                "Nothing is remembered here" + (f" with the tag {args.tag}." if args.tag else ".")
-            )
-        if waiting:
-            print(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
+def _list(args: Namespace, desk: Desk) -> None:
+    entries = [e for e in _wanted(args, desk) if args.tag in (None, *e.document.tags)]
+    if args.json:
+        print_json({"entries": [desk.describe.json(entry) for entry in entries]})
+        return
+    for entry in entries:
+        print(desk.describe.line(entry))
+    waiting = len(desk.memory.proposals())
+    if not entries:
+        print("Nothing is remembered here" + (f" with the tag {args.tag}." if args.tag else "."))
+    if waiting:
+        print(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
 
 
 def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
@@ -97,12 +94,11 @@ def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
     return [*memory.of_user(desk.project), *memory.proposals()]
 
 
-def _show(args: Namespace) -> None:
-    with _desk(args) as desk:
-        entry = desk.memory.find(args.entry)
-        _print(args, desk, entry)
-        if entry.document.state == "proposed" and not args.json:
-            _print_beside(desk, entry)
+def _show(args: Namespace, desk: Desk) -> None:
+    entry = desk.memory.find(args.entry)
+    _print(args, desk, entry)
+    if entry.document.state == "proposed" and not args.json:
+        _print_beside(desk, entry)
 
 
 def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
@@ -120,32 +116,30 @@ def _print_beside(desk: Desk, entry: MemoryEntry) -> None:
                 print(line)
 
 
-def _audit(args: Namespace) -> None:
-    with _desk(args) as desk:
-        steps = Audit(desk.memory).steps(desk.memory.find(args.entry))
-        if args.json:
-            print_json({"steps": steps})
-        else:
-            print(audit_text(steps))
+def _audit(args: Namespace, desk: Desk) -> None:
+    steps = Audit(desk.memory).steps(desk.memory.find(args.entry))
+    if args.json:
+        print_json({"steps": steps})
+    else:
+        print(audit_text(steps))
 
 
 # Changing
 
 
-def _add(args: Namespace) -> None:
-    with _desk(args, acts=True, makes=True) as desk:
-        session = find_session(desk.store, args.session) if args.session else None
-        if session is not None and args.category == "finding":
-            _check_data(args, desk.store, session)
-        new = NewMemory(
-            category=args.category,
-            fact=args.text,
-            native=args.native or "",
-            session=session,
-            project=None if args.everywhere else desk.project,
-            grounds=tuple(desk.ground.take(args.ground)),
-        )
-        _done(args, desk, desk.memory.add(new))
+def _add(args: Namespace, desk: Desk) -> None:
+    session = find_session(desk.store, args.session) if args.session else None
+    if session is not None and args.category == "finding":
+        _check_data(args, desk.store, session)
+    new = NewMemory(
+        category=args.category,
+        fact=args.text,
+        native=args.native or "",
+        session=session,
+        project=None if args.everywhere else desk.project,
+        grounds=tuple(desk.ground.take(args.ground)),
+    )
+    _done(args, desk, desk.memory.add(new))
 
 
 def _check_data(args: Namespace, store: Store, session: str) -> None:
@@ -158,45 +152,39 @@ def _check_data(args: Namespace, store: Store, session: str) -> None:
         )
 
 
-def _edit(args: Namespace) -> None:
-    with _desk(args, acts=True) as desk:
-        entry = desk.memory.find(args.entry)
-        wording = Wording(args.text, args.native, args.category)
-        scoped = args.everywhere or args.here
-        if wording == Wording() and not scoped:
-            raise CommandRefused(
-                "nothing to change: give TEXT, --native, --category or --everywhere"
-            )
-        kept = None
-        if wording != Wording():
-            kept = desk.memory.edit(entry.id, wording)
-        if scoped:
-            kept = desk.memory.set_scope(entry.id, desk.project if args.here else None)
-        assert kept is not None
-        _done(args, desk, kept)
+def _edit(args: Namespace, desk: Desk) -> None:
+    entry = desk.memory.find(args.entry)
+    wording = Wording(args.text, args.native, args.category)
+    scoped = args.everywhere or args.here
+    if wording == Wording() and not scoped:
+        raise CommandRefused("nothing to change: give TEXT, --native, --category or --everywhere")
+    kept = None
+    if wording != Wording():
+        kept = desk.memory.edit(entry.id, wording)
+    if scoped:
+        kept = desk.memory.set_scope(entry.id, desk.project if args.here else None)
+    assert kept is not None
+    _done(args, desk, kept)
 
 
-def _accept(args: Namespace) -> None:
-    with _desk(args, acts=True) as desk:
-        found = [desk.memory.find(name) for name in args.entry]
-        wording = Wording(fact=args.text)
-        _all_done(args, desk, [desk.memory.accept(entry.id, wording).entry for entry in found])
+def _accept(args: Namespace, desk: Desk) -> None:
+    found = [desk.memory.find(name) for name in args.entry]
+    wording = Wording(fact=args.text)
+    _all_done(args, desk, [desk.memory.accept(entry.id, wording).entry for entry in found])
 
 
-def _refuse(args: Namespace) -> None:
-    with _desk(args, acts=True) as desk:
-        found = [desk.memory.find(name) for name in args.entry]
-        _all_done(args, desk, [desk.memory.refuse(entry.id).entry for entry in found])
+def _refuse(args: Namespace, desk: Desk) -> None:
+    found = [desk.memory.find(name) for name in args.entry]
+    _all_done(args, desk, [desk.memory.refuse(entry.id).entry for entry in found])
 
 
-def _pin(args: Namespace) -> None:
-    with _desk(args, acts=True) as desk:
-        entry = desk.memory.find(args.entry)
-        if args.category is None:
-            print(desk.describe.details(entry))
-        category = args.category or _asked_category()
-        project = None if args.everywhere else desk.project
-        _done(args, desk, desk.memory.pin(entry.id, category, project))
+def _pin(args: Namespace, desk: Desk) -> None:
+    entry = desk.memory.find(args.entry)
+    if args.category is None:
+        print(desk.describe.details(entry))
+    category = args.category or _asked_category()
+    project = None if args.everywhere else desk.project
+    _done(args, desk, desk.memory.pin(entry.id, category, project))
 
 
 def _asked_category() -> Category:
@@ -214,31 +202,28 @@ def _asked_category() -> Category:
     return known[said]
 
 
-def _demote(args: Namespace) -> None:
-    with _desk(args, acts=True) as desk:
-        session = find_session(desk.store, args.session) if args.session else None
-        _done(args, desk, desk.memory.demote(desk.memory.find(args.entry).id, session))
+def _demote(args: Namespace, desk: Desk) -> None:
+    session = find_session(desk.store, args.session) if args.session else None
+    _done(args, desk, desk.memory.demote(desk.memory.find(args.entry).id, session))
 
 
-def _confirm(args: Namespace) -> None:
-    with _desk(args, acts=True) as desk:
-        entry = desk.memory.find(args.entry)
-        grounds = desk.ground.again(entry.document.grounds)
-        _done(args, desk, desk.memory.confirm(entry.id, grounds))
+def _confirm(args: Namespace, desk: Desk) -> None:
+    entry = desk.memory.find(args.entry)
+    grounds = desk.ground.again(entry.document.grounds)
+    _done(args, desk, desk.memory.confirm(entry.id, grounds))
 
 
-def _delete(args: Namespace) -> None:
-    with _desk(args, acts=True) as desk:
-        found = {entry.id: entry for name in args.entry for entry in _family(desk, name)}
-        confirm(
-            "Delete it?",
-            nothing="nothing was deleted",
-            yes=args.yes,
-            show=lambda: print("\n".join(map(desk.describe.line, found.values()))),
-        )
-        for id in found:
-            desk.memory.delete(id)
-        _all_done(args, desk, [desk.memory.find(id) for id in found])
+def _delete(args: Namespace, desk: Desk) -> None:
+    found = {entry.id: entry for name in args.entry for entry in _family(desk, name)}
+    confirm(
+        "Delete it?",
+        nothing="nothing was deleted",
+        yes=args.yes,
+        show=lambda: print("\n".join(map(desk.describe.line, found.values()))),
+    )
+    for id in found:
+        desk.memory.delete(id)
+    _all_done(args, desk, [desk.memory.find(id) for id in found])
 
 
 def _family(desk: Desk, name: str) -> list[MemoryEntry]:
@@ -261,7 +246,9 @@ def _all_done(args: Namespace, desk: Desk, entries: list[MemoryEntry]) -> None:
         print(desk.describe.line(entry))
 
 
-_ACTIONS: dict[str, Callable[[Namespace], None]] = {
+_READING = ("list", "show", "audit")
+
+_ACTIONS: dict[str, Callable[[Namespace, Desk], None]] = {
     "list": _list,
     "show": _show,
     "add": _add,

@@ -7,10 +7,9 @@ from argparse import Namespace
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import resolve_config
+from foredeck.cli.common import asked_folder, resolve_config
 from foredeck.cli.output import coloured, print_json, screen_width, shows_colours, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import fetch_others, opened_store
@@ -74,7 +73,7 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
         sessions = (find_session(store, args.session),)
     elif scope == "project":
         folders = index.folders()
-        place = str(args.project or Path.cwd())
+        place = str(asked_folder(args))
         filesystems = open_filesystems(config, place)
         here = set(folders_of_project(place, set(folders.values()), filesystems))
         sessions = tuple(session for session, folder in folders.items() if folder in here)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import resolve_config
+from foredeck.cli.common import asked_folder, resolve_config
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
@@ -28,9 +28,9 @@ from foredeck.tasks.work import NewTask, TaskWork
 
 def run(args: Namespace) -> int:
     """`foredeck tasks`."""
-    action = _ACTIONS[args.action]
     try:
-        action(args)
+        with _work(args) as work:
+            _ACTIONS[args.action](args, work)
     except NoSuchTask:
         raise
     except ToolError as error:
@@ -39,16 +39,18 @@ def run(args: Namespace) -> int:
 
 
 @contextmanager
-def _work(args: Namespace, *, writes: bool = False) -> Iterator[tuple[TaskWork, Project]]:
+def _work(args: Namespace) -> Iterator[TaskWork]:
     """The tasks of the project in the current folder, or in that of `--project`."""
-    config = resolve_config(args).config
-    folder = str((args.project or Path.cwd()).absolute())
-    project = project_of(folder, open_filesystems(config, folder))
-    actor = _actor(config.home, getattr(args, "who", None))
-    with (made_store if writes else opened_store)(args) as store:
-        work = TaskWork(store, project.id, actor)
+    actor = _actor(resolve_config(args).config.home, getattr(args, "who", None))
+    with (made_store if args.action == "new" else opened_store)(args) as store:
+        work = TaskWork(store, _project(args).id, actor)
         work.board.refresh()
-        yield work, project
+        yield work
+
+
+def _project(args: Namespace) -> Project:
+    folder = str(asked_folder(args))
+    return project_of(folder, open_filesystems(resolve_config(args).config, folder))
 
 
 def _actor(home: Path, who: str | None) -> Actor:
@@ -64,14 +66,13 @@ def _actor(home: Path, who: str | None) -> Actor:
 # Reading
 
 
-def _list(args: Namespace) -> None:
-    with _work(args) as (work, project):
-        tasks = [t for t in work.board.all() if _is_wanted(t, args)]
-        if args.markdown:
-            now = work.now_ms()
-            print_content(as_markdown(work.board, tasks, work.description, now, project.name))
-        else:
-            _print(work, tasks[: args.limit], args)
+def _list(args: Namespace, work: TaskWork) -> None:
+    tasks = [t for t in work.board.all() if _is_wanted(t, args)]
+    if args.markdown:
+        now = work.now_ms()
+        print_content(as_markdown(work.board, tasks, work.description, now, _project(args).name))
+    else:
+        _print(work, tasks[: args.limit], args)
 
 
 def _is_wanted(task: Task, args: Namespace) -> bool:
@@ -94,19 +95,16 @@ def _print(work: TaskWork, tasks: list[Task], args: Namespace) -> None:
     print(counts_line(work.board, now) if work.board.all() else "No tasks.")
 
 
-def _ready(args: Namespace) -> None:
-    with _work(args) as (work, _):
-        _print(work, work.board.ready(args.limit, work.now_ms()), args)
+def _ready(args: Namespace, work: TaskWork) -> None:
+    _print(work, work.board.ready(args.limit, work.now_ms()), args)
 
 
-def _search(args: Namespace) -> None:
-    with _work(args) as (work, _):
-        _print(work, TaskMatcher(work).find(" ".join(args.query))[: args.limit], args)
+def _search(args: Namespace, work: TaskWork) -> None:
+    _print(work, TaskMatcher(work).find(" ".join(args.query))[: args.limit], args)
 
 
-def _show(args: Namespace) -> None:
-    with _work(args) as (work, _):
-        _show_one(work, work.find(args.task), args, full=args.full)
+def _show(args: Namespace, work: TaskWork) -> None:
+    _show_one(work, work.find(args.task), args, full=args.full)
 
 
 def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False) -> None:
@@ -123,35 +121,31 @@ def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False
 # Changing
 
 
-def _new(args: Namespace) -> None:
-    with _work(args, writes=True) as (work, _):
-        given = ToolInput("foredeck tasks new", {"title": args.title, "labels": args.label})
-        new = NewTask(
-            title=given.title("a title"),
-            description=args.description,
-            priority=args.priority,
-            task_type=args.type,
-            labels=given.labels(),
-            parent=work.find(args.parent).id if args.parent else None,
-            blocked_by=tuple(work.find(name).id for name in args.after),
-        )
-        _changed(work, work.create(new), args)
+def _new(args: Namespace, work: TaskWork) -> None:
+    given = ToolInput("foredeck tasks new", {"title": args.title, "labels": args.label})
+    new = NewTask(
+        title=given.title("a title"),
+        description=args.description,
+        priority=args.priority,
+        task_type=args.type,
+        labels=given.labels(),
+        parent=work.find(args.parent).id if args.parent else None,
+        blocked_by=tuple(work.find(name).id for name in args.after),
+    )
+    _changed(work, work.create(new), args)
 
 
-def _claim(args: Namespace) -> None:
-    with _work(args) as (work, _):
-        _changed(work, work.claim(work.find(args.task).id).task, args)
+def _claim(args: Namespace, work: TaskWork) -> None:
+    _changed(work, work.claim(work.find(args.task).id).task, args)
 
 
-def _close(args: Namespace) -> None:
-    with _work(args) as (work, _):
-        task = _released(work, args)
-        _changed(work, work.close(task.id, args.reason, args.summary), args)
+def _close(args: Namespace, work: TaskWork) -> None:
+    task = _released(work, args)
+    _changed(work, work.close(task.id, args.reason, args.summary), args)
 
 
-def _open(args: Namespace) -> None:
-    with _work(args) as (work, _):
-        _changed(work, work.update(_released(work, args).id, {"status": "open"}), args)
+def _open(args: Namespace, work: TaskWork) -> None:
+    _changed(work, work.update(_released(work, args).id, {"status": "open"}), args)
 
 
 def _released(work: TaskWork, args: Namespace) -> Task:
@@ -162,7 +156,7 @@ def _released(work: TaskWork, args: Namespace) -> Task:
     return task
 
 
-def _edit(args: Namespace) -> None:
+def _edit(args: Namespace, work: TaskWork) -> None:
     given = ToolInput("foredeck tasks edit", {"title": args.title, "labels": args.label})
     fields: dict[str, Any] = {}
     if args.title is not None:
@@ -180,15 +174,13 @@ def _edit(args: Namespace) -> None:
         raise CommandRefused(
             "Nothing to change: give --title, --description, --priority, --type or --label."
         )
-    with _work(args) as (work, _):
-        _changed(work, work.update(work.find(args.task).id, fields), args)
+    _changed(work, work.update(work.find(args.task).id, fields), args)
 
 
-def _dep(args: Namespace) -> None:
-    with _work(args) as (work, _):
-        task, on = work.find(args.task), work.find(args.on)
-        changed = work.connect(task.id, on.id, args.type, add=not args.remove)
-        _changed(work, changed, args)
+def _dep(args: Namespace, work: TaskWork) -> None:
+    task, on = work.find(args.task), work.find(args.on)
+    changed = work.connect(task.id, on.id, args.type, add=not args.remove)
+    _changed(work, changed, args)
 
 
 def _changed(work: TaskWork, task: Task, args: Namespace) -> None:
@@ -199,7 +191,7 @@ def _changed(work: TaskWork, task: Task, args: Namespace) -> None:
         )
 
 
-_ACTIONS: dict[str, Callable[[Namespace], None]] = {
+_ACTIONS: dict[str, Callable[[Namespace, TaskWork], None]] = {
     "list": _list,
     "ready": _ready,
     "search": _search,

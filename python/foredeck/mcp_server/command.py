@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
-from foredeck.cli.common import add_config_flags, add_project_flags, resolve_config
+from foredeck.cli.common import add_config_flags, add_project_flags, asked_folder, resolve_config
 from foredeck.cli.registry import Command
 
 
@@ -14,8 +13,7 @@ def _run(args: Namespace) -> int:
     from foredeck.mcp_server.server import make_server
 
     config = resolve_config(args).config
-    folder = (args.project or Path.cwd()).absolute()
-    make_server(config, folder, writes=args.write).run("stdio")
+    make_server(config, asked_folder(args), writes=args.write).run("stdio")
     return 0
 
 

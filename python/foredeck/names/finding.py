@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from foredeck.errors import NotFound
-from foredeck.model.documents import Fields, SessionDocument, session_object_id
+from foredeck.model.documents import Fields, session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import one_line
@@ -63,18 +63,6 @@ class Found:
 def label_of(fields: Fields) -> str:
     """The path of a file, or the address of what is only pointed to; empty for any other object."""
     return path_of(fields) or pointer_label(fields)
-
-
-def without_calls(store: Store, session: str) -> NotFound:
-    """What to raise where a session has no call to show."""
-    head = store.head(session_object_id(session))
-    if head is None or not head.fields.get("ingested"):
-        return NotFound(f"session {session} has made no call yet.")
-    agent = head.view(SessionDocument).harness
-    return NotFound(
-        f"session {session} was read from a history of {agent}: foredeck did not "
-        f"see its prompts. `foredeck cost`, `trace` and `show` replay its file in a terminal."
-    )
 
 
 def name_of(head: Head) -> str:

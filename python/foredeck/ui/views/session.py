@@ -14,6 +14,7 @@ from foredeck.errors import NotFound
 from foredeck.lookup.branches import branches_of
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import decode_text
+from foredeck.model.documents import SessionDocument
 from foredeck.model.messages import unpack
 from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.protocol import Head, Store
@@ -153,8 +154,9 @@ def trace_page(store: Store, name: str, text: str) -> WebPage:
 def _no_calls(session: str, head: Head) -> str:
     if not head.fields.get("ingested"):
         return f"session {session} has made no call yet."
+    agent = head.view(SessionDocument).harness
     return (
-        f"session {session} was read from a history of {head.fields['harness']}: foredeck did not "
+        f"session {session} was read from a history of {agent}: foredeck did not "
         f"see its prompts. `foredeck cost`, `trace` and `show` replay its file in a terminal."
     )
 
