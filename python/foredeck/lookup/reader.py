@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from foredeck.notes.chat_reading import read_chats
 from foredeck.notes.graph import Graph
 from foredeck.search.index import SearchIndex
 from foredeck.store.opening import open_store
-from foredeck.store.protocol import LocalStore
+from foredeck.store.protocol import Advance, LocalStore
 
 PATIENCE_S = 1.0
 """So long a page waits for a layer; what is not taken in by then is left out, and it says so."""
@@ -59,7 +59,7 @@ class Reader:
     def search(self, store: LocalStore) -> Iterator[tuple[SearchIndex, UpToDate]]:
         """The index for `search`, as far as it got within `PATIENCE_S`."""
         with Follower(store, load_layer("search"), self.config.home, batch=500) as follower:
-            complete = _catch_up(follower, PATIENCE_S)
+            complete = _in_time(follower.catch_up)
             with reported(follower.path):
                 yield SearchIndex(follower.db), UpToDate(complete)
 
@@ -67,9 +67,9 @@ class Reader:
     def graph(self, store: LocalStore) -> Iterator[tuple[Graph, UpToDate]]:
         """The graph of references, as far as it got within `PATIENCE_S`."""
         with Follower(store, load_layer("notes"), self.config.home, batch=500) as follower:
-            complete = _catch_up(follower, PATIENCE_S)
-            if complete:
-                complete = _read_chats(follower, store, PATIENCE_S)
+            complete = _in_time(follower.catch_up) and _in_time(
+                lambda advance: read_chats(follower, store, advance)
+            )
             with reported(follower.path):
                 yield Graph(follower.db), UpToDate(complete)
 
@@ -83,28 +83,17 @@ class Reader:
                         read_chats(follower, store)
 
 
-def _catch_up(follower: Follower, patience_s: float) -> bool:
-    try:
-        follower.catch_up(_ends_after(patience_s))
-    except _LongEnough:
-        return False
-    return True
+def _in_time(work: Callable[[Advance], object]) -> bool:
+    """Do work that calls an `Advance` at each step; give whether it was done within `PATIENCE_S`,
+    after which it is broken off at a step."""
+    end = time.monotonic() + PATIENCE_S
 
-
-def _read_chats(follower: Follower, store: LocalStore, patience_s: float) -> bool:
-    try:
-        read_chats(follower, store, _ends_after(patience_s))
-    except _LongEnough:
-        return False
-    return True
-
-
-class _ends_after:  # noqa: N801  (reads as the function that it is)
-    """An `Advance` that raises `_LongEnough` once the time is up."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-
-    def __call__(self) -> None:
-        if time.monotonic() > self._end:
+    def advance() -> None:
+        if time.monotonic() > end:
             raise _LongEnough
+
+    try:
+        work(advance)
+    except _LongEnough:
+        return False
+    return True

@@ -10,6 +10,7 @@ from typing import Literal
 
 from foredeck.config import Config, load_config
 from foredeck.context.cache.rebase import DEFAULT_TTL_S
+from foredeck.errors import ConfigError
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 
 
@@ -46,11 +47,15 @@ class ReplayOptions:
     """A profile of prices, or a file of them."""
 
     def config(self, home: Path) -> Config:
-        """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
+        """The configuration of an engine on the store in `home`. Raises `ConfigError`, for a key of
+        an earlier version too: figures would not show that it changes nothing."""
         cache = "markers" if self.cache == "anthropic" else "prefix"
         own = (f"layout={self.layout}", f"policy={self.policy}", f"rebase.cache={cache}")
         flags = (*own, *self._tools(), *self.settings, f"home={home}")
-        return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+        resolved = load_config(flags=flags, environ={}, user_file=Path(os.devnull))
+        if resolved.retired:
+            raise ConfigError(resolved.retired_notice)
+        return resolved.config
 
     def _tools(self) -> Iterable[str]:
         for facility in FACILITY_TOOLS:
