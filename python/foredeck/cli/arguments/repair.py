@@ -49,6 +49,14 @@ def _renames(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+def _add_erasing_flags(parser: ArgumentParser, dry_run: str) -> None:
+    """Those of a command that erases: `--dry-run`, what it shows being said, `--yes` and the usual
+    ones."""
+    parser.add_argument("--dry-run", action="store_true", help=dry_run)
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    add_usual_flags(parser)
+
+
 def _purge(parser: ArgumentParser) -> None:
     parser.add_argument(
         "source",
@@ -67,20 +75,12 @@ def _purge(parser: ArgumentParser) -> None:
         default=[],
         help="remove whatever matches this Python regular expression",
     )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change, and change nothing"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_usual_flags(parser)
+    _add_erasing_flags(parser, "show what would change, and change nothing")
 
 
 def _forget(parser: ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", nargs="+", help="its id, or the start of it")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be deleted, and delete nothing"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_usual_flags(parser)
+    _add_erasing_flags(parser, "show what would be deleted, and delete nothing")
 
 
 DAYS = 30
@@ -106,11 +106,7 @@ def _prune(parser: ArgumentParser) -> None:
         metavar="N",
         help=f"only messages older than N days (default: {DAYS})",
     )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be removed, and remove nothing"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_usual_flags(parser)
+    _add_erasing_flags(parser, "show what would be removed, and remove nothing")
 
 
 COMMANDS = {
