@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 
-from foredeck.cli.graphs import asked_id, edge_line, opened_graph, selection_of, shown
+from foredeck.cli.graphs import asked_id, opened_graph, selection_of, shown
 from foredeck.cli.output import print_json, screen_width, table
 from foredeck.errors import CommandRefused
 from foredeck.model.figures import counted
 from foredeck.model.quoting import name, one_line
 from foredeck.model.short_texts import cut
-from foredeck.notes.graph import Neighbourhood
+from foredeck.notes.graph import Edge, Neighbourhood
 
 
 def run(args: Namespace) -> int:
@@ -52,7 +53,7 @@ def _print_graph(found: Neighbourhood) -> None:
     )
 
 
-def _print_rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _print_rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """A table, its lines cut at the terminal's width."""
     for line in table([head, *rows]).split("\n"):
         print(cut(line, screen_width()))
@@ -88,12 +89,20 @@ def _backlinks(args: Namespace) -> int:
         sources = {node.id: node.as_json() for _, node in edges}
         print_json({"nodes": list(sources.values()), "edges": [e.as_json() for e, _ in edges]})
         return 0
-    rows = [tuple(edge_line(edge, node).split("\t")) for edge, node in edges]
+    rows = [(*_place(edge), shown(node)) for edge, node in edges]
     print(f"{counted(len(edges), 'reference')} to {shown(target) if target else id}.")
     if rows:
         print()
         _print_rows(("relation", "where", "in"), rows)
     return 0
+
+
+def _place(edge: Edge) -> tuple[str, str]:
+    """What kind of reference it is, and where it stands."""
+    reference = edge.reference
+    span = f" {reference.start}-{reference.end}" if reference.end else ""
+    kind = f"{reference.relation}{' (static)' if reference.static else ''}"
+    return kind, f"{reference.field}{span}"
 
 
 def _tags(args: Namespace) -> int:

@@ -16,7 +16,7 @@ from foredeck.model.places import unlinked
 from foredeck.model.quoting import name, one_line
 from foredeck.names.finding import find_object, find_session
 from foredeck.notes.chat_reading import read_chats
-from foredeck.notes.graph import Edge, Graph, Node, Selection
+from foredeck.notes.graph import Graph, Node, Selection
 from foredeck.notes.layer import LAYER
 from foredeck.store.protocol import Head, LocalStore
 
@@ -64,13 +64,3 @@ def selection_of(args: Namespace, tag: str | None = None) -> Selection:
 def shown(node: Node) -> str:
     """What a user would call an object."""
     return name(node.path) if node.path else f"{node.type} {one_line(node.title)}"
-
-
-def edge_line(edge: Edge, other: Node | None) -> str:
-    """One reference as a row: its relation, its place, and what is at its other end."""
-    reference = edge.reference
-    where = reference.field
-    if reference.end:
-        where += f" {reference.start}-{reference.end}"
-    kind = f"{reference.relation}{' (static)' if reference.static else ''}"
-    return f"{kind}\t{where}\t{shown(other) if other else '?'}"

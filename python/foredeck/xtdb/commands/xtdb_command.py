@@ -35,15 +35,8 @@ _POLL = 0.1
 def _run(args: Namespace) -> int:
     config = resolve_config(args).config
     ensure_home(config.home)
-    actions: dict[str, Callable[[Namespace, Config], int]] = {
-        "install": _install,
-        "up": _up,
-        "down": _down,
-        "status": run_status,
-        "sync": _sync,
-        "logs": _logs,
-    }
-    return actions[args.action](args, config)
+    run = _ACTIONS[args.action][1]
+    return run(args, config)
 
 
 def _install(args: Namespace, config: Config) -> int:
@@ -157,15 +150,7 @@ def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(
         dest="action", metavar="ACTION", required=True, help="what to do; each has its own --help"
     )
-    texts = {
-        "install": "download the jars (and Java, if there is none) and compile the node, once",
-        "up": "start the node, or say where it runs; it keeps running after the terminal is closed",
-        "down": "stop the node",
-        "sync": "deliver pending transactions of the local copy now, and wait for XTDB",
-        "status": "show whether the node runs, and whether it keeps up with its log",
-        "logs": "print the end of the node's log",
-    }
-    for name, text in texts.items():
+    for name, (text, _) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         add_usual_flags(action)
         if name == "up":
@@ -200,7 +185,7 @@ def node_facts(node: NodeInfo) -> dict[str, Any]:
     return {"url": node.url, "pid": node.pid, "port": node.port, "topology": node.topology}
 
 
-def run_status(args: Namespace, config: Config) -> int:
+def _status(args: Namespace, config: Config) -> int:
     """Exit code 0 where a node answers and indexes, 3 where none does."""
     folder = own_node_folder(config.home)
     node = folder.running()
@@ -311,3 +296,20 @@ def _shown(name: str, value: Any) -> str:
 def count_of(tx_id: int | None) -> int:
     """How many transactions there are up to one; XTDB counts from 0, None is before the first."""
     return 0 if tx_id is None else tx_id + 1
+
+
+_ACTIONS: dict[str, tuple[str, Callable[[Namespace, Config], int]]] = {
+    "install": (
+        "download the jars (and Java, if there is none) and compile the node, once",
+        _install,
+    ),
+    "up": (
+        "start the node, or say where it runs; it keeps running after the terminal is closed",
+        _up,
+    ),
+    "down": ("stop the node", _down),
+    "sync": ("deliver pending transactions of the local copy now, and wait for XTDB", _sync),
+    "status": ("show whether the node runs, and whether it keeps up with its log", _status),
+    "logs": ("print the end of the node's log", _logs),
+}
+"""What each does, in words for its help and as a function that gives the exit code."""
