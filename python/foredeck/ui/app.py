@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
@@ -299,10 +299,7 @@ class _AsItWasSent:
 class _PolicyReports:
     """What browsers reported of the content policy: something shown wanted to run or be fetched."""
 
-    taken: list[str]
-
-    def __init__(self) -> None:
-        self.taken = []
+    taken: list[str] = field(default_factory=list)
 
     async def take(self, request: Request) -> Response:
         """Keep a report, within bounds."""
