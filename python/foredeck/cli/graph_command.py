@@ -98,7 +98,7 @@ def _backlinks(args: Namespace) -> int:
 
 
 def _place(edge: Edge) -> tuple[str, str]:
-    """What kind of reference it is, and where it stands."""
+    """The kind of a reference, and its place in the text."""
     reference = edge.reference
     span = f" {reference.start}-{reference.end}" if reference.end else ""
     kind = f"{reference.relation}{' (static)' if reference.static else ''}"

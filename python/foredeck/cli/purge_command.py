@@ -65,8 +65,14 @@ NAMED = 10
 
 @dataclass(slots=True)
 class _Wanted:
-    """What is to go: texts as they stand, patterns, texts as a whole, texts of which no part is
-    looked for, and entries of memory."""
+    """What is to be removed.
+
+    literals  texts, wherever they are, also in part
+    patterns  whatever matches one of them
+    whole     hashes of texts that go as a whole
+    exact     texts of which no part is searched for
+    entries   ids of entries of memory
+    """
 
     literals: list[str] = field(default_factory=list)
     patterns: list[re.Pattern[str]] = field(default_factory=list)
@@ -80,9 +86,13 @@ class _Wanted:
 
 @dataclass(slots=True)
 class _Result:
-    """What was purged, and what is left to do. `plans`: what goes of each store, the configured one
-    first; `left`: what still holds the text; `to_do`: what somebody else has to do; `host_files`:
-    files of the host's that hold it."""
+    """What was purged, and what is left.
+
+    plans       what is removed from each store, the configured one first
+    left        what still holds the text
+    to_do       what the user has to do
+    host_files  Pi's own files that hold the text
+    """
 
     plans: list[tuple[ErasableStore, Purge]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
@@ -192,8 +202,8 @@ def _planned(
 def _plans_of_others(
     places: list[ErasableStore], memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Iterator[tuple[ErasableStore, Purge]]:
-    """What goes of stores that were kept when others took their place. One that cannot be read is
-    found by what is looked for afterwards."""
+    """What is removed from older stores, which others have replaced. One that cannot be read is
+    left out here: the search afterwards reports it."""
     amend = vouch_again(memory.user)
     for place in places:
         try:
@@ -205,8 +215,8 @@ def _plans_of_others(
 
 
 def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> None:
-    """What the patterns match anywhere is looked for as it stands from here on: in other encodings,
-    where it is cut, and in raw files."""
+    """Search from here on for the very texts that the patterns match: only so are they found in
+    other encodings, where they were cut, and in raw files."""
     if not wanted.patterns:
         return
     redaction, found = wanted.redaction(), set[str]()

@@ -100,7 +100,7 @@ RETIRED = frozenset(
         "rebase.low_water",
     }
 )
-"""Keys of earlier versions. They change nothing, and their user is told so."""
+"""Keys of earlier versions. They change nothing; a notice names those that are still set."""
 
 
 def nearest(name: str) -> str | None:
