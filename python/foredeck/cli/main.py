@@ -86,7 +86,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The parser; of all commands only the chosen one's arguments are imported."""
+    """The parser for one command; without one, for what can be typed without a command."""
     parser = _Parser(
         prog="foredeck",
         description=f"{_DESCRIPTION}\n\n{_commands()}",
@@ -99,11 +99,8 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", prog="foredeck", required=True, help=argparse.SUPPRESS
     )
-    for name in COMMANDS:
-        if name == chosen:
-            _add(commands, name, load(name))
-        else:
-            commands.add_parser(name)
+    if chosen is not None:
+        _add(commands, chosen, load(chosen))
     return parser
 
 

@@ -251,10 +251,11 @@ def _flatten(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]
 
 
 def _build(values: Mapping[str, Any]) -> Config:
-    nested: dict[str, Any] = {}
+    # With a table for each section its class need not prepare a validation of its own.
+    nested: dict[str, Any] = {section: {} for section in sections()}
     for key, value in values.items():
         section, _, name = key.rpartition(".")
-        (nested.setdefault(section, {}) if section else nested)[name] = value
+        (nested[section] if section else nested)[name] = value
     return Config.model_validate(nested)
 
 

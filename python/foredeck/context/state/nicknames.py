@@ -19,7 +19,6 @@ from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
 MAX_CHARS = 100
 _NOT_A_NAME = re.compile(r"@|\d+$|v\d+$|.*[\s:/\\]|[0-9a-f]{12,64}$")
 """What could be taken for a handle, a version, a path, or an id."""
-BY_USER = Provenance(origin="name", generator="human")
 
 
 def nicknames(store: Store) -> dict[str, str]:
@@ -59,10 +58,11 @@ def _give(store: Store, id: str, name: str) -> bool:
     others = [held for held in _claims_of(store, id) if held.id != nickname_id(name)]
     if owner == id and not others:
         return False
+    by_user = Provenance(origin="name", generator="human")
     batch = Batch(expect={nickname_id(name): claim.token if claim else None})
-    batch.puts.append(_claim(name, id, BY_USER))
+    batch.puts.append(_claim(name, id, by_user))
     for held in others:
-        batch.puts.append(_claim(_name_in(held), None, BY_USER))
+        batch.puts.append(_claim(_name_in(held), None, by_user))
         batch.expect[held.id] = held.token
     store.commit(batch)
     return True
