@@ -50,13 +50,24 @@ def whole(host: Host) -> CallLog:
 
 
 def test_only_records_after_it_are_read(host: Host) -> None:
+    checkpoint = kept(host)
     host.add(assistant("Hm."), user("And?"))
     host.call()
-    log = host.state.chat.log
+    log = CallLog.resume(checkpoint, host.store, host.session)
+    assert log is not None
     assert list(log._records) == list(whole(host).records)[-2:]
     assert looked_up(log) == looked_up(whole(host))
-    check_restored(host)
-    assert list(log._records) == list(whole(host).records)[-2:]
+
+
+def test_an_open_session_lets_go_of_the_records_before_it(host: Host) -> None:
+    for answer, question in (("Hm.", "And?"), ("Well.", "Go on.")):
+        host.add(assistant(answer), user(question))
+        host.call()
+        log = host.state.chat.log
+        assert list(log._records) == list(whole(host).records)[-1:]
+        check_restored(host)
+        assert list(log._records) == list(whole(host).records)[-1:]
+    assert log.records == whole(host).records
 
 
 def test_an_earlier_call_is_found_through_it(host: Host) -> None:

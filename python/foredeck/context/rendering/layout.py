@@ -237,6 +237,8 @@ def stand_alone(context: RenderContext, gone: Collection[int]) -> None:
     """Render what refers to content of these messages, which is gone, so that it needs none: a
     difference in full, the rest as a line."""
     plan = context.plan
+    if not any(index in plan.referred_at for index in gone):
+        return
     for index, op in enumerate(plan.ops):
         if op.base is None or op.base not in gone or index in gone:
             continue

@@ -19,6 +19,8 @@ def names_in_view(plan: Plan, without: Collection[int]) -> set[str]:
         blocks = plan.recipe(index)
         if blocks is None or any("keep" in block for block in blocks):
             held |= own_names(plan, index)
+        else:
+            plan.names.pop(index, None)  # most messages of a long session are folded for good
         if blocks:
             held |= _written_names(plan, index, blocks)
     return held

@@ -89,7 +89,8 @@ class CallLog:
 
     def check(self, store: Store, load: Load) -> LogCheckpoint | None:
         """A checkpoint of the newest call; None where the store cannot have one, or the log is of
-        several sessions. From here on this log works with it, too."""
+        several sessions. From here on this log works with it, too: earlier records are let go, and
+        read again on demand."""
         last, file = self.last, lineage(store)
         head = None if last is None or file is None else store.head(last.id)
         if last is None or head is None or file is None:
@@ -107,6 +108,8 @@ class CallLog:
             "models": self.models,
         }
         self.checkpoint = LogCheckpoint(last.id, last.ordinal, head.token, file, state, log)
+        self._records = {last.id: last}
+        self._read_all = partial(store.query, "call", {"session": last.session})
         return self.checkpoint
 
     @property
