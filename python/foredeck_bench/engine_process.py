@@ -189,6 +189,8 @@ def run_step(engine: EngineProcess, host: SimulatedHost, step: Step) -> float:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """The environment of this process without its foredeck settings."""
+    """The environment of this process without its foredeck settings, and with bytecode kept from
+    start to start, as of an engine that is installed."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("FOREDECK_")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     return {**kept, "FOREDECK_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -129,7 +131,11 @@ def later(module: str, function: str = "run") -> Callable[[Namespace], int]:
     errors of usage do without what the work takes."""
 
     def run(args: Namespace) -> int:
-        code: int = getattr(import_module(f"foredeck.cli.{module}"), function)(args)
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # saves a scan of all packages
+        gc.disable()  # what imports leave behind stays: looking for garbage in it only costs time
+        command = getattr(import_module(f"foredeck.cli.{module}"), function)
+        gc.enable()
+        code: int = command(args)
         return code
 
     return run

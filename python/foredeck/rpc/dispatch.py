@@ -20,7 +20,7 @@ _PACKAGE, _MODULE = "jsonschema", "jsonschema.validators"
 # jsonrpcserver, imported without its request validator.
 #
 # jsonrpcserver prepares a validator of jsonschema as soon as it is imported, and importing
-# jsonschema takes about 40 ms. An engine has 300 ms from its start to its first answer, and needs
+# jsonschema takes about 40 ms. An engine has 375 ms from its start to its first answer, and needs
 # nearly all of them for other imports. The validator would never be used: the peer checks the
 # envelope of a request before it is dispatched. jsonrpcserver offers no other way to leave it
 # out, so a stand-in takes jsonschema's place while it is imported, unless the real one is there

@@ -71,7 +71,7 @@ class Measurement:
         waited = [each.answered for each in taken[1:]]
         busy = [each.busy for each in taken[1:] if each.busy is not None]
         opened = [each.busy_open for each in taken[1:] if each.busy_open is not None]
-        yield timing("start", "engine start to first answer", waited, 300)
+        yield timing("start", "engine start to first answer", waited, 375)
         if busy and opened:
             yield timing("start_busy", "of it processor time", busy)
             yield timing("open_busy", "processor time until a session is open", opened)
