@@ -49,8 +49,11 @@ class WovenMessages(LoopMessages):
         self, made: list[tuple[Message, int]]
     ) -> tuple[list[Message], list[Message], list[int]]:
         together = self._format.api == "anthropic-messages"
-        known = [bare(message) for message in self._known]
-        woven = Weaver([*made], known, self._held, _same, self.own, together).run()
+        if self._held or any(own_calls(message, self.own) for message in self._known):
+            known = [bare(message) for message in self._known]
+            woven = Weaver([*made], known, self._held, _same, self.own, together).run()
+        else:  # as nearly always: nothing of foredeck's is missing from the client's list
+            woven = [Woven(message, place) for message, place in made]
         place = min([0, *(each.place for each in woven)])
         for message in self.added:
             is_answer = message["role"] == "assistant"
