@@ -10,7 +10,8 @@ from context.sent import Sent, as_bytes, as_values, common, message_text
 from foredeck.context.calls.call import rendering_of
 from foredeck.context.messages.items import value_chars
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rewriting.collapsible import find_piece_savings, find_superseded
+from foredeck.context.rendering.view import PromptNames
+from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.state.gauge import Gauge
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.validity import find_faults
@@ -49,20 +50,19 @@ def check(host: Host, sent: Sent) -> None:
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.opened.assembler
-    context = rendering_of(host.state.objects, host.state.chat, assembler.settings, Gauge())
+    context = rendering_of(host.state, assembler.settings, Gauge(), assembler.uses.names)
     plan = host.state.chat.branch.plan
     for index, chars in enumerate([0, *accumulate(plan.chars)]):
         assert plan.chars_before(index) == chars
     active = host.state.chat.branch.sets.active
     assert plan.folded_objects(active) == len(plan.carried.keys() - plan.holders.keys() - active)
-    for ordinal, old in plan.superseded.items():
-        assert old == find_superseded(context, plan.holders[ordinal])
-    for index, (slots, savings) in plan.piece_savings.items():
-        assert savings == find_piece_savings(context, index, slots)
+    assembler.uses.follow(plan)
+    wanted = assembler.uses.foldable.keys()
+    assert assembler.finders.folds.find(context, wanted) == FoldFinder().find(context, wanted)
+    assert context.names.in_view(plan, ()) == PromptNames().in_view(plan, ())
     if assembler.policy.use_rule is not None:
         fresh = Uses(host.state.info.cwd, assembler.policy.use_rule)
         fresh.follow(plan)
-        assembler.uses.follow(plan)
         assert assembler.uses.foldable == fresh.foldable
 
 

@@ -36,7 +36,7 @@ def _kept(branch: Branch) -> dict[str, Any]:
         "chars": plan.chars,
         "kept": branch.retention.contents,
         "referred_at": plan.referred_at,
-        "collapsible": branch.retention.collapsible,
+        "candidates": branch.retention.candidates,
         "holders": plan.holders,
         "texts": plan.texts,
         "sets": (set(sets.pool), set(sets.active), set(sets.pins)),

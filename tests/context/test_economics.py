@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.context.cache.economics import (
-    CollapsibleMessage,
+    CandidateMessage,
     Ledger,
     Prices,
     PromptBill,
@@ -23,8 +23,8 @@ from foredeck.model.own_tools import DEFAULT_FACILITIES
 RICH = Ledger(plain=1e9, ours=0.0)
 
 
-def due(index: int, saving: float, rent: float, suffix: float) -> CollapsibleMessage:
-    return CollapsibleMessage(index, saving, rent, suffix)
+def due(index: int, saving: float, rent: float, suffix: float) -> CandidateMessage:
+    return CandidateMessage(index, saving, rent, suffix)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
         savings.append(size * share)
         due_since |= {call - 1: call} if call else {}
         dues = [
-            CollapsibleMessage(
+            CandidateMessage(
                 n, savings[n], prices.read * savings[n] * (call - since), sum(sent[n:])
             )
             for n, since in due_since.items()
@@ -175,13 +175,13 @@ def test_a_rebase_pays_at_the_call_that_was_foreseen_and_not_before(
 ) -> None:
     prices, terms, rich = Prices(), RebaseThresholds(guard=1000.0), Ledger(1e9, 0.0)
 
-    def after(calls: int) -> list[CollapsibleMessage]:
-        found: list[CollapsibleMessage] = []
+    def after(calls: int) -> list[CandidateMessage]:
+        found: list[CandidateMessage] = []
         suffix = 0.0
         for index, (saving, rent, step) in enumerate(reversed(pieces)):
             suffix += step + saving
             grown = rent + calls * prices.read * saving
-            found.insert(0, CollapsibleMessage(len(pieces) - index, saving, grown, suffix))
+            found.insert(0, CandidateMessage(len(pieces) - index, saving, grown, suffix))
         return found
 
     wait = calls_until(after(0), prices, terms)

@@ -187,7 +187,7 @@ def test_names_stay_packed_until_somebody_asks() -> None:
     again.follow(plan)
     assert asked == [first]
     assert again.holders == uses.holders
-    assert plan.kept_names[0] == "make_one make_two"
+    assert again.names.kept[0] == "make_one make_two"
     assert asked == [first, holders, seen]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from foredeck.context.rewriting.ending import TURN_ENDED
+from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.model.quoting import is_reference
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.steps import Step, Thinking

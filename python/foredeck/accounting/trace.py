@@ -162,7 +162,7 @@ class _Walk:
     def go_on(self, record: CallRecord) -> Span:
         """The next call, as a span of its own."""
         # As it was before this call: a rebase that folds something takes it out.
-        given_up = self._state.collapsible.copy()
+        given_up = self._state.candidates.copy()
         self._state.apply(record)
         self._ordinals.append(record.ordinal)
         self._take(record)

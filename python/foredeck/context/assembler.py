@@ -11,10 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foredeck.context.calls.answering import answer_again, answer_call
-from foredeck.context.calls.call import AssemblySettings, CallInProgress, Withdrawal, rendering_of
-from foredeck.context.calls.deciding import choose_layout, decide, fit_window, predict_cache
+from foredeck.context.calls.call import (
+    AssemblySettings,
+    CallInProgress,
+    Finders,
+    Withdrawal,
+    rendering_of,
+)
+from foredeck.context.calls.deciding import choose_layout, decide, fit_window
 from foredeck.context.calls.host_calls import record_host_calls, repeated_record
 from foredeck.context.calls.newest_lines import attach_continuation, attach_task_news, attach_time
+from foredeck.context.calls.prediction import predict_cache
 from foredeck.context.calls.recording import record_call
 from foredeck.context.calls.reports import take_report
 from foredeck.context.calls.sealing import Refusals, seal_rule
@@ -28,8 +35,6 @@ from foredeck.context.intake.take_in import MessageIntake
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
-from foredeck.context.rewriting.refresh import RefreshFinder
-from foredeck.context.rewriting.replacing import MessagePlaces
 from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
@@ -55,16 +60,19 @@ class Assembler:
         self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
         self.policy = policy
         self.settings = settings or AssemblySettings()
-        self.uses = Uses(session.info.cwd, policy.use_rule or UseRule())
+        self.finders = Finders(Uses(session.info.cwd, policy.use_rule or UseRule()))
         self._layout = layout
         self.features = features or Features()
-        self._refreshes = RefreshFinder()
-        self._places = MessagePlaces()
         self._calibrator = Calibrator(session.objects.workspace)
         self._withdrawal = Withdrawal()
         self._refusals = Refusals(session.objects, session.chat, session.inbox)
         self._gauge = Gauge()
         """For the model that was called last."""
+
+    @property
+    def uses(self) -> Uses:
+        """When each piece of content was last used."""
+        return self.finders.uses
 
     def assemble(self, request: Request) -> Answer:
         """The answer to one request; its call record is committed before this returns.
@@ -84,7 +92,7 @@ class Assembler:
         self._take_in(call)
         if self.features.memory is not None:
             self.features.memory.take_over()
-        basis = decide(call, self.uses, self._refreshes)
+        basis = decide(call)
         put_layout_text(call.context, call.layout)
         fit_window(call, basis)
         # After the window was fitted: the lines are short, and `budget.py` leaves room for them.
@@ -130,16 +138,9 @@ class Assembler:
 
         self._use_gauge_of(request.model)
         self._chat.take_up_newest()
-        context = rendering_of(self._objects, self._chat, self.settings, self._gauge)
-        return decide_compaction(
-            self._objects,
-            self._chat,
-            self._inbox,
-            self.features.stand_ins,
-            context,
-            request,
-            settings,
-        )
+        context = rendering_of(self.session, self.settings, self._gauge, self.uses.names)
+        stand_ins, folds = self.features.stand_ins, self.finders.folds
+        return decide_compaction(context, self._inbox, stand_ins, folds, request, settings)
 
     def finish_compaction(self, summary: str, writer: Writer) -> None:
         """Another has written the summary of the compaction that was asked for last."""
@@ -172,12 +173,12 @@ class Assembler:
             self.settings,
             self._gauge,
             alignment,
+            self.finders,
             reported,
             first_new=alignment.matched,
             first_changed_insert=alignment.matched,
             features=self.features,
             withdrawal=self._withdrawal,
-            places=self._places,
         )
 
     def _take_in(self, call: CallInProgress) -> None:

@@ -14,6 +14,7 @@ from foredeck.accounting.trace import text_of, trace
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.plan import Plan
+from foredeck.context.state.chat import by_summary
 from foredeck.context.tools.filling import before_the_chat
 from foredeck.context.tools.listing import (
     change_state,
@@ -22,7 +23,7 @@ from foredeck.context.tools.listing import (
     name_object,
 )
 from foredeck.context.tools.reasons import why
-from foredeck.context.window.compactions import by_summary, names_of
+from foredeck.context.window.compactions import names_of
 from foredeck.context.window.losses import losses_of
 from foredeck.context.window.preview import last_compaction, preview, report_of
 from foredeck.context.window.stretch import compact_calls

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from foredeck.config import Config
 from foredeck.context.cache.economics import RebaseThresholds, definition_chars
 from foredeck.context.cache.rebase import WaterMarks
-from foredeck.context.calls.call import AssemblySettings
+from foredeck.context.calls.call import AssemblySettings, RebaseSettings
 from foredeck.context.digests import DigestSize
 from foredeck.context.head.budget import HeadBudget
-from foredeck.context.rewriting.rebasing import RebaseSettings
 
 if TYPE_CHECKING:  # imported with the first compaction
     from foredeck.context.window.compacting import CompactionSettings

@@ -55,7 +55,7 @@ class Decision(NamedTuple):
     changed_from: int | None = None
     edited: int | None = None
     rent: int | None = None
-    """What reading the foldable content had cost, in tokens of uncached input."""
+    """What reading the candidates had cost, in tokens of uncached input."""
     premium: int | None = None
     """What rewriting the rest costs more, in the same tokens."""
     saves: int | None = None

@@ -84,14 +84,14 @@ class RebaseThresholds:
     factor: float = 1.0
     """How many times the premium the rent must have reached."""
     guard: float = 0.02
-    """By what share of its cost with nothing collapsed a session may ever be dearer, the
+    """By what share of its cost with nothing folded a session may ever be dearer, the
     definitions of our tools counted."""
     closing: float = 0.5
     """Factor on `factor` at the last call for a while at which everything may change."""
 
 
 @dataclass(frozen=True, slots=True)
-class CollapsibleMessage:
+class CandidateMessage:
     """Content that may go: where it is, what it would save, what it has cost so far."""
 
     index: int
@@ -104,7 +104,7 @@ class CollapsibleMessage:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What the branch has cost so far, and what it would have with nothing collapsed."""
+    """What the branch has cost so far, and what it would have with nothing folded."""
 
     plain: float = 0.0
     ours: float = 0.0
@@ -157,7 +157,7 @@ class RebaseOffer:
 
 
 def best_rebase(
-    messages: Sequence[CollapsibleMessage],
+    messages: Sequence[CandidateMessage],
     prices: Prices,
     thresholds: RebaseThresholds,
     ledger: Ledger,
@@ -183,7 +183,7 @@ def best_rebase(
 
 
 def calls_until(
-    messages: Sequence[CollapsibleMessage], prices: Prices, thresholds: RebaseThresholds
+    messages: Sequence[CandidateMessage], prices: Prices, thresholds: RebaseThresholds
 ) -> int | None:
     """In how many calls at the earliest a rebase pays by the rent of what may go now.
 

@@ -95,7 +95,7 @@ def first_mutable(plan: Plan) -> int:
 
     Signed or encrypted reasoning of the turn under way may be bound to the bytes before it
     (`seals.py`). Then none of it may follow the first changed byte, unless the newest message
-    is the user's, or a word of ours ends the turn (`rewriting/ending.py`).
+    is the user's, or a word of ours ends the turn (`Rebase` in `calls/deciding.py`).
 
     By Anthropic's documentation ("Thinking", "Preserved thinking") a tool loop is one turn of the
     assistant: in it reasoning has to come back as it was issued, and a user message that holds

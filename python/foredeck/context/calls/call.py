@@ -6,26 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from foredeck.context.cache.cached import CacheRule
-from foredeck.context.cache.economics import definition_chars
+from foredeck.context.cache.economics import RebaseThresholds, definition_chars
+from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.digests import DigestSize
 from foredeck.context.head.budget import HeadBudget
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy import Policy
+from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout, RenderContext
-from foredeck.context.rendering.render_context import render_context
-from foredeck.context.rewriting.rebasing import RebaseSettings
-from foredeck.context.rewriting.replacing import MessagePlaces
-from foredeck.context.state.chat import Chat
+from foredeck.context.rendering.view import PromptNames
+from foredeck.context.rewriting.foldable import FoldFinder
+from foredeck.context.rewriting.refresh import RefreshFinder
+from foredeck.context.rewriting.replacing import MessagePlaces, Replacer
 from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
 from foredeck.context.window.folded_texts import fold_text
 from foredeck.context.window.pressure import marks_below, usable_window
 from foredeck.model.call_values import Decision, ReportedUsage
 from foredeck.model.own_tools import DEFAULT_FACILITIES
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseSettings:
+    """What the user can change about rebases."""
+
+    marks: WaterMarks = field(default_factory=WaterMarks)
+    thresholds: RebaseThresholds = field(default_factory=RebaseThresholds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,18 @@ class AssemblySettings:
     head: HeadBudget = field(default_factory=HeadBudget)
 
 
+@dataclass(frozen=True, slots=True)
+class Finders:
+    """What looks through the messages of a session, and keeps from call to call what it has worked
+    out of them."""
+
+    uses: Uses
+    """When each piece of content was last used."""
+    folds: FoldFinder = field(default_factory=FoldFinder)
+    refreshes: RefreshFinder = field(default_factory=RefreshFinder)
+    places: MessagePlaces = field(default_factory=MessagePlaces)
+
+
 @dataclass(slots=True)
 class Withdrawal:
     """Something in the head that may not stay there, as long as it stands."""
@@ -74,6 +95,7 @@ class CallInProgress:
     settings: AssemblySettings
     gauge: Gauge
     alignment: Alignment
+    finders: Finders
     reported: ReportedUsage | None
     """What the provider has counted of the call before."""
     first_new: int
@@ -85,8 +107,6 @@ class CallInProgress:
     decision: Decision = field(default_factory=Decision)
     features: Features = field(default_factory=Features)
     """What the session has beside its chat."""
-    places: MessagePlaces = field(default_factory=MessagePlaces)
-    """Where each message of the list is."""
     withdrawal: Withdrawal = field(default_factory=Withdrawal)
     context: RenderContext = field(init=False)
 
@@ -115,26 +135,28 @@ class CallInProgress:
         return replace(given, marks=marks_below(given.marks, self.request.model, self.window))
 
     @property
+    def replacer(self) -> Replacer | None:
+        """What replaces spans of the chat by observations; None where they are switched off."""
+        stand_ins = self.features.stand_ins
+        return None if stand_ins is None else Replacer(self.context, stand_ins, self.finders.places)
+
+    @property
     def first_changed_part(self) -> int:
         """The first message that is rendered differently; `first_new` where none is."""
         return min(self.context.changed, default=self.first_new)
 
     def start_rendering(self) -> None:
         """Begin to render the branch as it is now: nothing counts as changed by this call yet."""
-        self.context = rendering_of(
-            self.session.objects, self.session.chat, self.settings, self.gauge
-        )
+        names = self.finders.uses.names
+        self.context = rendering_of(self.session, self.settings, self.gauge, names)
 
 
 def rendering_of(
-    objects: Objects, chat: Chat, settings: AssemblySettings, gauge: Gauge
+    session: Session, settings: AssemblySettings, gauge: Gauge, names: PromptNames
 ) -> RenderContext:
     """What rendering a session's branch may look up and change, for one model."""
-    context = render_context(
-        objects, chat.branch, settings.min_saving_chars, settings.digests, gauge
-    )
-    summary_chars = settings.summary_chars
-    context.fold_text = lambda item, text: fold_text(
-        objects, chat, context, item, text, summary_chars
-    )
+    least, digests = settings.min_saving_chars, settings.digests
+    context = RenderContext(session.objects, session.chat, gauge, names, least, digests)
+    # Set from here: it makes objects as compactions do, which rendering does not know.
+    context.fold_text = lambda item, text: fold_text(context, item, text, settings.summary_chars)
     return context

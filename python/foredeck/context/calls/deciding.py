@@ -1,42 +1,62 @@
-"""Whether this call rewrites what was sent, and what the provider's cache will do with it."""
+"""Whether a call rewrites what was sent: what could change, what of it does, and the rewriting.
+
+`Rebase` shows all of it in one place. What can change is a *candidate*: content that folds where it
+is (`Fold`), a read that can be brought up to date (`Refresh`), a span that an observation can cover
+(`Cover`). Each saves characters, and the first message from which on all candidates go is where
+that is free, pays or must be. Two things are looked for only once it is known that bytes change:
+current copies of files at work, where nothing is cached, and runs of calls that have folded.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import NamedTuple
 
-from foredeck.context.cache.cached import CacheReach, reach_of
-from foredeck.context.cache.economics import Prices, declared_chars
-from foredeck.context.cache.rebase import (
-    DEFAULT_TTL_S,
-    RebaseInputs,
-    binds,
-    is_cold,
-    reason_to_rebase,
-)
+from foredeck.context import wording
+from foredeck.context.cache.economics import RebaseOffer, calls_until
+from foredeck.context.cache.rebase import RebaseReason, binds, first_mutable, reason_to_rebase
 from foredeck.context.calls.call import CallInProgress
+from foredeck.context.calls.costs import (
+    CallCosts,
+    Candidate,
+    call_costs,
+    paying_rebase,
+    priced,
+    rebase_inputs,
+)
 from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
 from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import has_leftovers
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import text_block
+from foredeck.context.plan.ops import PieceRef
+from foredeck.context.plan.says import Say
 from foredeck.context.policies.policy_run import PolicyRun, run_policy
-from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layouts import make_layout
-from foredeck.context.rewriting.copies import copy_finder
-from foredeck.context.rewriting.costs import CallCosts
-from foredeck.context.rewriting.ending import TURN_ENDED
-from foredeck.context.rewriting.folding import strip_reasoning
-from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee, foresee_plain
-from foredeck.context.rewriting.rebasing import Rebase
-from foredeck.context.rewriting.refresh import RefreshFinder
-from foredeck.context.rewriting.replacing import Replacer
-from foredeck.context.rewriting.runs import FoldRuns, fold_runs, no_runs, run_rule
-from foredeck.context.state.request import Model
+from foredeck.context.rewriting.copies import CurrentCopy, explain_copies, find_copies, place_copies
+from foredeck.context.rewriting.foldable import Fold
+from foredeck.context.rewriting.folding import (
+    fold,
+    fold_down,
+    fold_pastes,
+    objects_to_shed,
+    strip_reasoning,
+)
+from foredeck.context.rewriting.refresh import Refresh
+from foredeck.context.rewriting.replacing import Cover
+from foredeck.context.rewriting.runs import fold_runs, run_rule
 from foredeck.context.window.budget import WindowBudget
-from foredeck.context.window.compactions import turn_of
 from foredeck.context.window.fitting import fit
-from foredeck.model.call_values import CachePrediction
-from foredeck.model.documents import chat_id
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
+
+LEAST_TO_END_A_TURN = 2000
+"""Tokens: no turn is ended for less, however small the prompt is."""
+
+TURN_ENDED = (
+    "Older output was folded and the model's reasoning in this turn left out: after the pause all "
+    "of the prompt is paid for again anyway. rebase.ending_share = 1 keeps both."
+)
+"""What the user reads where a turn was ended."""
 
 
 def choose_layout(call: CallInProgress) -> None:
@@ -64,100 +84,273 @@ class DecisionBasis:
     policy: PolicyRun
 
 
-def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> DecisionBasis:
-    """Rebase where that is free, pays or must be."""
-    session, request, wire = call.session, call.request, call.request.wire
-    inputs = _rebase_inputs(call)
+def decide(call: CallInProgress) -> DecisionBasis:
+    """Rebase where that is free, pays or must be; the call has the decision then."""
+    session, request = call.session, call.request
+    inputs = rebase_inputs(call)
     if must_withdraw(call) and not inputs.lost:
         inputs = replace(inputs, withdrawn=True)
         price = request.model.input_price if request.model else 0.0
         session.inbox.user_messages.append(withdrawn_now(inputs.tokens, price))
+    # Before the costs: the head counts among them.
     is_new_head = rebuild_head(call, inputs)
     run = run_policy(
-        session.chat.branch, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms
+        session.chat.branch,
+        call.policy,
+        call.finders.uses,
+        wire=request.wire,
+        cold=inputs.lost,
+        time_ms=request.time_ms,
     )
-    costs = CallCosts(
-        inputs,
-        request.model.prices if request.model else Prices(),
-        call.first_new,
-        session.frame.chars,
-        declared_chars(session.frame.tools, call.settings.definition_chars),
-        _reach(call, warm=call.first_new > 0 and not inputs.lost),
-        _first_rewritten(call),
-        wire.thinking,
-        session.chat.branch.plan.head_chars,
-    )
-    find = refreshes.finder(call.policy.use_rule, uses, wire)
-    rebase = Rebase(
-        call.context,
-        call.layout,
-        costs,
-        call.rebase,
-        _replacer(call),
-        _run_folder(call),
-        _ending_share(call),
-    )
-    copies = copy_finder(call.policy.use_rule, uses, wire)
-    call.decision = rebase.run(run.collapsible, find, copies)
-    if call.decision.turn_ended:
-        session.inbox.user_messages.append(TURN_ENDED)
-    # What covers a span changes what is said and omitted from its first message on, though the
-    # operations before its last one may have been `Omit` already.
-    if call.decision.stand_ins:
-        observed = session.chat.branch.plan.observed
-        firsts = [observed[id].first for id in call.decision.stand_ins if id in observed]
-        call.first_changed_insert = min([call.first_changed_insert, *firsts])
-    if call.decision.runs:
-        changed = call.context.changed
-        firsts = [run.first for run in session.chat.branch.plan.runs if run.first in changed]
-        call.first_changed_insert = min([call.first_changed_insert, *firsts])
+    costs = call_costs(call, inputs)
+    call.decision = Rebase(call, costs, run.wanted).run()
     if is_new_head:
-        _rewrite_after_head(call, inputs)
+        _rewrite_after_head(call, costs)
     return DecisionBasis(costs, run)
 
 
-def _replacer(call: CallInProgress) -> Replacer | None:
-    """What replaces spans of the chat by observations; None where they are switched off."""
-    session, stand_ins = call.session, call.features.stand_ins
-    if stand_ins is None:
-        return None
-    return Replacer(
-        session.objects,
-        stand_ins,
-        call.context,
-        call.places,
-        partial(turn_of, session.chat),
-    )
+class RebaseChoice(NamedTuple):
+    """Why a call rewrites what was sent, and from which message on."""
+
+    reason: RebaseReason
+    first: int
+    offer: RebaseOffer | None = None
+    """The figures of a rebase that pays."""
 
 
-def _run_folder(call: CallInProgress) -> FoldRuns:
-    """What replaces runs of folded calls by one text each."""
-    session, rule = call.session, run_rule(call.policy.use_rule, call.request.wire)
-    if rule is None:
-        return no_runs
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """The rebase of one call. `run` has the order: find, choose, write."""
 
-    def whole_turn(item: Item) -> tuple[int, int] | None:
-        chat = session.objects.workspace.head(chat_id(session.info.id))
-        return (
-            (session.objects.see_head(chat).ordinal, turn_of(session.chat, item)) if chat else None
+    call: CallInProgress
+    costs: CallCosts
+    wanted: Collection[PieceRef]
+    """What the policy says may go, beside what is no longer kept."""
+
+    def run(self) -> Decision:
+        """Rebase if that is free, pays or must be. The branch's ledger goes on by this call."""
+        call, context = self.call, self.call.context
+        branch, plan = context.branch, context.plan
+        folds = call.finders.folds.find(context, self.wanted)
+        decision = self._end_turn(folds) if self._ends_turn(folds) else self._rebase(folds)
+        changed_from = min(context.changed, default=len(plan))
+        branch.ledger = self.costs.ledger_after(branch, changed_from)
+        return decision
+
+    def _rebase(self, folds: list[Fold]) -> Decision:
+        call, branch = self.call, self.call.context.branch
+        candidates = self._find(folds) if call.keeps_bytes else folds
+        # Before pricing: rent runs from the call at which content became a candidate.
+        branch.retention.set_candidates({each.ref for each in candidates}, branch.depth + 1)
+        if not call.keeps_bytes:
+            return self._shed_objects()
+        choice = self._choose(candidates)
+        if choice is None:
+            return Decision()
+        decision = self._write(choice, [c for c in candidates if c.ref.message >= choice.first])
+        if decision.is_rebase and self.costs.strips_reasoning:
+            strip_reasoning(call.context, decision.changed_from or 0)
+        return decision
+
+    # ------------------------------------------------ what could change
+
+    def _find(self, folds: list[Fold]) -> list[Candidate]:
+        """All candidates in the order of the messages, given what can fold."""
+        call, context, finders = self.call, self.call.context, self.call.finders
+        wire = call.request.wire
+        going = {each.ref for each in folds}
+        found: list[Candidate] = [
+            *folds,
+            *finders.refreshes.find(context, finders.uses, going, wire),
+        ]
+        if call.replacer is not None:
+            savings = {each.ref: each.saving for each in found}
+            covers = call.replacer.find(self.wanted, savings, free=not self.costs.warm)
+            found += [each for each in covers if each.saving >= context.min_saving_chars]
+        return sorted(found, key=lambda each: each.ref)
+
+    def _copies(self) -> list[CurrentCopy]:
+        """The current copies of files at work, where nothing is cached."""
+        if not self.costs.inputs.lost:
+            return []
+        call, finders = self.call, self.call.finders
+        return list(find_copies(call.context, finders.uses, finders.folds, call.request.wire))
+
+    # ------------------------------------------------ what does
+
+    def _choose(self, candidates: Sequence[Candidate]) -> RebaseChoice | None:
+        """Where the prompt is written anew, if it is: whatever that costs where it must be or is
+        free, else where it pays. The branch notes when a rebase may pay."""
+        call, costs, branch = self.call, self.costs, self.call.context.branch
+        settings = call.rebase
+        branch.rebase_in = None
+        reason = reason_to_rebase(costs.inputs, settings.marks)
+        # Where sealed reasoning stands behind nearly everything, what could go now, one result at
+        # a time, is what came last. A compaction does more, and is made before the window is full.
+        if reason is not None and not (reason == "high-water" and self._is_futile(candidates)):
+            return RebaseChoice(reason, 0)
+        if costs.rewritten is not None:
+            return RebaseChoice("history", costs.rewritten)
+        if not costs.warm:
+            return None
+        messages = priced(branch, costs, candidates)
+        offer = paying_rebase(branch, costs, settings.thresholds, messages)
+        if offer is None:
+            branch.rebase_in = calls_until(messages, costs.prices, settings.thresholds)
+            return None
+        # What it changes may not be cached in any case.
+        is_cached = costs.reach.hit(costs.first_new) > offer.index
+        pays: RebaseReason = "pays" if is_cached else "look-back"
+        return RebaseChoice("no-cache" if costs.reach.rule == "none" else pays, offer.index, offer)
+
+    def _is_futile(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether what may not be changed now keeps the prompt so near the high-water mark that it
+        would be there again soon: nearer than half of the way down to the low one."""
+        context, inputs, marks = self.call.context, self.costs.inputs, self.call.rebase.marks
+        enough = (marks.high + marks.low) / 2 * (inputs.window or 0)
+        savings = {each.ref: each.saving for each in candidates}
+        chars, held = self.call.finders.folds.chars(context, savings)
+        return held and inputs.tokens - context.gauge.tokens(chars) > enough
+
+    # ------------------------------------------------ the rewriting
+
+    def _write(self, choice: RebaseChoice, chosen: Sequence[Candidate]) -> Decision:
+        """Rewrite what was chosen, and what can change once that has."""
+        call, context, costs = self.call, self.call.context, self.costs
+        folds: set[PieceRef] = set()
+        refreshes: list[Refresh] = []
+        covers: list[Cover] = []
+        for candidate in chosen:
+            match candidate:
+                case Fold():
+                    folds.add(candidate.ref)
+                case Refresh():
+                    refreshes.append(candidate)
+                case Cover():
+                    covers.append(candidate)
+        covered = {index for cover in covers for index in cover.gone}
+        copies = [copy for copy in self._copies() if copy.index not in covered]
+        replaced, settled = place_copies(context, copies)
+        # What shows a copy does not fold, and a read that goes is not brought up to date.
+        folds = {ref for ref in folds if ref.slot or ref.message not in settled} | replaced
+        folded = fold(
+            context,
+            call.layout,
+            sorted(ref for ref in folds if ref.message not in covered),
+            [each for each in refreshes if each.index not in covered | settled],
         )
+        # After folding: bringing a read up to date may have folded an argument in one of these
+        # messages, which leave all the same.
+        if call.replacer is not None:
+            for cover in covers:
+                call.replacer.place(cover)
+        more, further = self._fold_more(choice.reason)
+        covers += further
+        # Last: a run is of what has folded.
+        rule = run_rule(call.finders.uses.rule, call.request.wire)
+        runs = fold_runs(context, rule, choice.first)
+        # A rebase that changes no byte is none.
+        if not (folded or more or covers or copies or runs or costs.inputs.rewrites_all):
+            return Decision()
+        for index in (folded | more) - {index for cover in covers for index in cover.gone}:
+            context.branch.release(index)
+        # What covers a span changes what is said and omitted from its first message on, though the
+        # operations before its last one may have been `Omit` already.
+        firsts = [*(cover.first for cover in covers), *(run.first for run in runs)]
+        call.first_changed_insert = min([call.first_changed_insert, *firsts])
+        changed_from = min(context.changed, default=costs.first_new)
+        decision = Decision(
+            "rebase",
+            choice.reason,
+            0 if costs.inputs.layout_changed else changed_from,
+            stand_ins=tuple(cover.stand_in.id for cover in covers),
+            runs=len(runs) or None,
+        )
+        decision = explain_copies(decision, copies)
+        return decision if choice.offer is None else choice.offer.explain(decision)
 
-    return lambda start: fold_runs(call.context, rule, start, whole_turn)
+    def _fold_more(self, reason: RebaseReason) -> tuple[set[int], list[Cover]]:
+        """Above the high-water mark, go on down to the low one: results first, the least recently
+        used ones before others, then spans that an observation can cover, whether it is due or not.
+        Returns the messages that were folded, and the covers."""
+        call, context, marks = self.call, self.call.context, self.call.rebase.marks
+        window, fixed = self.costs.inputs.window, self.costs.around_chars
+        tokens = context.gauge.prompt(context.plan, fixed)
+        if not window or not (reason == "high-water" or tokens > marks.high * window):
+            return set(), []
+        room = int(marks.low * window)
+
+        def fits() -> bool:
+            return context.gauge.prompt(context.plan, fixed) <= room
+
+        folded = fold_down(context, call.layout, call.finders.folds.results(context), fits)
+        return folded, [] if call.replacer is None else call.replacer.place_until(fits)
+
+    def _shed_objects(self) -> Decision:
+        """A layout that renders all at every call need not wait for a rebase, and has nothing to
+        fold: what may go, and what does not fit, is no longer active."""
+        context, costs = self.call.context, self.costs
+        branch = context.branch
+        fold_pastes(context, [ref for ref in self.wanted if ref.slot])
+        results = {ref.message for ref in self.wanted if not ref.slot}
+        for index in results & branch.retention.contents.keys():
+            branch.release(index)
+        if costs.strips_reasoning and not first_mutable(branch.plan):
+            strip_reasoning(context, 0)
+        gone = objects_to_shed(
+            context,
+            fixed_chars=costs.around_chars,
+            window=costs.inputs.window,
+            marks=self.call.rebase.marks,
+        )
+        for ordinal in gone:
+            branch.release_object(ordinal)
+        return Decision("rebase", "high-water", 0) if gone else Decision()
+
+    # ------------------------------------------------ ending a turn
+    #
+    # After a pause all of the prompt is written anew: the user was away, or a command ran for
+    # longer than the provider keeps a prompt. In a turn whose sealed reasoning forbids folding,
+    # little of it could go. A user message that holds more than tool results ends a turn; so where
+    # much could go but for that reasoning, a word of ours follows the newest results, the reasoning
+    # is left out, and what may go folds.
+
+    def _ends_turn(self, folds: Sequence[Fold]) -> bool:
+        """Whether to end the turn under way: after a pause, where enough of the prompt could go but
+        for reasoning of the turn."""
+        call, plan, wire = self.call, self.call.context.plan, self.call.request.wire
+        share, items = call.settings.ending_share, plan.items
+        if not call.keeps_bytes or not wire.thinking or wire.between_turns:
+            return False
+        if share >= 1 or not self.costs.inputs.cold or not items or items[-1].kind != "result":
+            return False
+        bound = first_mutable(plan)
+        gained = sum(each.saving for each in folds if each.ref.message < bound)
+        return gained >= max(share * plan.chars_sent, LEAST_TO_END_A_TURN * CHARS_PER_TOKEN)
+
+    def _end_turn(self, folds: list[Fold]) -> Decision:
+        """Rebase with leave to rewrite what precedes sealed reasoning of the turn under way. The
+        word that ends the turn follows the newest results, unless nothing there was rewritten."""
+        context, plan = self.call.context, self.call.context.plan
+        bound = first_mutable(plan)
+        plan.turn_ends = True
+        try:
+            decision = self._rebase(folds)
+        finally:
+            plan.turn_ends = False
+        if min(context.changed, default=bound) >= bound:
+            return decision
+        plan.say(len(plan), Say("turn_end", [text_block(wording.turn_ended())]))
+        self.call.session.inbox.user_messages.append(TURN_ENDED)
+        return decision._replace(turn_ended=True)
 
 
-def _ending_share(call: CallInProgress) -> float:
-    """Of how much a turn may be ended for; 1 where its reasoning may not be left out."""
-    wire = call.request.wire
-    may_end = call.keeps_bytes and wire.thinking and not wire.between_turns
-    return call.settings.ending_share if may_end else 1.0
-
-
-def _rewrite_after_head(call: CallInProgress, inputs: RebaseInputs) -> None:
+def _rewrite_after_head(call: CallInProgress, costs: CallCosts) -> None:
     """The first bytes of the prompt are others now: so is every prefix that was sent before."""
     call.first_changed_insert = 0
     if not call.first_new:
         return
-    reason = call.decision.reason or reason_to_rebase(inputs, call.rebase.marks)
+    reason = call.decision.reason or reason_to_rebase(costs.inputs, call.rebase.marks)
     call.decision = call.decision._replace(kind="rebase", reason=reason, changed_from=0)
     if call.request.wire.thinking:
         strip_reasoning(call.context, 0)
@@ -176,80 +369,8 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
         strips_reasoning=call.request.wire.thinking,
         refused=bool(model and window != model.window),
     )
-    decision = fit(call.session.objects, call.session.chat, call.context, budget, _replacer(call))
+    decision = fit(call.context, budget, call.replacer)
     if decision is not None:
         ended = call.decision.turn_ended
         call.decision, call.first_changed_insert = decision._replace(turn_ended=ended), 0
         replace_head(call)
-
-
-def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction:
-    """What the provider's cache will do with the call, and where one more marker goes."""
-    changed_from = min(call.first_changed_part, call.first_changed_insert, call.first_new)
-    if not call.keeps_bytes:
-        changed_from = 0
-    before, soon = None, None
-    if basis.costs.reach.markable:
-        record = call.session.chat.branch_record
-        if call.session.chat.branch.depth % KEEP_CALLS and changed_from >= call.first_new:
-            before = record.cache.marked if record else None
-        else:
-            soon = basis.policy.first_to_go()
-    prediction = foresee(call.context, basis.costs, changed_from, soon, before=before)
-    model = call.request.model
-    return prediction._replace(
-        reported=call.reported,
-        warmed_ms=call.request.warmed_ms,
-        plain=foresee_plain(call.context, basis.costs, model.window if model else None),
-    )
-
-
-def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
-    """What makes a rebase free, or necessary."""
-    session, request = call.session, call.request
-    # On whichever branch: the provider's cache knows no branches, and they share a beginning.
-    model, last = request.model, session.chat.newest_record
-    last_ms = max(last.time_ms, request.warmed_ms) if last else None
-    last_model = last.model.name if last else ""
-    around = session.frame.chars + session.chat.branch.plan.head_chars
-    return RebaseInputs(
-        cold=is_cold(request.time_ms, last_ms, _ttl_s(call)),
-        model_changed=bool(model and last_model and last_model != model.name),
-        history_replaced=call.alignment.replaced,
-        tokens=call.gauge.prompt(session.chat.branch.plan, around),
-        window=call.window,
-        layout_changed=call.layout_changed,
-    )
-
-
-def _reach(call: CallInProgress, *, warm: bool) -> CacheReach:
-    """What the provider's cache would find of the branch."""
-    request, branch = call.request, call.session.chat.branch
-    model = request.model or Model("", "")
-    branch.entries.warm(request.warmed_ms)
-    rule = model.cache if model.prices.cached else "none"
-    if call.settings.cache_rule and rule != "none":
-        rule = call.settings.cache_rule
-    return reach_of(
-        rule,
-        branch.plan,
-        branch.entries.alive(request.time_ms, _ttl_s(call)),
-        start=call.first_new,
-        warm=warm,
-        marks=model.marks and call.keeps_bytes,
-    )
-
-
-def _first_rewritten(call: CallInProgress) -> int | None:
-    """Where the host has changed what it had sent before: `first_new`, or None where it has not."""
-    known = call.session.chat.log.known
-    rewritten = any(item.key.address in known for item in call.items[call.first_new :])
-    return call.first_new if rewritten else None
-
-
-def _ttl_s(call: CallInProgress) -> float:
-    """For how long the provider keeps what is not used again, in seconds."""
-    if call.settings.cache_ttl_s is not None:
-        return call.settings.cache_ttl_s
-    model = call.request.model
-    return (model.cache_ttl_s if model else None) or DEFAULT_TTL_S

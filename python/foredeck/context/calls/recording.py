@@ -99,7 +99,7 @@ def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> 
     plan, kept = branch.plan, branch.matched
     # Packing and taking change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
-    ordinal, due = chat.log.newest + 1, branch.retention.take_collapsible().to_record()
+    ordinal, due = chat.log.newest + 1, branch.retention.take_candidates().to_record()
     document = CallDocument(
         id=call_id(objects.info.id, ordinal),
         session=objects.info.id,

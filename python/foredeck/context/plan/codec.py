@@ -10,7 +10,7 @@ root of their chain: nothing in it is computed again.
 | `Omit` | its index in `drops`; a row `dropped`, or `observed` for the last that a say covers |
 | `Say` | an entry of `inserts`, told apart by its keys |
 | `Rewrite.folded` | `slots` of the row |
-| `Retention.collapsible`, released | `due`, `expired` |
+| `Retention.candidates`, released | `due`, `expired` |
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from foredeck.context.plan.ops import (
     Keep,
     Omit,
     Op,
-    PieceRef,
     Shown,
     apply_recipe,
     as_host,
@@ -73,21 +72,6 @@ class Plan:
     """By handle of an object, how many messages have its content, in view or folded."""
     referred_at: dict[int, int] = field(default_factory=dict)
     """Message to the newest later one that refers to its content."""
-    savings: dict[int, int] = field(default_factory=dict)
-    """Characters that folding a message would save, as far as that was computed."""
-    superseded: dict[int, frozenset[int]] = field(default_factory=dict)
-    """By object, the messages that show it and that newer ones supersede, as far as that was
-    worked out."""
-    piece_savings: dict[int, tuple[frozenset[int], dict[PieceRef, int]]] = field(
-        default_factory=dict
-    )
-    """By message: the pieces for which that was computed last, and what folding each would save."""
-    names: dict[int, frozenset[str]] = field(default_factory=dict)
-    """Identifiers in messages as the host has them, as far as they were searched for."""
-    written_names: dict[int, tuple[list[Block], frozenset[str]]] = field(default_factory=dict)
-    """The same in blocks of ours, with these."""
-    kept_names: Mapping[int, str] = field(default_factory=dict)
-    """Those of the host's messages as an earlier process has found them, with spaces between."""
     written: list[int] = field(default_factory=list)
     """The messages whose operation was replaced, in the order in which that happened: who wants to
     know what has changed remembers how long this was."""
@@ -393,8 +377,6 @@ class Plan:
 
     def _replace(self, index: int, op: Op) -> None:
         self._forget(index)
-        self.savings.pop(index, None)
-        self.piece_savings.pop(index, None)
         self.ops[index] = op
         self._count((index,))
         self._remember(index)
@@ -438,8 +420,6 @@ class Plan:
             self.carried[op.subject] += 1
         if op.base is not None:
             self.referred_at[op.base] = max(index, self.referred_at.get(op.base, op.base))
-        if op.subject is not None:
-            self.superseded.pop(op.subject, None)
         if op.subject is not None and op.shows:
             holders = self.holders.setdefault(op.subject, [])
             holders.append(index)
@@ -457,8 +437,6 @@ class Plan:
                 del self.carried[op.subject]
         if op.base is not None and self.referred_at.get(op.base) == index:
             self._forget_reference(op.base, index)
-        if op.subject is not None:
-            self.superseded.pop(op.subject, None)
         if op.subject is not None and op.shows:
             holders = self.holders.get(op.subject, [])
             if index in holders:

@@ -1,4 +1,4 @@
-"""Which contents of a plan are still kept in view, and what of it may be folded."""
+"""Which contents of a plan are still kept in view, and what of it may change."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from foredeck.model.call_changes import Delta
 
 @dataclass(slots=True)
 class Retention:
-    """Contents that the policy keeps, and pieces that the next rebase may fold."""
+    """Contents that the policy keeps, and what the next rebase may change."""
 
     plan: Plan
     contents: dict[int, int] = field(default_factory=dict)
     """Messages whose content is kept, with the object's handle."""
     recorded_released: set[int] = field(default_factory=set)
     """Messages of which the call records say already that their content is no longer kept."""
-    collapsible: dict[PieceRef, int] = field(default_factory=dict)
-    """What may be folded, and at which call of the branch that was first so."""
+    candidates: dict[PieceRef, int] = field(default_factory=dict)
+    """What the next rebase may change, and at which call of the branch that was first so."""
     _changes: dict[PieceRef, bool] = field(default_factory=dict)
-    """What has become collapsible (True) since the last call record, or is so no longer."""
+    """What has become a candidate (True) since the last call record, or is none any longer."""
     _touched: set[int] = field(default_factory=set)
     """Messages that were kept or released since then."""
     _marks: tuple[int, int] = (0, 0)
     """How much was written into the plan and attributed by then."""
 
-    def restore(self, released: AbstractSet[int], collapsible: dict[PieceRef, int]) -> None:
+    def restore(self, released: AbstractSet[int], candidates: dict[PieceRef, int]) -> None:
         """The plan is what the call records say, and so is this."""
-        self.recorded_released, self.collapsible = set(released), dict(collapsible)
+        self.recorded_released, self.candidates = set(released), dict(candidates)
         # `take_released` counts on this: records name only what is not kept.
         for index, op in enumerate(self.plan.ops):
             if op.carries and op.subject is not None and index not in released:
@@ -70,16 +70,16 @@ class Retention:
         self.recorded_released -= back
         return Delta(tuple(sorted(gone)), tuple(sorted(back)))
 
-    def set_collapsible(self, refs: AbstractSet[PieceRef], depth: int) -> None:
-        """These, and no others, may be folded; `depth`: the call that this is decided for."""
-        for ref in self.collapsible.keys() - refs:
-            del self.collapsible[ref]
+    def set_candidates(self, refs: AbstractSet[PieceRef], depth: int) -> None:
+        """These are the candidates, and no others; `depth`: the call that this is decided for."""
+        for ref in self.candidates.keys() - refs:
+            del self.candidates[ref]
             self._changes[ref] = False
-        for ref in refs - self.collapsible.keys():
-            self.collapsible[ref] = depth
+        for ref in refs - self.candidates.keys():
+            self.candidates[ref] = depth
             self._changes[ref] = True
 
-    def take_collapsible(self) -> Delta[PieceRef]:
-        """Changes of what may be folded since the last call."""
+    def take_candidates(self) -> Delta[PieceRef]:
+        """Changes of the candidates since the last call."""
         changes, self._changes = self._changes, {}
         return Delta.of(changes)

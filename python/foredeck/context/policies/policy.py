@@ -120,7 +120,7 @@ class PolicyDecision:
 
 @runtime_checkable
 class Policy(Protocol):
-    """Decides what is collapsible."""
+    """Decides what may go."""
 
     @property
     def name(self) -> str:

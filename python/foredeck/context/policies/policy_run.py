@@ -23,7 +23,8 @@ class PolicyRun:
 
     policy: Policy
     history: History
-    collapsible: frozenset[PieceRef]
+    wanted: frozenset[PieceRef]
+    """What the policy says may go."""
 
     def first_to_go(self) -> int | None:
         """The first message that may be rewritten within the next calls if nothing is used."""

@@ -24,7 +24,7 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.kept import KeptHolders, KeptNames, KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
-from foredeck.context.rendering.view import own_names
+from foredeck.context.rendering.view import PromptNames
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers, inner_identifiers
 from foredeck.sources.edits import edits_of
@@ -63,6 +63,8 @@ class Uses:
     rule: UseRule = field(default_factory=UseRule)
     kept: KeptUses | None = None
     """What an earlier process has found of a list: where it fits, reading begins after it."""
+    names: PromptNames = field(default_factory=PromptNames)
+    """The identifiers in its messages; the session's, where others look for them, too."""
     calls: int = 0
     """Model calls so far: answers in the list that were not aborted."""
     turn_began: int = 0
@@ -125,7 +127,7 @@ class Uses:
     def keep(self) -> KeptUses:
         """What another process needs to go on after the messages read so far."""
         plan = self._plan or Plan()
-        names_of = {**plan.kept_names, **plan.names}
+        names_of = self.names.found(plan)
         indexes = sorted(index for index in names_of if index < self._done)
         return KeptUses(
             tip=plan.tips[self._done - 1] if self._done else "",
@@ -143,7 +145,7 @@ class Uses:
         self._reset(plan)
         if kept is None or not kept.fits(plan, self.cwd, self.rule):
             return
-        plan.kept_names = kept.seen
+        self.names.take_over(plan, kept.seen)
         self._is_kept = True
         for index in range(kept.count):
             self._read(index, plan.items[index])
@@ -158,7 +160,7 @@ class Uses:
         self._done = kept.count
 
     def _reset(self, plan: Plan) -> None:
-        fresh = Uses(self.cwd, self.rule, self.kept)
+        fresh = Uses(self.cwd, self.rule, self.kept, self.names)
         for name in fresh.__slots__:
             setattr(self, name, getattr(fresh, name))
         self._plan = plan
@@ -216,7 +218,7 @@ class Uses:
             plan = self._plan
             assert plan is not None
             path = self._path(item.arguments)
-            self._hold(PieceRef(index), item.text, path, partial(own_names, plan, index))
+            self._hold(PieceRef(index), item.text, path, partial(self.names.of, plan, index))
             if item.tool == "read" and path and not item.failed:
                 self._prepared.append(self.by_ref[PieceRef(index)])
 

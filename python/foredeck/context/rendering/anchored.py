@@ -24,7 +24,6 @@ from foredeck.context.rendering.layout import (
     stand_alone,
 )
 from foredeck.context.rendering.savings import contains_lines, short_difference, shown_lines
-from foredeck.context.rendering.view import names_in_view
 from foredeck.context.wording import (
     contained,
     difference,
@@ -63,7 +62,7 @@ class Anchored:
         """Put reference lines in place of contents. What referred to one of them is rendered so
         that it needs nothing above it: a difference in full, the rest as a reference line."""
         plan = context.plan
-        held = names_in_view(plan, indexes) if indexes and context.digests.chars else set()
+        held = context.names.in_view(plan, indexes) if indexes and context.digests.chars else set()
         for index in sorted(indexes):
             item = plan.items[index]
             digest_text = ""

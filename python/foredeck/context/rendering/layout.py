@@ -25,8 +25,12 @@ from foredeck.context.plan.ops import (
 )
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.retention import Retention
+from foredeck.context.rendering.view import PromptNames
 from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.nicknames import nicknames
+from foredeck.context.state.objects import Objects
 from foredeck.context.state.sets import Sets
 from foredeck.context.wording import (
     done,
@@ -37,6 +41,7 @@ from foredeck.context.wording import (
     reference,
     unlabelled,
 )
+from foredeck.model.documents import FileDocument
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.quoting import looks_like_ours
 from foredeck.sources.recorded import parse_read_range
@@ -54,31 +59,26 @@ GARBLED_SHARE = 5
 
 @dataclass(slots=True)
 class RenderContext:
-    """What a layout works on."""
+    """What rendering works on at one call: the plan, what it may look up, and how much may stay."""
 
-    branch: Branch
-    content: Callable[[int], str | None]
-    """A file's newest content, by handle; None for other objects and for what is not text."""
-    describe: Callable[[int], Mapping[str, Any]]
-    """The metadata of an object, by handle: fields of its head."""
-    newest: Callable[[int], int]
-    """The newest version of an object that the session knows, by handle."""
-    cwd: str = ""
-    min_saving_chars: int = 120
-    label: Callable[[str], int | None] = lambda _call_id: None
-    """The handle of a tool call, by the provider's id of it."""
-    digests: DigestSize = field(default_factory=DigestSize)
-    """How long the digest of a folded result may be."""
+    objects: Objects
+    chat: Chat
     gauge: Gauge = field(default_factory=Gauge)
     """Characters to tokens, for the model that will be called."""
+    names: PromptNames = field(default_factory=PromptNames)
+    """The identifiers that can be read in the prompt."""
+    min_saving_chars: int = 120
+    digests: DigestSize = field(default_factory=DigestSize)
+    """How long the digest of a folded result may be."""
     fold_text: Callable[[Item, str], str] | None = None
     """What takes the place of a long text of a message; makes the object that has all of it."""
-    file_at: Callable[[str], int | None] = lambda _path: None
-    """The handle of a file, by its absolute path."""
+    branch: Branch = field(init=False)
     _began: tuple[int, int] = field(init=False)
     """How much was written into the plan and attributed before."""
+    _nicknames: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
+        self.branch = self.chat.branch
         self._began = len(self.plan.written), len(self.plan.attributed)
 
     @property
@@ -95,6 +95,36 @@ class RenderContext:
     def sets(self) -> Sets:
         """The branch's pool, active and pinned set."""
         return self.branch.sets
+
+    @property
+    def cwd(self) -> str:
+        """The session's folder."""
+        return self.objects.info.cwd
+
+    def content(self, ordinal: int) -> str | None:
+        """A file's content as the session has seen it last, by handle; None for any other object,
+        and for what is not text."""
+        objects, entry = self.objects, self.objects.index.entries[ordinal]
+        if entry.type != "file":
+            return None
+        pending = objects.workspace.pending.get(entry.object)
+        document = pending or objects.store.get(entry.object, FileDocument)
+        return None if document is None else document.content
+
+    def newest(self, ordinal: int) -> int:
+        """The newest version of an object that the session knows, by handle."""
+        return self.objects.index.entries[ordinal].newest.version
+
+    def label(self, name: str) -> int | None:
+        """The handle of a tool call, by the provider's id of it, or of a file, by its absolute
+        path."""
+        return self.objects.index.by_label.get(name)
+
+    def describe(self, ordinal: int) -> Mapping[str, Any]:
+        """What the line of an object's metadata is made of, by handle."""
+        if self._nicknames is None:
+            self._nicknames = nicknames(self.objects.store)
+        return described(self.objects, ordinal, self._nicknames)
 
     @property
     def changed(self) -> set[int]:
@@ -124,6 +154,21 @@ class RenderContext:
         block = text_block(line)
         blocks = [*own, block] if item.kind == "user" else [block, *own]
         self.plan.write(index, Rewrite(op.form, blocks, op.shown, op.base, op.folded))
+
+
+def described(
+    objects: Objects, ordinal: int, names: Mapping[str, str] | None = None
+) -> Mapping[str, Any]:
+    """The fields of an object's newest version, with its type, its nickname, and what the model
+    calls a file: what its line is made of (`wording.object_line`). `names`: all nicknames."""
+    entry = objects.index.entries[ordinal]
+    names = nicknames(objects.store) if names is None else names
+    head = objects.workspace.head(entry.object)
+    if head is None:
+        return {}
+    path = objects.name_of(entry) if entry.type == "file" else None
+    named = {"path": path, "nickname": names.get(entry.object)}
+    return {**head.fields, "type": head.type, **named}
 
 
 class Layout(Protocol):

@@ -8,18 +8,17 @@ by the age of its last use, once the session leaves the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef, Rewrite, Shown
-from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import RenderContext, shown_text
 from foredeck.context.rendering.savings import contains_lines, shown_lines
-from foredeck.context.rewriting.collapsible import may_fold
+from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.rewriting.refresh import foldable_piece, newest_read
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
@@ -42,29 +41,38 @@ class CurrentCopy:
     """Characters that these, and the result itself, had taken."""
 
 
-FindCopies = Callable[[RenderContext], list[CurrentCopy]]
-
-
-def copy_finder(rule: UseRule | None, uses: Uses, wire: Wire) -> FindCopies | None:
-    """What finds the copies at one call; None where there are to be none."""
-    if rule is None or not rule.copies or not wire.arguments or wire.between_turns:
-        return None
-    return lambda context: list(_copies(context, uses, rule))
+def find_copies(
+    context: RenderContext, uses: Uses, folds: FoldFinder, wire: Wire
+) -> Iterator[CurrentCopy]:
+    """The copies that there can be at a call which finds nothing in the cache."""
+    plan, rule = context.plan, uses.rule
+    if not rule.copies or not wire.arguments or wire.between_turns or first_mutable(plan):
+        # A copy stands further down than what it replaces: all of it must be free to change.
+        return
+    for path in uses.at_work(plan.turn):
+        subject = context.label(path)
+        if subject is None or subject in context.sets.pins:
+            continue
+        text = context.content(subject)
+        index = _place_of(context, uses, path)
+        if not text or len(text) > rule.copy_chars or index is None:
+            continue
+        if _is_current(context, uses, path, text):
+            copy = CurrentCopy(index, subject, context.newest(subject), text, (), 0)
+            yield _with_replaced(context, uses, folds, path, copy)
 
 
 def place_copies(
-    context: RenderContext, copies: Sequence[CurrentCopy], refs: Collection[PieceRef]
-) -> list[PieceRef]:
-    """Render the copies; returns what folds with them, given what folds in any case."""
-    shown = {copy.index for copy in copies}
-    gone = {ref for copy in copies for ref in copy.gone}
-    results = {ref.message for ref in gone if not ref.slot}
+    context: RenderContext, copies: Sequence[CurrentCopy]
+) -> tuple[set[PieceRef], set[int]]:
+    """Render the copies. Returns what they replace, and the results that are settled by that: those
+    that show a copy now, and those that are replaced."""
     for copy in copies:
         if shown_text(context.plan, copy.index) != copy.text:
             _show(context, copy)
-    # A read that goes is not brought up to date before.
-    kept = {ref for ref in refs if ref.slot > 0 or ref.message not in shown | results}
-    return sorted(kept | gone)
+    replaced = {ref for copy in copies for ref in copy.gone}
+    settled = {copy.index for copy in copies} | {ref.message for ref in replaced if not ref.slot}
+    return replaced, settled
 
 
 def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decision:
@@ -87,23 +95,6 @@ def _show(context: RenderContext, copy: CurrentCopy) -> None:
     )
     context.retention.keep(copy.index, copy.subject)
     context.sets.activate(copy.subject)
-
-
-def _copies(context: RenderContext, uses: Uses, rule: UseRule) -> Iterator[CurrentCopy]:
-    plan = context.plan
-    if first_mutable(plan):
-        # A copy stands further down than what it replaces: all of it must be free to change.
-        return
-    for path in uses.at_work(plan.turn):
-        subject = context.file_at(path)
-        if subject is None or subject in context.sets.pins:
-            continue
-        text = context.content(subject)
-        index = _place_of(context, uses, path)
-        if not text or len(text) > rule.copy_chars or index is None:
-            continue
-        if _is_current(context, uses, path, text):
-            yield _copy(context, uses, path, CurrentCopy(index, subject, 0, text, (), 0))
 
 
 def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
@@ -136,23 +127,26 @@ def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> boo
     return item.tool in WRITERS and all(new.strip() in text for new in written)
 
 
-def _copy(context: RenderContext, uses: Uses, path: str, found: CurrentCopy) -> CurrentCopy:
-    """With what the copy replaces."""
+def _with_replaced(
+    context: RenderContext, uses: Uses, folds: FoldFinder, path: str, copy: CurrentCopy
+) -> CurrentCopy:
+    """The copy with what it replaces."""
     plan = context.plan
     flight = plan.last_assistant()
     gone: list[PieceRef] = []
-    replaced = plan.chars[found.index]
+    replaced = plan.chars[copy.index]
     for ref in uses.refs_of(path):
         op = plan.ops[ref.message]
-        if ref.message == found.index:
+        if ref.message == copy.index:
             continue
         if ref.slot:
             piece = foldable_piece(context, uses, ref)
             if piece is not None:
                 gone.append(ref)
                 replaced += len(piece.text)
-        elif op.shows and op.subject == found.subject and may_fold(context, ref.message, flight):
+        elif (
+            op.shows and op.subject == copy.subject and folds.may_fold(context, ref.message, flight)
+        ):
             gone.append(ref)
             replaced += plan.chars[ref.message]
-    version = context.newest(found.subject)
-    return CurrentCopy(found.index, found.subject, version, found.text, tuple(gone), replaced)
+    return replace(copy, gone=tuple(gone), replaced=replaced)

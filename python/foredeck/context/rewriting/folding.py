@@ -1,11 +1,11 @@
-"""Folding content in place: what is collapsible, and what must go beyond that.
+"""Folding content in place: what may go, and what must go beyond that.
 
 Nothing before `first_mutable` is touched: sealed reasoning of the turn under way is bound to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable
 from itertools import groupby
 
 from foredeck.context.cache.rebase import WaterMarks, first_mutable, may_change
@@ -13,7 +13,6 @@ from foredeck.context.messages.items import Item
 from foredeck.context.plan.ops import REASONING, Op, PieceRef, Rewrite
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
 from foredeck.context.rendering.layout import Layout, RenderContext, stand_alone
-from foredeck.context.rewriting.collapsible import foldable_results, least_used, saving
 from foredeck.context.rewriting.refresh import Refresh, refresh
 
 
@@ -21,42 +20,43 @@ def fold(
     context: RenderContext,
     layout: Layout,
     refs: Collection[PieceRef],
-    refreshes: Mapping[PieceRef, Refresh],
+    refreshes: Collection[Refresh],
 ) -> set[int]:
-    """Fold what is collapsible, where that is allowed. Returns the messages that were folded."""
-    permitted = _permitted(context, {ref.message for ref in refs})
-    folded = {ref.message for ref in refs if not ref.slot} & permitted
+    """Fold these contents, and bring reads up to date, where that is allowed. Returns the messages
+    that were folded."""
+    plan = context.plan
+    allowed = may_change(
+        plan, {*(ref.message for ref in refs), *(each.index for each in refreshes)}
+    )
+    folded = {ref.message for ref in refs if not ref.slot} & allowed
+    # All results at once: a digest names only what can be read nowhere else once all have gone.
     layout.fold(context, folded)
-    allowed = [ref for ref in refs if ref.message in permitted]
-    allowed += refresh(context, [refreshes[ref] for ref in allowed if ref in refreshes])
-    of_messages = _fold_pieces(context, allowed)
-    stand_alone(context, {i for i in of_messages if context.plan.items[i].kind == "user"})
+    pieces = [ref for ref in refs if ref.message in allowed]
+    pieces += refresh(context, [each for each in refreshes if each.index in allowed])
+    of_messages = _fold_pieces(context, pieces)
+    stand_alone(context, {i for i in of_messages if plan.items[i].kind == "user"})
     return folded | of_messages
 
 
 def fold_pastes(context: RenderContext, refs: Collection[PieceRef]) -> None:
     """For a layout that renders all at every call: fold these pieces of the user's messages."""
-    allowed = _permitted(context, {ref.message for ref in refs})
+    allowed = may_change(context.plan, {ref.message for ref in refs})
     items = context.plan.items
     pastes = [ref for ref in refs if ref.message in allowed and items[ref.message].kind == "user"]
     for index in _fold_pieces(context, pastes):
         context.branch.release(index)
 
 
-def fold_down(context: RenderContext, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
-    """Fold the least recently used contents until the prompt is that small.
-
-    `fixed_chars`: what is around the messages (system prompt, tools). Returns the messages
-    that were folded.
-    """
-    plan = context.plan
+def fold_down(
+    context: RenderContext, layout: Layout, results: Iterable[int], fits: Callable[[], bool]
+) -> set[int]:
+    """Fold these results, one after the other, until the prompt fits. Returns the messages that
+    were folded."""
     folded: set[int] = set()
-    free = first_mutable(plan)
-    for index in least_used(context):
-        if context.gauge.prompt(plan, fixed_chars) <= tokens:
-            break
-        if index < free:
-            # What is older must stay, so what is newer, and more likely needed, stays too.
+    free = first_mutable(context.plan)
+    for index in results:
+        # What is older must stay, so what is newer, and more likely needed, stays too.
+        if index < free or fits():
             break
         layout.fold(context, {index})
         folded.add(index)
@@ -119,34 +119,8 @@ def objects_to_shed(
     return gone
 
 
-def may_go(context: RenderContext) -> int:
-    """Characters that folding everything would save, where that may be done now."""
-    permitted = _permitted(context, set(foldable_results(context)))
-    return sum(saving(context, index) for index in permitted)
-
-
-def foldable_chars(context: RenderContext, collapsible: Mapping[PieceRef, int]) -> tuple[int, bool]:
-    """What `fold` and `fold_down` together could take out of the prompt at this call, and
-    whether sealed reasoning holds back some of what they would like to."""
-    permitted = _permitted(context, {ref.message for ref in collapsible})
-    savings = {ref: chars for ref, chars in collapsible.items() if ref.message in permitted}
-    held = len(savings) < len(collapsible)
-    free = first_mutable(context.plan)
-    for index in least_used(context):
-        if index < free:
-            held = True
-            break
-        savings.setdefault(PieceRef(index), saving(context, index))
-    return sum(savings.values()), held
-
-
 def _lost_thinking(item: Item, op: Op) -> bool:
     return any(p.slot in op.folded for p in pieces_of(item) if p.kind == "thinking")
-
-
-def _permitted(context: RenderContext, indexes: set[int]) -> set[int]:
-    """Those that no sealed reasoning keeps as they are."""
-    return may_change(context.plan, indexes)
 
 
 def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:

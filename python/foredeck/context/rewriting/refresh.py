@@ -7,7 +7,7 @@ edit will name stays in view, once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.rebase import is_immutable
@@ -15,7 +15,6 @@ from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import CURRENT, PieceRef, Rewrite, Shown
 from foredeck.context.policies.pieces import Piece, folded_blocks
-from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import RenderContext, is_garbled, shown_text
 from foredeck.context.wording import brought_up_to_date
@@ -28,7 +27,7 @@ MAX_CHARS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """A read, what it would show, and the arguments that need not be seen then."""
+    """A candidate: a read, what it would show, and the arguments that need not be seen then."""
 
     index: int
     text: str | None
@@ -38,9 +37,10 @@ class Refresh:
     saving: int
     """Characters that the prompt becomes shorter by."""
 
-
-FindRefreshes = Callable[[RenderContext, Collection[PieceRef]], dict[PieceRef, Refresh]]
-"""Looks for reads that may be brought up to date, given what goes in any case."""
+    @property
+    def ref(self) -> PieceRef:
+        """By which it is known among what may go."""
+        return PieceRef(self.index, CURRENT)
 
 
 @dataclass(slots=True)
@@ -50,19 +50,14 @@ class RefreshFinder:
 
     _known: dict[str, tuple[tuple[int, int, int], Refresh | None]] = field(default_factory=dict)
 
-    def finder(self, rule: UseRule | None, uses: Uses, wire: Wire) -> FindRefreshes | None:
-        """What finds them at one call; None where the policy does not want it."""
-        if rule is None or not rule.refresh:
-            return None
-        return lambda context, going: self.find(context, uses, going, wire)
-
     def find(
         self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
-    ) -> dict[PieceRef, Refresh]:
-        """By the references of these reads. `going`: what folds at the next rebase in any case."""
-        if not wire.arguments or wire.between_turns:
-            return {}
-        found: dict[PieceRef, Refresh] = {}
+    ) -> list[Refresh]:
+        """Those of one call, where the policy wants any. `going`: what folds at the next rebase in
+        any case."""
+        if not uses.rule.refresh or not wire.arguments or wire.between_turns:
+            return []
+        found: list[Refresh] = []
         shown = _results_in_view(context, uses)
         for path in uses.edited:
             refresh = self._of(context, uses, path, shown.get(path, ()))
@@ -70,7 +65,7 @@ class RefreshFinder:
                 continue
             rest = _still_there(context, uses, refresh, going)
             if rest is not None:
-                found[PieceRef(refresh.index, CURRENT)] = rest
+                found.append(rest)
         return found
 
     def _of(

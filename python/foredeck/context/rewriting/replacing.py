@@ -17,7 +17,7 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.rendering.layout import RenderContext, stand_alone
 from foredeck.context.rewriting.stand_in_lines import stand_in_heading
-from foredeck.context.state.objects import Objects
+from foredeck.context.state.chat import turn_of
 from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
 from foredeck.model.exchanges import exchanges
 from foredeck.model.quoting import block
@@ -27,8 +27,8 @@ KEPT_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
-    """A span of messages, and the text that may replace those of them that leave."""
+class Cover:
+    """A candidate: a span of messages, and the text that may replace those of them that leave."""
 
     stand_in: StandIn
     first: int
@@ -37,6 +37,8 @@ class Replacement:
     """The messages that leave."""
     text: str
     """As the model reads it, under its handle."""
+    saving: int
+    """Characters that it saves beyond what may fold of these messages anyway."""
 
     @property
     def ref(self) -> PieceRef:
@@ -64,51 +66,48 @@ class MessagePlaces:
 class Replacer:
     """Finds what may replace spans of the branch at hand, and puts it there."""
 
-    objects: Objects
-    stand_ins: StandIns
     context: RenderContext
+    stand_ins: StandIns
     places: MessagePlaces
-    turn_of: Callable[[Item], int]
-    """How the branch numbers the user turn of a message."""
 
     def find(
-        self, given_up: Collection[PieceRef], *, free: bool, forced: bool = False
-    ) -> list[Replacement]:
+        self,
+        given_up: Collection[PieceRef] = (),
+        savings: Mapping[PieceRef, int] | None = None,
+        *,
+        free: bool,
+        forced: bool = False,
+    ) -> list[Cover]:
         """What may replace a span now, in the order of the spans; none overlaps another.
 
-        `given_up`: what the policy no longer wants. `free`: nothing that follows is cached, so that
-        reflections may take the place of what they reflect on. `forced`: the prompt does not fit
-        otherwise, so that it counts for nothing whether content is still wanted.
+        `given_up`: what the policy no longer wants. `savings`: characters, by what may fold
+        instead. `free`: nothing that follows is cached, so that reflections may take the place of
+        what they reflect on. `forced`: the prompt does not fit otherwise, so that it counts for
+        nothing whether content is still wanted.
         """
-        found: list[Replacement] = []
+        found: list[Cover] = []
         standing = self.context.branch.plan.observed
         usable = [each for each in self.stand_ins.known() if each.id not in standing]
         # Whether they are due takes a look at the whole chat: not for a session that has none.
         if not usable or not (forced or self._is_due()):
             return []
         for stand_in in _longest_first(usable, reflections=free or forced):
-            made = self._replacement(stand_in, given_up, forced=forced)
+            made = self._cover(stand_in, given_up, savings or {}, forced=forced)
             if made is not None and not any(_overlap(made, other) for other in found):
                 found.append(made)
         return sorted(found, key=lambda made: made.first)
 
-    def place_until(self, fits: Callable[[], bool]) -> list[Replacement]:
+    def place_until(self, fits: Callable[[], bool]) -> list[Cover]:
         """Where a prompt is too long, let texts replace spans, the oldest first, until it
         fits; returns what was placed."""
-        placed: list[Replacement] = []
-        for made in () if fits() else self.find((), free=True, forced=True):
-            if self.saving(made, {}) > 0 and not fits():
+        placed: list[Cover] = []
+        for made in () if fits() else self.find(free=True, forced=True):
+            if made.saving > 0 and not fits():
                 self.place(made)
                 placed.append(made)
         return placed
 
-    def saving(self, made: Replacement, savings: Mapping[PieceRef, int]) -> int:
-        """Characters that it saves beyond `savings`: what may fold of these messages anyway."""
-        gone = set(made.gone)
-        chars = sum(self.context.plan.chars[index] for index in gone) - len(made.text)
-        return chars - sum(saved for ref, saved in savings.items() if ref.message in gone)
-
-    def place(self, made: Replacement) -> None:
+    def place(self, made: Cover) -> None:
         """Put the text in, and leave out what it replaces."""
         self._see(made.stand_in)
         # What was found beside it may have taken the handle that its text was made with.
@@ -124,9 +123,14 @@ class Replacer:
         standing = plan.chars_covering
         return self.stand_ins.is_due(tokens(plan.chars_sent - standing), tokens(standing))
 
-    def _replacement(
-        self, stand_in: StandIn, given_up: Collection[PieceRef], *, forced: bool
-    ) -> Replacement | None:
+    def _cover(
+        self,
+        stand_in: StandIn,
+        given_up: Collection[PieceRef],
+        savings: Mapping[PieceRef, int],
+        *,
+        forced: bool,
+    ) -> Cover | None:
         plan = self.context.plan
         stretch = span_of(stand_in, self.places.of(plan), plan.items)
         if stretch is None or not self._is_open(*stretch):
@@ -137,7 +141,10 @@ class Replacer:
         if not any(plan.chars[index] for index in gone):
             return None
         text = self._text(stand_in, plan.items[first:until], first)
-        return Replacement(stand_in, first, until, gone, text)
+        leave = set(gone)
+        saving = sum(plan.chars[index] for index in leave) - len(text)
+        saving -= sum(saved for ref, saved in savings.items() if ref.message in leave)
+        return Cover(stand_in, first, until, gone, text, saving)
 
     def _is_open(self, first: int, until: int) -> bool:
         """Whether these messages may leave: seen by a call, bound by no sealed reasoning, and with
@@ -183,8 +190,9 @@ class Replacer:
 
     def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:
         """The text for these messages, which begin at `first`."""
-        ordinal = self.objects.index.by_object.get(stand_in.id, len(self.objects.index) + 1)
-        turns = self.turn_of(items[0]), self.turn_of(items[-1])
+        index, chat = self.context.objects.index, self.context.chat
+        ordinal = index.by_object.get(stand_in.id, len(index) + 1)
+        turns = turn_of(chat, items[0]), turn_of(chat, items[-1])
         # Those that are placed after it stand behind it, or say so themselves.
         leads = all(start >= first for start, _ in self.context.branch.plan.observed.values())
         heading = stand_in_heading(stand_in.kind, ordinal, *turns, leads=leads)
@@ -192,10 +200,11 @@ class Replacer:
 
     def _see(self, stand_in: StandIn) -> None:
         """Give its object a handle."""
-        if stand_in.id not in self.objects.index.by_object:
-            head = self.objects.workspace.head(stand_in.id)
+        objects = self.context.objects
+        if stand_in.id not in objects.index.by_object:
+            head = objects.workspace.head(stand_in.id)
             if head is not None:
-                self.objects.see_head(head)
+                objects.see_head(head)
 
 
 def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
@@ -220,5 +229,5 @@ def _within(start: int, end: int, first: int, until: int) -> bool:
     return first <= start and end <= until and end - start < until - first
 
 
-def _overlap(one: Replacement, other: Replacement) -> bool:
+def _overlap(one: Cover, other: Cover) -> bool:
     return one.first < other.until and other.first < one.until

@@ -10,7 +10,7 @@ stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,10 +24,11 @@ from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.rendering.view import names_in_view
 from foredeck.context.rewriting.replacing import cover
 from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
+from foredeck.context.state.chat import turn_of
 from foredeck.context.wording import handle
+from foredeck.model.documents import chat_id
 from foredeck.model.exchanges import exchanges
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers
@@ -58,9 +59,6 @@ SAID_LAST_CHARS = 280
 
 FACT_CHARS = 100
 """Of what a failed call came to."""
-
-WholeTurn = Callable[[Item], tuple[int, int] | None]
-"""The chat's handle and the number of the user turn, by which `activate` shows it word for word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,43 +91,27 @@ class FoldedRun:
         return range(self.first, self.until)
 
 
-FoldRuns = Callable[[int], list[FoldedRun]]
-"""Covers the runs from a message on by a text each, and returns them."""
-
-
-def no_runs(_start: int) -> list[FoldedRun]:
-    """Where runs stay call by call."""
-    return []
-
-
-def run_rule(rule: UseRule | None, wire: Wire) -> RunRule | None:
+def run_rule(rule: UseRule, wire: Wire) -> RunRule | None:
     """By which rule runs become lines at one call; None where none does."""
-    if rule is None or not rule.runs_after or not wire.arguments or wire.between_turns:
+    if not rule.runs_after or not wire.arguments or wire.between_turns:
         return None
     edits_after = max(rule.runs_after, rule.edits_after)
     turns_after = rule.turns_after and max(rule.runs_after, rule.turns_after)
     return RunRule(rule.runs_after, edits_after, turns_after, wire.thinking)
 
 
-def fold_runs(
-    context: RenderContext, rule: RunRule, start: int, whole_turn: WholeTurn
-) -> list[FoldedRun]:
+def fold_runs(context: RenderContext, rule: RunRule | None, start: int) -> list[FoldedRun]:
     """Cover by a text each run from message `start` on that saves something by it. Returns
-    these runs; one that was a text before and has grown is among them.
-
-    `whole_turn`: by which name a turn comes back word for word, given a message of it.
-    """
-    runs = list(find_runs(context, rule, start))
+    these runs; one that was a text before and has grown is among them. None without a rule."""
+    runs = [] if rule is None else list(find_runs(context, rule, start))
     if not runs:
         return []
     gone = {index for run in runs for index in run.messages}
-    held = names_in_view(context.plan, gone)
+    held = context.names.in_view(context.plan, gone)
     folded: list[FoldedRun] = []
     for run in runs:
         before = sum(context.plan.chars[index] for index in run.messages)
-        text, names = run_text(
-            context, run.messages, held, int(NAMED_SHARE * before), whole_turn if run.said else None
-        )
+        text, names = run_text(context, run, held, int(NAMED_SHARE * before))
         held |= names
         if before - len(text) >= context.min_saving_chars:
             cover(
@@ -273,27 +255,31 @@ class _Called:
 
 
 def run_text(
-    context: RenderContext,
-    messages: Sequence[int],
-    held: Set[str],
-    room: int,
-    whole_turn: WholeTurn | None,
+    context: RenderContext, run: FoldedRun, held: Set[str], room: int
 ) -> tuple[str, frozenset[str]]:
-    """The text in place of these messages, and the names that can be read in it.
+    """The text in place of a run, and the names that can be read in it.
 
     `held`: names that can be read elsewhere. `room`: characters for names that cannot.
-    `whole_turn`: by which name their turn comes back, where what was said goes along.
     """
-    items = [context.plan.items[index] for index in messages]
+    items = [context.plan.items[index] for index in run.messages]
     calls = sum(item.kind == "result" for item in items)
-    lines = [run_heading(calls, whole_turn(items[0]) if whole_turn else None)]
-    lines += _listed(context, messages)
-    if whole_turn and (last := _last_words(items)):
+    lines = [run_heading(calls, _whole_turn(context, items[0]) if run.said else None)]
+    lines += _listed(context, run.messages)
+    if run.said and (last := _last_words(items)):
         lines.append(last_words(last))
     text = "\n".join(lines)
-    shown, told = identifiers(text), _in_view(context, messages)
+    shown, told = identifiers(text), _in_view(context, run.messages)
     names = unheld_names(told, held, min(NAMED_CHARS, room), named_before=shown)
     return (f"{text}\n{names}", shown | identifiers(names)) if names else (text, shown)
+
+
+def _whole_turn(context: RenderContext, item: Item) -> tuple[int, int] | None:
+    """The chat's handle and the number of an item's turn: by these `activate` shows it word for
+    word. None where the chat is not stored."""
+    chat = context.objects.workspace.head(chat_id(context.objects.info.id))
+    if chat is None:
+        return None
+    return context.objects.see_head(chat).ordinal, turn_of(context.chat, item)
 
 
 def _last_words(items: Sequence[Item]) -> str:

@@ -83,7 +83,7 @@ class Branch:
             entries=state.entries,
             applied=set(applied),
         )
-        branch.retention.restore(state.expired, state.collapsible)
+        branch.retention.restore(state.expired, state.candidates)
         return branch
 
     @classmethod

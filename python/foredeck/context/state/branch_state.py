@@ -26,8 +26,8 @@ class BranchState(StoredPlan):
     sets: Sets = field(default_factory=Sets)
     expired: set[int] = field(default_factory=set)
     """Messages whose content is no longer kept, whether it has left the prompt or not."""
-    collapsible: dict[PieceRef, int] = field(default_factory=dict)
-    """What may be folded, and since which call of the branch."""
+    candidates: dict[PieceRef, int] = field(default_factory=dict)
+    """What the next rebase may change, and since which call of the branch."""
     depth: int = 0
     """How many calls the chain has."""
     last: CallRecord | None = None
@@ -46,7 +46,7 @@ class BranchState(StoredPlan):
         self.depth += 1
         self.last = record
         self.entries.apply(record)
-        self._apply_collapsible(record.due)
+        self._apply_candidates(record.due)
 
     @property
     def policy_state(self) -> Mapping[str, Any]:
@@ -72,8 +72,8 @@ class BranchState(StoredPlan):
         StoredPlan.cut(self, length)
         self.entries.cut(length)
         self.expired = {index for index in self.expired if index < length}
-        self.collapsible = {
-            ref: depth for ref, depth in self.collapsible.items() if ref.message < length
+        self.candidates = {
+            ref: depth for ref, depth in self.candidates.items() if ref.message < length
         }
 
     def to_stored(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class BranchState(StoredPlan):
             "drops": sorted(self.drops),
             "sets": [sorted(members) for members in (sets.pool, sets.active, sets.pins)],
             "expired": sorted(self.expired),
-            "collapsible": [[*ref, depth] for ref, depth in self.collapsible.items()],
+            "candidates": [[*ref, depth] for ref, depth in self.candidates.items()],
             "depth": self.depth,
             "cached": [list(entries.used.items()), entries.touched],
         }
@@ -101,7 +101,7 @@ class BranchState(StoredPlan):
             stored_rows={row[0]: row for row in stored["rows"]},
             sets=Sets(set(pool), set(active), set(pins)),
             expired=set(stored["expired"]),
-            collapsible={PieceRef(*ref): depth for *ref, depth in stored["collapsible"]},
+            candidates={PieceRef(*ref): depth for *ref, depth in stored["candidates"]},
             depth=stored["depth"],
             last=last,
             entries=CacheEntries(dict(used), tuple(touched)),
@@ -109,7 +109,7 @@ class BranchState(StoredPlan):
         state._add_edits(dict(stored["inserts"]), stored["drops"])
         return state
 
-    def _apply_collapsible(self, due: Delta[Any]) -> None:
-        self.collapsible.update((PieceRef(*spot), self.depth) for spot in due.added)
+    def _apply_candidates(self, due: Delta[Any]) -> None:
+        self.candidates.update((PieceRef(*spot), self.depth) for spot in due.added)
         for spot in due.removed:
-            self.collapsible.pop(PieceRef(*spot), None)
+            self.candidates.pop(PieceRef(*spot), None)

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from foredeck.context.messages.items import Item
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.info import SessionInfo
 from foredeck.model.calls import CallRecord
+from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
@@ -85,3 +87,28 @@ class Chat:
         ids = (call_id(self.info.id, ordinal) for ordinal in range(self.log.newest, 0, -1))
         newest = next((id for id in ids if id not in self.log.unsent), None)
         self.go_to(Branch.provisional(self.log.replay(newest, self.load_record)))
+
+
+def by_summary(compactions: Compactions, text: str) -> str | None:
+    """Id of the compaction whose summary this is; None for a summary of another's."""
+    digest = hash_text(text)
+    ids = [id for id, fields in compactions.items() if fields.get("text_hash") == digest]
+    return ids[-1] if ids else None
+
+
+def host_compaction(chat: Chat) -> str | None:
+    """Id of the compaction whose summary is first in the host's list; None for none of ours."""
+    return summarised_by(chat.compactions, chat.branch.plan.items)
+
+
+def summarised_by(compactions: Compactions, items: Sequence[Item]) -> str | None:
+    """Id of the compaction whose summary begins this list; None for none of ours."""
+    first = items[0].blocks[0] if items and items[0].kind == "context" and items[0].blocks else {}
+    return by_summary(compactions, str(first.get("text") or ""))
+
+
+def turn_of(chat: Chat, item: Item) -> int:
+    """The number of the user turn that this item of the list belongs to, along the branch."""
+    before = chat.compactions.get(host_compaction(chat) or "")
+    offset = 0 if before is None else int(before["last_turn"])
+    return offset + item.turn

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from foredeck.context.arguments import relative_path
-from foredeck.context.rendering.render_context import described
+from foredeck.context.rendering.layout import described
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.descriptions import Description, describe_object

@@ -8,12 +8,11 @@ from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Chat, by_summary
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.objects import Objects
 from foredeck.context.status import short
 from foredeck.context.tools.listing import state_of
-from foredeck.context.window.compactions import by_summary
 from foredeck.context.wording import handle
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
 from foredeck.model.calls import CallRecord
@@ -64,7 +63,7 @@ def _rule(objects: Objects, chat: Chat, ordinal: int, policy: Policy, uses: Uses
     if holder > plan.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
     retention = chat.branch.retention
-    ages = (at for ref, at in retention.collapsible.items() if ref.message == holder)
+    ages = (at for ref, at in retention.candidates.items() if ref.message == holder)
     since = min(ages, default=None)
     if since is None:
         return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from foredeck.context import wording
 from foredeck.context.intake.renames import renamed
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.info import SessionInfo
@@ -19,7 +19,7 @@ from foredeck.context.tools.version_refs import (
     version_with_hash,
     versions_seen,
 )
-from foredeck.context.window.compactions import turn_of, turns_of, turns_of_branch
+from foredeck.context.window.compactions import turns_of, turns_of_branch
 from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text

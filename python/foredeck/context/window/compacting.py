@@ -15,9 +15,9 @@ from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.messages.items import Item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.rewriting.folding import may_go
+from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Chat, by_summary
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
@@ -27,7 +27,6 @@ from foredeck.context.window.budget import SUMMARY_SHARE
 from foredeck.context.window.compactions import (
     Compacted,
     SummaryRequest,
-    by_summary,
     compact,
     lines_around,
     summary_lines,
@@ -84,21 +83,20 @@ class CompactionDecision:
 
 
 def decide_compaction(
-    objects: Objects,
-    chat: Chat,
+    context: RenderContext,
     inbox: Inbox,
     stand_ins: StandIns | None,
-    context: RenderContext,
+    folds: FoldFinder,
     request: CompactionRequest,
     settings: CompactionSettings,
 ) -> CompactionDecision:
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
     inbox.compaction = request
-    gauge = context.gauge
+    objects, chat, gauge = context.objects, context.chat, context.gauge
     if request.by == "threshold" and _leaves_too_little(request):
         return CompactionDecision("cancel", notice=_own_share(request, settings.marks.high))
-    if request.by == "threshold" and _has_room(chat, context, request):
+    if request.by == "threshold" and _has_room(context, folds, request):
         return CompactionDecision("cancel")
     writer = settings.manual if request.by == "user" else settings.automatic
     if writer == "model" or request.instructions:
@@ -138,9 +136,9 @@ def finish_compaction(
     return _make(objects, chat, stand_ins, Gauge(), request, len(summary), writer, summary)
 
 
-def _has_room(chat: Chat, context: RenderContext, request: CompactionRequest) -> bool:
+def _has_room(context: RenderContext, folds: FoldFinder, request: CompactionRequest) -> bool:
     """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
-    gauge = context.gauge
+    chat, gauge = context.chat, context.gauge
     window = usable_window(chat.compactions, request.model, gauge)
     if window is None:
         return False
@@ -149,7 +147,7 @@ def _has_room(chat: Chat, context: RenderContext, request: CompactionRequest) ->
     if not len(chat.branch.plan):
         newest = chat.log.last
         return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit
-    return _expected(chat, gauge, request) - gauge.tokens(may_go(context)) <= limit
+    return _expected(chat, gauge, request) - gauge.tokens(folds.all_chars(context)) <= limit
 
 
 def _expected(chat: Chat, gauge: Gauge, request: CompactionRequest) -> int:

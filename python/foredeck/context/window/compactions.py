@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from foredeck.context import wording
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.says import Say
-from foredeck.context.state.chat import Chat, Compactions
+from foredeck.context.state.chat import (
+    Chat,
+    Compactions,
+    by_summary,
+    host_compaction,
+    summarised_by,
+    turn_of,
+)
 from foredeck.context.state.objects import Objects
 from foredeck.context.window.losses import losses_of
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
@@ -116,26 +123,9 @@ def compact_message(objects: Objects, chat: Chat, item: Item, max_chars: int) ->
     return objects.index.by_object[id], int(known["first_turn"])
 
 
-def by_summary(compactions: Compactions, text: str) -> str | None:
-    """Id of the compaction whose summary this is; None for a summary of another's."""
-    digest = hash_text(text)
-    ids = [id for id, fields in compactions.items() if fields.get("text_hash") == digest]
-    return ids[-1] if ids else None
-
-
-def host_compaction(chat: Chat) -> str | None:
-    """Id of the compaction whose summary is first in the host's list; None for none of ours."""
-    return _summarised_by(chat.compactions, chat.branch.plan.items)
-
-
-def _summarised_by(compactions: Compactions, items: Sequence[Item]) -> str | None:
-    first = items[0].blocks[0] if items and items[0].kind == "context" and items[0].blocks else {}
-    return by_summary(compactions, str(first.get("text") or ""))
-
-
 def name_summary(objects: Objects, chat: Chat, items: Sequence[Item], start: int) -> None:
     """After a summary that is not ours: a message that names what it covers."""
-    id = _summarised_by(chat.compactions, items)
+    id = summarised_by(chat.compactions, items)
     at_call = len(items) > 1 and items[1].kind == "result"
     if id is None or start > 1 or at_call:
         return
@@ -148,13 +138,6 @@ def name_summary(objects: Objects, chat: Chat, items: Sequence[Item], start: int
 def turn_number(chat: Chat, item: Item) -> int:
     """What to call the first user turn of a stretch that begins with this item of the list."""
     return turn_of(chat, item) + (item.kind != "user")
-
-
-def turn_of(chat: Chat, item: Item) -> int:
-    """The number of the user turn that this item of the list belongs to, along the branch."""
-    before = chat.compactions.get(host_compaction(chat) or "")
-    offset = 0 if before is None else int(before["last_turn"])
-    return offset + item.turn
 
 
 def turns_of(

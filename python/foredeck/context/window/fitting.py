@@ -6,7 +6,7 @@ larger than the window, beginning and end stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 from foredeck.context import wording
@@ -20,13 +20,11 @@ from foredeck.context.rendering.layout import RenderContext, full, referring
 from foredeck.context.rewriting.folding import fold_slots, strip_reasoning
 from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
-from foredeck.context.state.objects import Objects
+from foredeck.context.state.chat import host_compaction
 from foredeck.context.window.budget import LEAST_CHARS, WindowBudget
 from foredeck.context.window.compactions import (
     SummaryRequest,
     compact,
-    host_compaction,
     turn_number,
 )
 from foredeck.model.call_values import Decision
@@ -34,11 +32,7 @@ from foredeck.model.exchanges import exchange_of
 
 
 def fit(
-    objects: Objects,
-    chat: Chat,
-    context: RenderContext,
-    budget: WindowBudget,
-    replacer: Replacer | None = None,
+    context: RenderContext, budget: WindowBudget, replacer: Replacer | None = None
 ) -> Decision | None:
     """Bring the prompt into the window; returns the decision, None where it is inside already.
 
@@ -61,13 +55,8 @@ def fit(
         return Decision("rebase", "window", 0, stand_ins=stand_ins)
     held = messages_held(context, budget.goal)
     until = _cut_point(branch, budget, held)
-    compaction = _compact(objects, chat, context, until, budget, held) if until else None
-    request = SummaryRequest("window", budget.summary, budget.time_ms)
-
-    def kept_as(item: Item) -> int:
-        return compact(objects, chat, [item], request, first=turn_number(chat, item)).ordinal
-
-    trim(context, budget, held, kept_as)
+    compaction = _compact(context, until, budget, held) if until else None
+    trim(context, budget, held)
     if bound:
         # A word of ours after the newest results ends the turn: its reasoning binds no more.
         ended = Say("turn_end", [text_block(wording.go_on())])
@@ -115,15 +104,9 @@ def last_cut_point(plan: Plan) -> int:
     return min(last, flight) if answered and flight > _newest_question(plan) else last
 
 
-def _compact(
-    objects: Objects,
-    chat: Chat,
-    context: RenderContext,
-    until: int,
-    budget: WindowBudget,
-    held: frozenset[int],
-) -> str:
+def _compact(context: RenderContext, until: int, budget: WindowBudget, held: frozenset[int]) -> str:
     """Let a summary cover the messages before `until`; the id of its object."""
+    objects, chat = context.objects, context.chat
     branch, plan = context.branch, context.plan
     done, previous = branch.plan.compacted
     question = _newest_question(plan)
@@ -228,23 +211,15 @@ MARKER_CHARS = 200
 """What the line in the middle of a cut text takes, at most."""
 
 
-KeptAs = Callable[[Item], int]
-"""Makes an object of a message that is none, and gives its handle."""
-
-
-def trim(
-    context: RenderContext, budget: WindowBudget, held: Collection[int], kept_as: KeptAs
-) -> None:
+def trim(context: RenderContext, budget: WindowBudget, held: Collection[int]) -> None:
     """Cut texts until the prompt fits. `held`: messages that are cut in the last resort only."""
     for number in range(PASSES):
         if budget.excess(context.branch) > 0:
             spared = held if number < PASSES - 1 else ()
-            _trim_largest(context, budget, spared, kept_as)
+            _trim_largest(context, budget, spared)
 
 
-def _trim_largest(
-    context: RenderContext, budget: WindowBudget, spared: Collection[int], kept_as: KeptAs
-) -> None:
+def _trim_largest(context: RenderContext, budget: WindowBudget, spared: Collection[int]) -> None:
     """Cut the largest texts, all to the same size, but for those of `spared`."""
     plan = context.plan
     for index, item in enumerate(plan.items):
@@ -258,7 +233,7 @@ def _trim_largest(
     level = max(LEAST_CHARS, _level(list(sizes.values()), budget.excess(context.branch)))
     for index, size in sizes.items():
         if size > level:
-            _trim_message(context, index, level, kept_as)
+            _trim_message(context, budget, index, level)
 
 
 def _may_trim(plan: Plan, index: int) -> bool:
@@ -287,14 +262,16 @@ def _fold_arguments(context: RenderContext, index: int) -> None:
         fold_slots(context, index, slots | {*op.folded})
 
 
-def _trim_message(context: RenderContext, index: int, chars: int, kept_as: KeptAs) -> None:
-    plan = context.plan
+def _trim_message(context: RenderContext, budget: WindowBudget, index: int, chars: int) -> None:
+    plan, chat = context.plan, context.chat
     item, op = plan.items[index], plan.ops[index]
     assert not isinstance(op, Omit)  # `_may_trim` has left those out
     ordinal = op.subject
     texts = sum(1 for block in item.blocks if block.get("text"))
     if ordinal is None or (item.kind == "user" and texts > 1):
-        ordinal = kept_as(item)
+        request = SummaryRequest("window", budget.summary, budget.time_ms)
+        first = turn_number(chat, item)
+        ordinal = compact(context.objects, chat, [item], request, first=first).ordinal
     label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
     blocks = [*label, *trimmed(item, chars, ordinal)]
     form = "full" if op.shows else op.form

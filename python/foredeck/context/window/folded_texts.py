@@ -7,34 +7,29 @@ from foredeck.context.digests.names import unheld_names
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.pieces import LONG_TEXTS
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.rendering.view import names_in_view
-from foredeck.context.state.chat import Chat
-from foredeck.context.state.objects import Objects
 from foredeck.context.state.pastes import user_object
 from foredeck.context.window.compactions import compact_message
 from foredeck.context.wording import folded_answer, folded_paste
 from foredeck.model.names import identifiers
 
 
-def fold_text(
-    objects: Objects, chat: Chat, context: RenderContext, item: Item, text: str, summary_chars: int
-) -> str:
+def fold_text(context: RenderContext, item: Item, text: str, summary_chars: int) -> str:
     """The beginning and the end of a text, and between them how to have all of it."""
     if item.kind == "user":
-        return _folded_paste(objects, context, item, text)
+        return _folded_paste(context, item, text)
     ends = LONG_TEXTS[item.kind][1]
-    ordinal, turn = compact_message(objects, chat, item, summary_chars)
+    ordinal, turn = compact_message(context.objects, context.chat, item, summary_chars)
     first, middle, last = text[:ends], text[ends:-ends], text[-ends:]
     names = _names_said(context, item, middle, {*identifiers(first), *identifiers(last)})
     return first + folded_answer(ordinal, turn, len(middle)) + names + last
 
 
-def _folded_paste(objects: Objects, context: RenderContext, item: Item, text: str) -> str:
+def _folded_paste(context: RenderContext, item: Item, text: str) -> str:
     """First and last lines of a paste, a reference to its object, and a digest of the rest."""
     start, end = _middle(text, LONG_TEXTS[item.kind][1])
     first, middle, last = text[:start], text[start:end], text[end:]
     lines = text.count("\n", 0, start) + 1, text.count("\n", 0, end)
-    ordinal = user_object(objects, text).ordinal
+    ordinal = user_object(context.objects, text).ordinal
     reference = folded_paste(ordinal, len(middle), lines if middle.endswith("\n") else None)
     told = _digest(context, item, middle, {*identifiers(first), *identifiers(last)})
     between = [reference, told] if told else [reference]
@@ -71,4 +66,4 @@ def _held(context: RenderContext, item: Item) -> set[str]:
     """The names that are in the rest of the prompt."""
     items = context.plan.items
     own = {index for index, other in enumerate(items) if other is item}
-    return names_in_view(context.plan, own)
+    return context.names.in_view(context.plan, own)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from foredeck.context.state.chat import Chat, Compactions
+from foredeck.context.state.chat import Chat, Compactions, host_compaction
 from foredeck.context.state.objects import Objects
 from foredeck.context.window.compactions import (
     SummaryRequest,
-    host_compaction,
     names_of,
     summary_of,
 )

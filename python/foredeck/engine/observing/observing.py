@@ -11,10 +11,9 @@ from foredeck.config import Config
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.context.window.compactions import turn_of
 from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.observing.notes import SessionNotes
 from foredeck.model.call_values import CHARS_PER_TOKEN

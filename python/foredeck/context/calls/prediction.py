@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foredeck.context.cache.cached import HEAD, MINIMUM_TOKENS, NOTHING, marker_id
+from foredeck.context.calls.call import CallInProgress
+from foredeck.context.calls.costs import CallCosts
+from foredeck.context.calls.deciding import DecisionBasis
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.rewriting.costs import CallCosts
 from foredeck.model.call_values import CachePrediction, PromptTokens
 
 KEEP_CALLS = 5
@@ -20,6 +22,27 @@ HOST_RESERVES = 16_384
 
 HOST_KEEPS = 20_000 + 1_500
 """Tokens of the chat that it then keeps, and of the summary before them."""
+
+
+def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction:
+    """What the provider's cache will do with the call, and where one more marker goes."""
+    changed_from = min(call.first_changed_part, call.first_changed_insert, call.first_new)
+    if not call.keeps_bytes:
+        changed_from = 0
+    before, soon = None, None
+    if basis.costs.reach.markable:
+        record = call.session.chat.branch_record
+        if call.session.chat.branch.depth % KEEP_CALLS and changed_from >= call.first_new:
+            before = record.cache.marked if record else None
+        else:
+            soon = basis.policy.first_to_go()
+    prediction = foresee(call.context, basis.costs, changed_from, soon, before=before)
+    model = call.request.model
+    return prediction._replace(
+        reported=call.reported,
+        warmed_ms=call.request.warmed_ms,
+        plain=foresee_plain(call.context, basis.costs, model.window if model else None),
+    )
 
 
 def foresee(
