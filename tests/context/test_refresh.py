@@ -95,3 +95,20 @@ def test_what_a_writer_says_beside_that_is_kept_as_any_output(new_host: NewHost)
         finish(host)
         ask(host, f"Go on, {number}.")
     assert go_cold(host).text(4).startswith("@5 folded: ")
+
+
+def test_another_branch_has_reads_of_its_own(new_host: NewHost) -> None:
+    """Though as much is known of the file there: as many versions, in a read of the same length."""
+    changed = FIRST.replace("old", "new")
+    now = OLD.replace(FIRST, changed)
+    host = new_host(policy="adaptive")
+    ask(host)
+    use(host, "b1", "bash", "ok", command="true")
+    use(host, "r1", "read", OLD, path="a.py")
+    edit(host, "e1", FIRST, changed)
+    host.back(1)
+    use(host, "r2", "read", now, path="a.py")
+    edit(host, "e2", lines(30, "absent"), lines(30, "lost"), "Could not find the text.")
+    use(host, "w1", "write", "Written.", path="b.py", content=lines(30, "written"))
+    sent = go_cold(host)
+    assert sent.text(4) == "Could not find the text."

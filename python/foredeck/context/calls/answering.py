@@ -16,8 +16,7 @@ def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     # first; fitting the window also changes what neither of the two sees.
     rewritten = not call.keeps_bytes or call.decision.reason == "window"
     goes_on = call.alignment.continued and not rewritten
-    start = min(call.first_changed_part, call.first_changed_insert, call.first_new)
-    start = start if goes_on else 0
+    start = call.first_changed if goes_on else 0
     return _answer(call.session.chat.branch, record, start)
 
 

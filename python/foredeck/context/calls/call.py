@@ -141,9 +141,11 @@ class CallInProgress:
         return None if stand_ins is None else Replacer(self.context, stand_ins, self.finders.places)
 
     @property
-    def first_changed_part(self) -> int:
-        """The first message that is rendered differently; `first_new` where none is."""
-        return min(self.context.changed, default=self.first_new)
+    def first_changed(self) -> int:
+        """From this message on the list may go out otherwise than before: an operation is another,
+        or what is said and omitted is; `first_new` where neither is."""
+        changed = min(self.context.changed, default=self.first_new)
+        return min(changed, self.first_changed_insert, self.first_new)
 
     def start_rendering(self) -> None:
         """Begin to render the branch as it is now: nothing counts as changed by this call yet."""

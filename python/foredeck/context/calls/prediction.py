@@ -26,9 +26,7 @@ HOST_KEEPS = 20_000 + 1_500
 
 def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction:
     """What the provider's cache will do with the call, and where one more marker goes."""
-    changed_from = min(call.first_changed_part, call.first_changed_insert, call.first_new)
-    if not call.keeps_bytes:
-        changed_from = 0
+    changed_from = call.first_changed if call.keeps_bytes else 0
     before, soon = None, None
     if basis.costs.reach.markable:
         record = call.session.chat.branch_record

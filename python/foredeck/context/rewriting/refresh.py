@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from foredeck.context.cache.rebase import is_immutable
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
-from foredeck.context.plan.ops import CURRENT, PieceRef, Rewrite, Shown
+from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Rewrite, Shown
+from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import RenderContext, is_garbled, shown_text
@@ -48,7 +49,10 @@ class RefreshFinder:
     """Finds the reads that may be brought up to date; looks at a file again once something has
     been read, written or edited there."""
 
-    _known: dict[str, tuple[tuple[int, int, int], Refresh | None]] = field(default_factory=dict)
+    _plan: Plan | None = None
+    _known: dict[str, tuple[tuple[int, Op, int, int], Refresh | None]] = field(default_factory=dict)
+    """By path: the read with its operation, how much is of the file, and the newest version, with
+    what was found of them."""
 
     def find(
         self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
@@ -57,6 +61,8 @@ class RefreshFinder:
         any case."""
         if not uses.rule.refresh or not wire.arguments or wire.between_turns:
             return []
+        if self._plan is not context.plan:
+            self._plan, self._known = context.plan, {}
         found: list[Refresh] = []
         shown = _results_in_view(context, uses)
         for path in uses.edited:
@@ -76,7 +82,7 @@ class RefreshFinder:
             return None
         op = context.plan.ops[read]
         newest = context.newest(op.subject or 0)
-        key = (len(refs), newest, context.plan.chars[read])
+        key = (read, op, len(refs), newest)
         if path not in self._known or self._known[path][0] != key:
             self._known[path] = (key, _refresh(context, uses, read, newest, refs))
         return self._known[path][1]
