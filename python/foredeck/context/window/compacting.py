@@ -6,9 +6,8 @@ early; folding often helps where it would give up chat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 from foredeck.context.cache.rebase import WaterMarks
@@ -50,9 +49,6 @@ OWN_SHARE = (
 )
 """What the user reads, once in a session."""
 
-
-Summarise = Callable[[Sequence[Item], int], str]
-"""A summary of these messages, the first user turn among which has that number; no heading."""
 
 LEAST_CHARS = 200
 """Of one note, however many there are."""
@@ -226,24 +222,16 @@ def _make(
         request.time_ms,
         request.instructions,
         _refused(chat, request),
+        written,
+        writer,
     )
     if written is None and stand_ins is not None:
         around = lines_around(objects, previous, pinned)
-        summarise = partial(summary_lines, objects, wanted)
-        written = observed_summary(
-            objects, stand_ins, items, first, max(chars, share), summarise, around
+        written = _observed_summary(
+            objects, stand_ins, items, wanted, first, max(chars, share), around
         )
-    made = compact(
-        objects,
-        chat,
-        items,
-        wanted,
-        first=first,
-        previous=previous,
-        pinned=pinned,
-        written=written,
-        writer=writer,
-    )
+        wanted = replace(wanted, written=written)
+    made = compact(objects, chat, items, wanted, first=first, previous=previous, pinned=pinned)
     objects.workspace.commit()
     return made
 
@@ -266,19 +254,20 @@ def _refused(chat: Chat, request: CompactionRequest) -> dict[str, Any]:
     return {"model": request.model.name, "chars": record.stats.chars_sent}
 
 
-def observed_summary(
+def _observed_summary(
     objects: Objects,
     stand_ins: StandIns,
     items: Sequence[Item],
+    request: SummaryRequest,
     first: int,
     chars: int,
-    summarise: Summarise,
-    around: Sequence[str] = (),
+    around: Sequence[str],
 ) -> str | None:
     """What is to cover these messages, at most this many characters; None where no note covers
     any of them.
 
-    `first`: number of their first user turn. `around`: lines that follow the heading.
+    `request`: how messages are summed up that no note covers. `first`: number of their first user
+    turn. `around`: lines that follow the heading.
     """
     stretches = _stretches(stand_ins, items)
     if not stretches:
@@ -290,7 +279,7 @@ def observed_summary(
     for start, end, stand_in in [*stretches, (len(items), len(items), None)]:
         gap = items[done:start]
         if any(item.kind != "opaque" for item in gap):
-            lines.append(summarise(gap, turn + 1)[:share])
+            lines.append(summary_lines(objects, request, gap, turn + 1)[:share])
             turn += sum(item.kind == "user" for item in gap)
         if stand_in is not None:
             asked = sum(item.kind == "user" for item in items[start:end])

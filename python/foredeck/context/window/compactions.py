@@ -34,13 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """Who wants a compaction, and how large its summary may be."""
+    """Who wants a compaction, how large its summary may be, and who writes it."""
 
     by: AskedBy
     max_chars: int
     time_ms: int
     instructions: str = ""
     refused: Mapping[str, Any] = field(default_factory=dict)
+    written: str | None = None
+    """The summary of the host's model, or of whoever `writer` names; None: foredeck makes one."""
+    writer: Writer = "foredeck"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +64,19 @@ def compact(
     first: int,
     previous: str | None = None,
     pinned: Sequence[int] = (),
-    written: str | None = None,
-    writer: Writer = "foredeck",
     lists_losses: bool = True,
 ) -> Compacted:
     """Make the object that covers these messages; the caller commits it.
 
     `first`: number of the first user turn. `previous`: id of the compaction whose summary is
-    before them. `written`: the summary of the host's model, or of whoever `writer` names. What was
-    compacted before gets the summary that it got then. `lists_losses`: keep what the summary does
-    not name.
+    before them. What was compacted before gets the summary that it got then. `lists_losses`: keep
+    what the summary does not name.
     """
     before = None if previous is None else objects.workspace.head(previous)
     covers = [item.key.address for item in items]
-    by = f"foredeck {request.max_chars}" if written is None else f"{writer} {hash_text(written)}"
+    by, written = f"foredeck {request.max_chars}", request.written
+    if written is not None:
+        by = f"{request.writer} {hash_text(written)}"
     id = compaction_id(objects.info.id, covers, previous if before else None, by)
     # The id follows from what is covered: after a crash before the call record, or on another
     # branch, the same messages get the same summary.
@@ -85,7 +87,7 @@ def compact(
         summary = summary_of(objects, turns, ordinal, request, before, pinned)
         known = _document(objects, id, turns, items, summary, before)
         known.content = summary.long if written is None else written
-        known.written_by = writer
+        known.written_by = request.writer
         if lists_losses:
             known.lost = losses_of(turns, names_of(objects), known.content).to_text()
     known.asked_by, known.instructions = request.by, request.instructions
