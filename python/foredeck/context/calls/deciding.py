@@ -209,7 +209,7 @@ class Rebase:
         context, inputs, marks = self.call.context, self.costs.inputs, self.call.rebase.marks
         enough = (marks.high + marks.low) / 2 * (inputs.window or 0)
         savings = {each.ref: each.saving for each in candidates}
-        chars, held = self.call.finders.folds.chars(context, savings)
+        chars, held = self.call.finders.folds.most_chars(context, savings)
         return held and inputs.tokens - context.gauge.tokens(chars) > enough
 
     # ------------------------------------------------ the rewriting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -107,9 +107,11 @@ class FoldFinder:
         allowed = may_change(context.plan, self.results(context))
         return sum(self.saving(context, index) for index in allowed)
 
-    def chars(self, context: RenderContext, savings: dict[PieceRef, int]) -> tuple[int, bool]:
-        """Characters that could leave the prompt at this call by `savings` and by folding all
-        results, and whether sealed reasoning holds back some of that."""
+    def most_chars(
+        self, context: RenderContext, savings: Mapping[PieceRef, int]
+    ) -> tuple[int, bool]:
+        """Characters that could leave the prompt at this call by what has these `savings` and by
+        folding all results, and whether sealed reasoning holds back some of that."""
         allowed = may_change(context.plan, {ref.message for ref in savings})
         found = {ref: chars for ref, chars in savings.items() if ref.message in allowed}
         held = len(found) < len(savings)

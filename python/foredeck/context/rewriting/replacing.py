@@ -42,7 +42,7 @@ class Cover:
 
     @property
     def ref(self) -> PieceRef:
-        """By which the stretch is known among what may go."""
+        """By which it is known among what may go."""
         return PieceRef(self.first, COVERED)
 
 
