@@ -20,9 +20,8 @@ from context.strategies import Script, sound_scripts
 from examples import examples
 from foredeck.context.messages.items import IMAGE_CHARS, message_text, text_block
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.window.budget import DOUBT
+from foredeck.context.window.budget import DOUBT, room
 from foredeck.context.window.fitting import trimmed
-from foredeck.context.window.pressure import room
 from foredeck.hosts.pi.messages import to_item
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 

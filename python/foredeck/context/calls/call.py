@@ -23,8 +23,8 @@ from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
+from foredeck.context.window.budget import marks_below, usable_window
 from foredeck.context.window.folded_texts import fold_text
-from foredeck.context.window.pressure import marks_below, usable_window
 from foredeck.model.call_values import Decision, ReportedUsage
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 

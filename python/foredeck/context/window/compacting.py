@@ -22,7 +22,7 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import CompactionRequest
 from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
-from foredeck.context.window.budget import SUMMARY_SHARE
+from foredeck.context.window.budget import SUMMARY_SHARE, host_limit, marks_below, usable_window
 from foredeck.context.window.compactions import (
     Compacted,
     SummaryRequest,
@@ -31,7 +31,6 @@ from foredeck.context.window.compactions import (
     summary_lines,
 )
 from foredeck.context.window.fitting import last_cut_point
-from foredeck.context.window.pressure import host_limit, marks_below, usable_window
 from foredeck.context.window.summary import ASKED_CHARS
 from foredeck.context.window.transcript import split_turns
 from foredeck.context.wording import turn_line, turns_span
