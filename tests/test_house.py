@@ -148,11 +148,13 @@ def defined_in(module: Path) -> set[str]:
 
 
 #: Modules below `hosts/` that name Pi although they know nothing of its formats: in a message to
-#: its user, as the default host of a session, in texts to compress by, and for its cache markers.
+#: its user, as the default host of a session, in texts to compress by, for its cache markers, and
+#: because the stored shape is that of its messages.
 NAME_PI = frozenset(
     {
         "context/cache/cached.py",
         "context/calls/reports.py",
+        "context/messages/shape.py",
         "context/window/compacting.py",
         "model/documents.py",
         "store/opening.py",

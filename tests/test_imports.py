@@ -15,8 +15,8 @@ PARTS = (
     *("errors", "finding", "home", "regular_files", "model", "commands", "config", "store"),
     *("sources", "derived", "search", "notes", "tasks", "worklog", "working", "observations"),
     *("memory", "pruning", "names"),
-    *("context", "timeline", "hosts", "histories", "accounting", "engine", "rpc", "replay"),
-    *("embedded", "evaluation", "lookup", "cli", "ui", "mcp_server", "proxy", "xtdb"),
+    *("context", "timeline", "hosts", "histories", "lookup", "accounting", "engine", "rpc"),
+    *("replay", "embedded", "evaluation", "cli", "ui", "mcp_server", "proxy", "xtdb"),
 )
 
 #: The same within `context`.
@@ -105,3 +105,14 @@ def test_pages_and_answers_use_of_the_command_line_only_what_their_commands_are_
         if dotted.startswith("foredeck.cli.") and module.name != "command.py"
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_only_those_who_read_what_is_pis_own_name_its_host() -> None:
+    named_in = {
+        str(module.relative_to(ROOT))
+        for module in sorted(ROOT.rglob("*.py"))
+        for dotted in imported(module)
+        if dotted.startswith("foredeck.hosts.pi.")
+    }
+    rest = {name for name in named_in if not name.startswith(("hosts/", "histories/", "engine/"))}
+    assert rest == {"lookup/sessions.py"}

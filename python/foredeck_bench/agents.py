@@ -20,7 +20,7 @@ from typing import Any
 from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 from foredeck.model.canonical import sha256_hex
 from foredeck_bench.arguments import print_figures
 from foredeck_bench.crash.checks import check_answered, check_records

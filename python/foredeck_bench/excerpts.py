@@ -12,10 +12,10 @@ from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.context.messages.observable import observable
+from foredeck.context.messages.shape import to_item
 from foredeck.context.plan.plan import Plan
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording
-from foredeck.hosts.pi.messages import to_item
 from foredeck.model.names import identifiers
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, pending_tokens
 from foredeck.observations.excerpt import WallTime, excerpt

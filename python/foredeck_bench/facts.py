@@ -22,6 +22,8 @@ from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.context.messages.shape import Message, to_item
+from foredeck.context.messages.validity import find_faults
 from foredeck.context.plan.plan import Plan
 from foredeck.context.tools.found import NOT_UP_TO_DATE
 from foredeck.context.window.summary import SummaryInput, summarise
@@ -29,9 +31,7 @@ from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
 from foredeck.histories.recordings import find_recordings
-from foredeck.hosts.pi.messages import Message, to_item
-from foredeck.hosts.pi.transcripts import Compaction, Transcript
-from foredeck.hosts.pi.validity import find_faults
+from foredeck.histories.transcripts import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.figures import short_count
 from foredeck.replay.options import ReplayOptions

@@ -23,9 +23,9 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
-from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
+from foredeck.lookup.prompts import prompt_at
 from foredeck.model.canonical import hash_value
 from foredeck.model.figures import short_count
 from foredeck.store.erasing import erase

@@ -14,13 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from foredeck.context.messages.shape import Message
 from foredeck.histories.recordings import load_recording
-from foredeck.hosts.pi.transcripts import (
-    Message,
-    RecordedCall,
-    RecordedMessage,
-    Transcript,
-)
+from foredeck.histories.transcripts import RecordedCall, RecordedMessage, Transcript
 
 BETWEEN_MS = 20 * 60_000
 """From the end of one session to the beginning of the next."""

@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 from foredeck.accounting.shapes import Shape, Shapes, blocks_of, texts_of
 from foredeck.cli.output import table
+from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording, stem_of
-from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.documents import FileDocument
 from foredeck.model.figures import counted
 from foredeck.replay.options import ReplayOptions

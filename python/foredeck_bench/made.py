@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from foredeck.accounting.shapes import blocks_of
-from foredeck.hosts.pi.transcripts import Message, Transcript
+from foredeck.context.messages.shape import Message
+from foredeck.histories.transcripts import Transcript
 
 SEALS = ("thinkingSignature", "thoughtSignature", "textSignature")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from foredeck.accounting.shapes import chars_of
-from foredeck.hosts.pi.transcripts import Message, Transcript
+from foredeck.context.messages.shape import Message
+from foredeck.histories.transcripts import Transcript
 
 NEWEST = 10
 """Results that stay."""

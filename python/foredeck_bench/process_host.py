@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 from foredeck.hosts.protocol import AssembleResult
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck_bench.engine_process import EngineEnded, EngineFailed, EngineProcess

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 from foredeck.hosts.simulated_host import SimulatedHost
 
 START_MS = 1_770_000_000_000

@@ -10,7 +10,7 @@ import pytest
 from foredeck.accounting.shapes import Shapes
 from foredeck.accounting.stored import StoredCalls
 from foredeck.config import Config
-from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.lookup.prompts import prompt_at
 from foredeck.store.opening import open_store
 from goldens.scripted import Dice, Playing
 

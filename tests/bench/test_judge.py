@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from foredeck.accounting.calibration import Calibration, calibrate, plain_prompts
-from foredeck.hosts.pi.transcripts import Transcript, load_transcript
+from foredeck.histories.pi import load_transcript
+from foredeck.histories.transcripts import Transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck_bench.judging.compacting import compactions_at
 from foredeck_bench.judging.comparison import PLAIN, WITHOUT, Comparison

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.hosts.pi.transcripts import load_transcript
-from foredeck.hosts.pi.validity import find_faults
+from foredeck.context.messages.validity import find_faults
+from foredeck.histories.pi import load_transcript
 from foredeck_bench.engine_process import (
     EngineFailed,
     EngineProcess,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.messages.items import Block
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 from foredeck.hosts.simulated_host import SlotPlan
 
 SENT = {

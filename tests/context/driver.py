@@ -16,15 +16,14 @@ from context.invariants import check
 from context.sent import Sent, split
 from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
+from foredeck.context.messages.shape import Message
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIns
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import Facilities, Opening, configured_facilities
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
-from foredeck.hosts.pi.messages import Message
-from foredeck.hosts.pi.outgoing import SlotPlan
-from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import (
     AssembleParams,
     OutcomeParams,
@@ -34,6 +33,7 @@ from foredeck.hosts.protocol import (
     ZoneParams,
 )
 from foredeck.hosts.simulated_host import SimulatedHost
+from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.model.calls import CallRecord
 from foredeck.replay.replayed_session import recorded_source
 from foredeck.store.opening import open_store

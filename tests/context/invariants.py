@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from context.sent import Sent, as_bytes, as_values, common, message_text
 from foredeck.context.calls.call import rendering_of
 from foredeck.context.messages.items import value_chars
+from foredeck.context.messages.shape import Message, to_item
+from foredeck.context.messages.validity import find_faults
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.view import PromptNames
 from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.state.gauge import Gauge
-from foredeck.hosts.pi.messages import Message, to_item
-from foredeck.hosts.pi.validity import find_faults
 
 if TYPE_CHECKING:
     from context.driver import Host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 
 Block = dict[str, Any]
 

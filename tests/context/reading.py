@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 
 Block = dict[str, Any]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 
 CONTEXT_TOKENS = 8192
 """What the model was trained for."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foredeck.hosts.pi.messages import Message, identifying_fields
-from foredeck.hosts.pi.outgoing import SlotPlan, rewritten
+from foredeck.context.messages.shape import Message, identifying_fields
+from foredeck.hosts.outgoing import SlotPlan, rewritten
 from foredeck.model.call_values import CallStats, Decision
 from foredeck.model.calls import CallRecord
 

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from context.messages import Block, assistant, calls, image, lines, result, text, thinking, user
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 
 
 @dataclass(frozen=True)

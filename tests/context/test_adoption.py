@@ -10,7 +10,7 @@ from context.driver import Host
 from context.messages import assistant, calls, result, user
 from context.scenes import ask, bash
 from foredeck.context.intake.adoption import adoption_report, damage_report
-from foredeck.hosts.pi.messages import Message, to_item
+from foredeck.context.messages.shape import Message, to_item
 
 HEAD = "foredeck has taken in "
 

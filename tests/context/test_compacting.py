@@ -17,13 +17,13 @@ from context.noted import Noted
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import message_text
 from foredeck.context.messages.items import Item
+from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.window import transcript
 from foredeck.context.window.losses import NOTHING_LOST, losses_of
 from foredeck.context.window.summary import SummaryInput, summarise
 from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.errors import ToolError
-from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.protocol import (
     CommandParams,
     SessionCompactParams,

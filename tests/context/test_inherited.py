@@ -12,8 +12,8 @@ from context.sent import Sent
 from foredeck.config import Config
 from foredeck.context.state.graph import asked_graph
 from foredeck.errors import ToolError
-from foredeck.hosts.pi.chat import chat_fields, render_chat
 from foredeck.hosts.protocol import SessionCompactParams
+from foredeck.lookup.chat import chat_fields, render_chat
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id, user_object_id
 from foredeck.notes.expanding import expand

@@ -18,12 +18,12 @@ from context.playing import fresh_host, take
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from examples import examples
+from foredeck.context.messages.shape import to_item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.engine import resumption
-from foredeck.hosts.pi.messages import to_item
 from foredeck.store import session_cache
 from foredeck.store.session_cache import (
     FOLDER,

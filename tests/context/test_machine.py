@@ -20,8 +20,8 @@ from examples import examples
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import StoredCalls
+from foredeck.context.messages.shape import Message
 from foredeck.engine import resumption
-from foredeck.hosts.pi.messages import Message
 
 LAYOUTS = st.sampled_from(["anchored", "anchored", "anchored", "pools"])
 ROUNDS = st.integers(0, 3).flatmap(tool_rounds)

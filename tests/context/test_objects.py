@@ -14,8 +14,8 @@ from context.messages import PIXEL, assistant, calls, image, lines, result, text
 from context.scenes import ask, bash, finish, use
 from context.working import Work
 from foredeck.context.tools.version_refs import version_seen
-from foredeck.hosts.pi.chat import chat_fields
 from foredeck.hosts.protocol import SessionEventParams
+from foredeck.lookup.chat import chat_fields
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import (

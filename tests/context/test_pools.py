@@ -16,9 +16,9 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes, as_values
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
+from foredeck.context.messages.shape import Message
 from foredeck.context.rendering.pools import WHOLE_CHARS
 from foredeck.context.state.nicknames import give_nickname
-from foredeck.hosts.pi.messages import Message
 from foredeck.model.quoting import is_reference
 
 FILE = lines(40)

@@ -14,7 +14,7 @@ from context.restored import check_restored
 from context.sent import Sent, as_bytes
 from context.strategies import WINDOWS, Script, broken_scripts, sound_scripts
 from examples import examples
-from foredeck.hosts.pi.messages import Message, to_item
+from foredeck.context.messages.shape import Message, to_item
 from foredeck.model.documents import ToolcallDocument
 
 BOUNDED = settings(

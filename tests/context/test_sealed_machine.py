@@ -13,7 +13,7 @@ from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, ROUNDS, AnySession
 from context.test_seals import BOUND, GPT
 from examples import examples
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 from foredeck.model.records import SealsDocument, seals_id
 
 

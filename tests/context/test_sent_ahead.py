@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.config import Config
+from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
 from foredeck.errors import OutOfSync
-from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck_bench.work_session import Step, WorkSession, work_host
 

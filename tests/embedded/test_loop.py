@@ -14,7 +14,7 @@ import pytest
 
 from foredeck import AsyncContextManager, ContextManager, ModelInfo
 from foredeck.config import Config
-from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.lookup.prompts import prompt_at
 from foredeck.names.finding import find_object
 from foredeck.store.opening import open_store
 from foredeck_bench.scripted.server import ScriptedModel

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import zip_longest
 
 from context.sent import as_bytes
-from foredeck.hosts.pi.messages import Message
+from foredeck.context.messages.shape import Message
 
 Prompt = list[Message]
 

@@ -16,8 +16,8 @@ from context.noted import Noted
 from context.playing import use_tool
 from context.test_compacting import compact
 from context.test_seals import BOUND
+from foredeck.context.messages.shape import Message
 from foredeck.errors import ToolError
-from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.protocol import CommandParams, SessionEventParams
 from goldens.lines import Prompt
 

@@ -31,7 +31,7 @@ from written_histories import (
 )
 
 from foredeck.histories.ingesting import Report, ingest_files
-from foredeck.hosts.pi.chat import chat_fields, render_chat
+from foredeck.lookup.chat import chat_fields, render_chat
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 

@@ -13,8 +13,8 @@ from written_histories import START_MS, write_lines
 
 from foredeck.cli.main import main
 from foredeck.histories.ingesting import ingest_files
-from foredeck.hosts.pi.chat import chat_fields, render_chat
-from foredeck.hosts.pi.transcripts import load_transcript
+from foredeck.histories.pi import load_transcript
+from foredeck.lookup.chat import chat_fields, render_chat
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.replay.run import replay

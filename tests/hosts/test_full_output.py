@@ -1,4 +1,4 @@
-"""Which files count as the full output of a tool (hosts/pi/outputs.py)."""
+"""Which files count as the full output of a tool (hosts/pi/requests.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System messages as text (hosts/pi/system.py)."""
+"""System messages as text (hosts/pi/requests.py)."""
 
 from __future__ import annotations
 

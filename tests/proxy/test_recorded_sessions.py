@@ -19,7 +19,8 @@ import pytest
 from foredeck.embedded import manager
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.engine.engine import Engine
-from foredeck.hosts.pi.transcripts import RecordedMessage, Transcript, load_transcript
+from foredeck.histories.pi import load_transcript
+from foredeck.histories.transcripts import RecordedMessage, Transcript
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession, recorded_source

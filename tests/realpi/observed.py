@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.lookup.prompts import prompt_at
 from foredeck.model.calls import CallRecord
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Head, Store

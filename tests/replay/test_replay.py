@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from foredeck.errors import ConfigError
+from foredeck.histories.pi import load_transcript
 from foredeck.histories.recordings import find_recordings
-from foredeck.hosts.pi.transcripts import TranscriptError, load_transcript
+from foredeck.histories.transcripts import TranscriptError
 from foredeck.model.calls import CallRecord
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import ReplayError, replay

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.hosts.pi.transcripts import load_transcript
+from foredeck.histories.pi import load_transcript
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.model.call_values import Decision
 from foredeck.model.calls import in_order

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
+from foredeck.context.messages.shape import identifying_fields
 from foredeck.errors import Missing, UnknownSession
-from foredeck.hosts.pi.messages import identifying_fields
-from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 from foredeck.store.sqlite.adapter import open_sqlite

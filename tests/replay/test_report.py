@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.hosts.pi.transcripts import load_transcript
+from foredeck.histories.pi import load_transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.recorded_account import replay_into
 from replay.recordings import SOURCE, Recording, call, text

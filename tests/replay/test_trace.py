@@ -13,8 +13,8 @@ from foredeck.accounting.shapes import is_sent, texts_of
 from foredeck.accounting.trace import Visibility, rows_of, text_of, trace
 from foredeck.cli.main import main
 from foredeck.context.messages.items import message_text
-from foredeck.hosts.pi.prompts import prompt_at
-from foredeck.hosts.pi.transcripts import load_transcript
+from foredeck.histories.pi import load_transcript
+from foredeck.lookup.prompts import prompt_at
 from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.recorded_account import replay_into

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from foredeck.cli.main import main
 from foredeck.cli.output import table
-from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.lookup.prompts import prompt_at
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store
 from resume.recorded import (

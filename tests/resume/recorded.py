@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from foredeck import __version__
-from foredeck.hosts.pi.messages import Message
-from foredeck.hosts.pi.transcripts import Transcript, load_transcript
+from foredeck.context.messages.shape import Message
+from foredeck.histories.pi import load_transcript
+from foredeck.histories.transcripts import Transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store

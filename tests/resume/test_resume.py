@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.hosts.pi.messages import Message
-from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.context.messages.shape import Message
+from foredeck.lookup.prompts import prompt_at
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store
 from resume.recorded import FIXTURES, FORMS, StoredSession, digest, stored_sessions, unpack_store

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from foredeck.accounting.shapes import Shapes
-from foredeck.hosts.pi.transcripts import Compaction, Message, Transcript
+from foredeck.context.messages.shape import Message
+from foredeck.histories.transcripts import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 
 MIN_POINTS = 5

@@ -15,12 +15,12 @@ from typing import Any
 
 from foredeck.accounting.shapes import chars_of, is_sent
 from foredeck.context.messages.items import block_chars, message_text, value_chars
+from foredeck.context.messages.shape import Message
 from foredeck.context.plan.codec import StoredPlan, unpack_says
 from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.state.call_log import CallLog
-from foredeck.hosts.pi.messages import Message
-from foredeck.hosts.pi.outgoing import to_message
-from foredeck.hosts.pi.prompts import system_at
+from foredeck.hosts.outgoing import to_message
+from foredeck.lookup.prompts import system_at
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.canonical import decode_text

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.messages.items import block_chars
-from foredeck.hosts.pi.messages import UNSENT_STOPS
-from foredeck.hosts.pi.transcripts import Message
+from foredeck.context.messages.shape import UNSENT_STOPS, Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,12 @@ from typing import Any
 
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.messages.items import PromptUsage, message_text, value_chars
+from foredeck.context.messages.shape import Message, to_usage
 from foredeck.context.plan.codec import unpack_op, unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import CallLog
-from foredeck.hosts.pi.messages import to_usage
-from foredeck.hosts.pi.outgoing import rewritten, to_message
-from foredeck.hosts.pi.prompts import system_at
-from foredeck.hosts.pi.transcripts import Message
+from foredeck.hosts.outgoing import rewritten, to_message
+from foredeck.lookup.prompts import system_at
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message

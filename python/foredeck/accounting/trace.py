@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from foredeck.accounting.shapes import blocks_of, is_sent, texts_of
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import message_text
+from foredeck.context.messages.shape import Message
 from foredeck.context.plan.codec import unpack_op, unpack_says
 from foredeck.context.state.branch_state import BranchState
-from foredeck.hosts.pi.prompts import system_at
-from foredeck.hosts.pi.transcripts import Message
+from foredeck.lookup.prompts import system_at
 from foredeck.model.call_changes import PartRow
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
 from foredeck.model.calls import CallRecord

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from foredeck.cli.graphs import asked_id, opened_graph, selection_of
 from foredeck.cli.output import print_content, print_json
-from foredeck.hosts.pi.inherited import inherited_turns
+from foredeck.lookup.inherited import inherited_turns
 from foredeck.notes.expanding import as_markdown, expand
 
 

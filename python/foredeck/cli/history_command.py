@@ -22,8 +22,8 @@ from foredeck.cli.versions import (
     session_versions,
 )
 from foredeck.context.state.nicknames import nicknames
-from foredeck.hosts.pi.chat import chat_fields
 from foredeck.lookup.branches import Branches, branches_of
+from foredeck.lookup.chat import chat_fields
 from foredeck.lookup.contents import WHOLE, content_of
 from foredeck.lookup.renames import Stretch, Version, stretches
 from foredeck.lookup.sessions import count_calls

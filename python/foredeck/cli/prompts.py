@@ -17,7 +17,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.errors import NotFound
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.standing import progress_in
-from foredeck.hosts.pi.transcripts import Transcript
+from foredeck.histories.transcripts import Transcript
 from foredeck.model.documents import session_object_id
 from foredeck.names.finding import find_session
 from foredeck.store.protocol import Store

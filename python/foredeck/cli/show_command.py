@@ -13,10 +13,10 @@ from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.prompts import named_session, with_prompts
 from foredeck.cli.session_sets import sets_at_call
+from foredeck.context.messages.shape import UNSENT_STOPS
 from foredeck.errors import NotFound
-from foredeck.hosts.pi.messages import UNSENT_STOPS
-from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.lookup.branches import Branches, branches_of
+from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.lookup.sessions import checked_call
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, short_count, when

@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.context.state.chat import Chat
 from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_mapping
-from foredeck.hosts.pi.outgoing import SlotPlan
+from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import AssembleParams, SentPlan
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.messages import load_message, text_in

@@ -13,6 +13,7 @@ from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import text_of, trace
 from foredeck.config import Config
 from foredeck.context.messages.items import Item
+from foredeck.context.messages.shape import name_of, to_item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import by_summary
 from foredeck.context.tools.filling import before_the_chat
@@ -44,8 +45,8 @@ from foredeck.engine.views import (
     window_command,
 )
 from foredeck.errors import ToolError
-from foredeck.hosts.pi.messages import name_of, to_item
-from foredeck.hosts.pi.transcripts import Transcript, TranscriptError, load_transcript
+from foredeck.histories.pi import load_transcript
+from foredeck.histories.transcripts import Transcript, TranscriptError
 from foredeck.hosts.protocol import CommandResult
 from foredeck.timeline.rewind_command import rewind_command
 

@@ -17,6 +17,7 @@ from foredeck.accounting.figure import session_figure
 from foredeck.config import Config
 from foredeck.context.calls.reports import unpriced
 from foredeck.context.intake.early_results import store_early_result, take_answer
+from foredeck.context.messages.shape import to_item
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
@@ -34,8 +35,7 @@ from foredeck.engine.watching import CallSoon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
 from foredeck.hosts.asking import AskModels
-from foredeck.hosts.pi.messages import to_item
-from foredeck.hosts.pi.outgoing import to_ops
+from foredeck.hosts.outgoing import to_ops
 from foredeck.hosts.pi.requests import (
     ends_with_user,
     full_output,

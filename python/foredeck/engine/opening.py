@@ -37,10 +37,10 @@ from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
 from foredeck.errors import ForedeckError, StoreError
-from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import session_id_in, unreadable_lines
-from foredeck.hosts.pi.inherited import inherited_turns
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.lookup.chat import render_chat
+from foredeck.lookup.inherited import inherited_turns
 from foredeck.model.messages import text_in
 from foredeck.model.working import working_id
 from foredeck.notes.live import live_graph

@@ -8,5 +8,6 @@ exchanges   records grouped: what was said, one answer, the results of its tools
 standing    how far a session has been read in, as its own document says
 writer      exchanges become turns and tool calls, by the same code as an engine's
 ingesting   files, one after the other, and what came of each
-recordings  the same files as recorded sessions of Pi, to be replayed, with their tools as Pi's
+transcripts  a recorded session, to be replayed
+recordings  any of these files as such a session, with its tools as Pi's
 """

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck.context.messages.items import text_block
+from foredeck.context.messages.items import Block, text_block
+from foredeck.context.messages.shape import Message
 from foredeck.histories.lines import Line, Lines
 from foredeck.histories.records import (
-    Block,
     HistoryMessage,
     HistorySession,
-    Message,
     Record,
     folder,
     milliseconds,

@@ -11,13 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck.context.messages.items import text_block
+from foredeck.context.messages.items import Block, text_block
+from foredeck.context.messages.shape import Message
 from foredeck.histories.lines import Line, Lines
 from foredeck.histories.records import (
-    Block,
     HistoryMessage,
     HistorySession,
-    Message,
     Record,
     arguments_of,
     folder,

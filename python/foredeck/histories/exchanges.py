@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from foredeck.context.messages.shape import Message
 from foredeck.histories.lines import Place
-from foredeck.histories.records import HistoryMessage, HistorySession, Message, Record
+from foredeck.histories.records import HistoryMessage, HistorySession, Record
 
 MAX_RECORDS = 1000
 MAX_BYTES = 64 * 1024 * 1024

@@ -16,9 +16,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import Block, Item
+from foredeck.context.messages.shape import Message
 from foredeck.context.state.objects import Objects
-from foredeck.histories.records import Block, Message
 from foredeck.histories.tools import in_pis_tools
 from foredeck.model.documents import FileDocument, Generator, Provenance, identity_hash
 from foredeck.model.sources import HistorySource

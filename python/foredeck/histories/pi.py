@@ -1,16 +1,21 @@
-"""Pi's session files: JSON lines, one for each entry, those of abandoned branches included."""
+"""Pi's session files: JSON lines, one for each entry, those of abandoned branches included.
+
+`read_pi` yields the messages of all branches, to be stored. `load_transcript` follows one branch,
+to be replayed, in every format that Pi has written so far.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
+from foredeck.context.messages.shape import Message
 from foredeck.histories.lines import Line, Lines, Place
 from foredeck.histories.records import (
     HistoryMessage,
     HistorySession,
-    Message,
     Record,
     folder,
     milliseconds,
@@ -18,9 +23,19 @@ from foredeck.histories.records import (
     session_id,
     tool_call_id,
 )
-from foredeck.hosts.pi.transcripts import message_of
+from foredeck.histories.transcripts import (
+    Compaction,
+    RecordedCall,
+    RecordedMessage,
+    Transcript,
+    TranscriptError,
+)
+from foredeck.regular_files import read_regular
 
 HARNESS = "pi"
+
+MOST_BYTES = 1024 * 1024 * 1024
+"""Of a session that is read as a whole."""
 
 
 def is_pi(value: dict[str, Any]) -> bool:
@@ -70,7 +85,7 @@ def _message(entry: dict[str, Any]) -> Message | None:
             "tokensBefore": entry.get("tokensBefore"),
             "timestamp": milliseconds(entry.get("timestamp")),
         }
-    message = message_of(entry)
+    message = _message_of(entry)
     return message if message is not None and isinstance(message.get("role"), str) else None
 
 
@@ -104,3 +119,121 @@ def _sound_block(block: Any, session: str, place: Place) -> Any:
         return {**block, "id": tool_call_id(block.get("id"), session, place)}
     is_text = kind not in ("text", "thinking") or isinstance(block.get(kind), str)
     return block if is_text else other_block(block)
+
+
+def load_transcript(path: Path) -> Transcript:
+    """Read one file. Raises `TranscriptError` where it is not a session."""
+    try:
+        entries, skipped = _entries_in(path)
+    except OSError as error:
+        raise TranscriptError(f"{path} cannot be read: {error.strerror or error}.") from error
+    header = next((e for e in entries if e.get("type") == "session"), None)
+    if header is None:
+        raise TranscriptError(f"{path} has no session header: is it a Pi session file?")
+    transcript = Transcript(
+        path, str(header.get("id") or path.stem), str(header.get("cwd") or ""), skipped=skipped
+    )
+    places: dict[int, int] = {}
+    for entry in _branch(entries):
+        places[id(entry)] = len(transcript.messages)
+        if entry.get("type") == "compaction":
+            transcript.compactions.append(_compaction(entry, entries, places, transcript))
+        message = _message_of(entry)
+        if message is None:
+            continue
+        if message.get("role") == "assistant" and transcript.messages:
+            transcript.calls.append(_recorded_call(message, entry, len(transcript.messages)))
+        transcript.messages.append(RecordedMessage(message, entry.get("id")))
+    return transcript
+
+
+def _entries_in(path: Path) -> tuple[list[dict[str, Any]], int]:
+    entries: list[dict[str, Any]] = []
+    skipped = 0
+    for line in read_regular(path, MOST_BYTES).split(b"\n"):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            skipped += 1
+            continue
+        if isinstance(entry, dict):
+            entries.append(entry)
+    return entries, skipped
+
+
+def _branch(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The entries from the root to the last one; all of them in a format without ids."""
+    body = [entry for entry in entries if entry.get("type") != "session"]
+    if not all("parentId" in entry and "id" in entry for entry in body):
+        yield from body
+        return
+    by_id = {entry["id"]: entry for entry in body}
+    chain: list[dict[str, Any]] = []
+    current: dict[str, Any] | None = body[-1] if body else None
+    while current is not None and len(chain) <= len(body):
+        chain.append(current)
+        current = by_id.get(current["parentId"])
+    yield from reversed(chain)
+
+
+def _message_of(entry: dict[str, Any]) -> Message | None:
+    """The message that an entry contributes to the model's context, None where it has none."""
+    kind = entry.get("type")
+    if kind == "message":
+        message = entry.get("message")
+        return message if isinstance(message, dict) else None
+    if kind == "custom_message":
+        return {
+            "role": "custom",
+            "customType": entry.get("customType"),
+            "content": entry.get("content"),
+            "display": entry.get("display"),
+            "timestamp": milliseconds(entry.get("timestamp")),
+        }
+    if kind == "branch_summary":
+        return {
+            "role": "branchSummary",
+            "summary": entry.get("summary"),
+            "fromId": entry.get("fromId"),
+            "timestamp": milliseconds(entry.get("timestamp")),
+        }
+    return None
+
+
+def _compaction(
+    entry: dict[str, Any],
+    entries: list[dict[str, Any]],
+    places: dict[int, int],
+    transcript: Transcript,
+) -> Compaction:
+    """A recorded compaction; the first message kept is named by id, or by number in old files."""
+    kept: dict[str, Any] | None = None
+    number = entry.get("firstKeptEntryIndex")
+    if isinstance(number, int) and 0 <= number < len(entries):
+        kept = entries[number]
+    elif (first := entry.get("firstKeptEntryId")) is not None:
+        kept = next((e for e in entries if e.get("id") == first), None)
+    seen = len(transcript.messages)
+    kept_from = places.get(id(kept), seen)
+    while kept_from < seen and _is_result(transcript.messages[kept_from]):
+        kept_from += 1
+    return Compaction(seen, kept_from, str(entry.get("summary") or ""))
+
+
+def _is_result(recorded: RecordedMessage) -> bool:
+    return recorded.message.get("role") == "toolResult"
+
+
+def _recorded_call(message: Message, entry: dict[str, Any], seen: int) -> RecordedCall:
+    time_ms = message.get("timestamp")
+    if not isinstance(time_ms, int | float):
+        time_ms = milliseconds(entry.get("timestamp"))
+    return RecordedCall(
+        seen,
+        int(time_ms),
+        str(message.get("provider") or ""),
+        str(message.get("model") or ""),
+        str(message.get("api") or ""),
+    )

@@ -10,20 +10,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from foredeck.context.messages.shape import Message
 from foredeck.histories import pi
 from foredeck.histories.exchanges import Exchange, exchanges
 from foredeck.histories.finding import SUFFIXES, history_files
 from foredeck.histories.formats import Format, format_of
 from foredeck.histories.lines import opened_lines
-from foredeck.histories.records import HistorySession, Message
+from foredeck.histories.pi import load_transcript
+from foredeck.histories.records import HistorySession
 from foredeck.histories.tools import in_pis_tools
-from foredeck.hosts.pi.transcripts import (
+from foredeck.histories.transcripts import (
     Compaction,
     RecordedCall,
     RecordedMessage,
     Transcript,
     TranscriptError,
-    load_transcript,
 )
 
 NO_MODEL = "<synthetic>"

@@ -1,17 +1,5 @@
-"""What the readers of all formats yield: sessions, and messages in the shape that is stored.
-
-That shape is Pi's, whichever agent it was, since everything that shows a stored session reads it:
-
-    {"role": "user", "content": [...], "timestamp": MS}
-    {"role": "assistant", "content": [...], "provider", "model", "api", "stopReason", "usage", ...}
-    {"role": "toolResult", "toolCallId", "toolName", "content": [...], "isError", "details"}
-    {"role": "custom", "customType", "content": [...], "display"}     not typed by the user
-    {"role": "compactionSummary", "summary"}
-
-Content blocks are `{"type": "text", "text"}`, `{"type": "image", "data", "mimeType"}`, and in an
-assistant message `{"type": "thinking", "thinking"}` and
-`{"type": "toolCall", "id", "name", "arguments"}`. Tools keep the names that their agent has.
-"""
+"""What the readers of all formats yield: sessions, and messages in the stored shape
+(`context/messages/shape.py`). Tools keep the names that their agent has."""
 
 from __future__ import annotations
 
@@ -22,13 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from foredeck.context.messages.items import text_block
+from foredeck.context.messages.items import Block, text_block
+from foredeck.context.messages.shape import Message
 from foredeck.histories.lines import Place, finite, is_deep
 from foredeck.model.canonical import encode_text
 from foredeck.model.messages import is_digest
-
-Message = dict[str, Any]
-Block = dict[str, Any]
 
 MAX_CALL_ID = 200
 """Characters of a tool call's id; a longer one is replaced by its hash."""

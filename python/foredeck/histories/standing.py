@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from foredeck.context.messages.shape import time_of
 from foredeck.histories.lines import Place
-from foredeck.hosts.pi.messages import time_of
 from foredeck.model.documents import Fields, SessionDocument, session_object_id
 from foredeck.model.records import call_id, forgotten_id
 from foredeck.store.protocol import Store

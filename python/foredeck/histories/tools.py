@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from foredeck.histories.records import Block, Message
+from foredeck.context.messages.items import Block
+from foredeck.context.messages.shape import Message
 
 Arguments = dict[str, Any]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.messages.items import Item
+from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.state.opening import Beginning, open_session
 from foredeck.histories.exchanges import Exchange
 from foredeck.histories.files import HistoryFiles
-from foredeck.histories.records import HistorySession, Message
+from foredeck.histories.records import HistorySession
 from foredeck.histories.standing import FileState, HistoryProgress, HistorySessionDocument
-from foredeck.hosts.pi.messages import to_item
 from foredeck.model.documents import (
     Provenance,
     chat_id,

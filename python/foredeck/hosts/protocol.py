@@ -298,7 +298,7 @@ SentPlan = TypedDict(
     {"call": int, "from": int, "ops": list[list[Any]], "marker": str | None},
 )
 """What goes out from message `from` on, as operations that use up the host's messages in their
-order (`hosts/pi/outgoing.py`); what earlier answers have said of those before it holds."""
+order (`hosts/outgoing.py`); what earlier answers have said of those before it holds."""
 
 
 class AssembleResult(SentPlan):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from foredeck.hosts.pi.messages import Message
-from foredeck.hosts.pi.outgoing import SlotPlan
+from foredeck.context.messages.shape import Message
+from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import (
     AssembleParams,
     JsonObject,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import NotFound
-from foredeck.hosts.pi.chat import render_chat
+from foredeck.lookup.chat import render_chat
 from foredeck.model.documents import ChatDocument, Document, session_of
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.places import AskedPart

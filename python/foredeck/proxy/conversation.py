@@ -11,7 +11,7 @@ from foredeck.embedded.format import Message, MessageFormat, ToolRequest
 from foredeck.embedded.loop_messages import LoopMessages, bare
 from foredeck.embedded.manager import ContextManager
 from foredeck.histories.tools import in_pis_tools, in_their_tools, touching
-from foredeck.hosts.pi.outgoing import SlotPlan
+from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.proxy.weaving import Weaver, Woven, first_call, own_calls

@@ -16,9 +16,9 @@ from foredeck.accounting.calibration import Calibration, calibrate
 from foredeck.accounting.figure import CostFigure, figure_of
 from foredeck.accounting.prices import list_price
 from foredeck.accounting.stored import StoredCalls
+from foredeck.context.messages.shape import Message, to_usage
 from foredeck.histories.recordings import load_recording
-from foredeck.hosts.pi.messages import to_usage
-from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck.histories.transcripts import RecordedCall, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id

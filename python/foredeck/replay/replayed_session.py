@@ -8,6 +8,7 @@ from typing import Any
 
 from foredeck.accounting.prices import load_cost, load_prices
 from foredeck.context.cache.economics import definition_chars
+from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import (
     Facilities,
@@ -15,7 +16,7 @@ from foredeck.engine.facility import (
     Opening,
     configured_facilities,
 )
-from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck.histories.transcripts import RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision

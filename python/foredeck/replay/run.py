@@ -21,10 +21,11 @@ from foredeck.accounting.figure import CostFigure
 from foredeck.accounting.prices import load_cost
 from foredeck.config import Config
 from foredeck.context.messages.items import blocks_chars
+from foredeck.context.messages.shape import Message
+from foredeck.context.messages.validity import find_faults
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import load_recording, stem_of
-from foredeck.hosts.pi.transcripts import Message, RecordedCall
-from foredeck.hosts.pi.validity import find_faults
+from foredeck.histories.transcripts import RecordedCall
 from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.regular_files import open_regular

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from foredeck.context.messages.shape import Message
 from foredeck.errors import ForedeckError
-from foredeck.hosts.pi.messages import Message
-from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.lookup.prompts import prompt_at
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import ToolcallDocument
 from foredeck.store.protocol import Store

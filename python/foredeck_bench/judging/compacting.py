@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from foredeck.accounting.shapes import blocks_of, chars_of, is_sent
-from foredeck.hosts.pi.transcripts import Compaction, Message, Transcript
+from foredeck.context.messages.shape import Message
+from foredeck.histories.transcripts import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.sources.toolpaths import path_argument
 

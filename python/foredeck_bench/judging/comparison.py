@@ -8,7 +8,8 @@ from typing import Any
 
 from foredeck.accounting.calibration import plain_prompts
 from foredeck.context.cache.economics import definition_chars
-from foredeck.hosts.pi.transcripts import Message, Transcript
+from foredeck.context.messages.shape import Message
+from foredeck.histories.transcripts import Transcript
 from foredeck.model.own_tools import DEFAULT_FACILITIES
 from foredeck_bench.judging.compacting import compactions_at
 from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts

@@ -12,7 +12,8 @@ from foredeck.accounting.calibration import Calibration, calibrate
 from foredeck.accounting.shapes import Shape, Shapes, chars_of
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import DEFAULT_TTL_S
-from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck.context.messages.shape import Message
+from foredeck.histories.transcripts import RecordedCall, Transcript
 from foredeck_bench.judging.evidence import Needs, View, has_code_shape, needs_of
 
 RETURN_TOKENS = 300

@@ -11,11 +11,11 @@ from typing import Any
 
 from foredeck.accounting.prices import load_prices
 from foredeck.context.cache.economics import definition_chars
+from foredeck.context.messages.validity import find_faults
 from foredeck.context.state.features import Features
 from foredeck.engine.facility import Facilities, Opening, configured_facilities
 from foredeck.histories.recordings import load_recording
-from foredeck.hosts.pi.transcripts import Transcript
-from foredeck.hosts.pi.validity import find_faults
+from foredeck.histories.transcripts import Transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck_bench.judging.comparison import Comparison

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from foredeck.config import Config
 from foredeck.config.outside import SourcesSection
+from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
-from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.opening import open_store

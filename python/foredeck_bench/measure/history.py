@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from foredeck.config import Config
 from foredeck.config.outside import SourcesSection
+from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
-from foredeck.hosts.pi.messages import Message
 from foredeck_bench.figures import Figure, timing
 from foredeck_bench.work_session import WorkSession, work_host
 

@@ -12,8 +12,8 @@ from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.intake.nested import Nesting
 from foredeck.context.messages.items import Block, message_text
+from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
-from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.protocol import (
     AssembleParams,
     OutcomeParams,
@@ -27,8 +27,6 @@ from foredeck.regular_files import read_regular
 from foredeck.sources.indexing import ToolEvent
 
 log = logging.getLogger(__name__)
-
-Message = dict[str, Any]
 
 MAX_BYTES = 16 * 1024 * 1024
 """A larger output is not kept: every copy of the session would be as large."""

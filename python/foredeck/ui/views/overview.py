@@ -13,7 +13,7 @@ from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.accounting.prices import load_prices
 from foredeck.config import Config
 from foredeck.context.cache.economics import Prices
-from foredeck.hosts.pi.inherited import turns_of_session
+from foredeck.lookup.inherited import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.user import KEY_FILE
 from foredeck.model.documents import SessionDocument, ToolcallDocument, chat_id, session_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from foredeck.hosts.pi.prompts import Prompt, prompt_at, prompts_at
+from foredeck.lookup.prompts import Prompt, prompt_at, prompts_at
 from foredeck.lookup.sessions import checked_call, count_calls
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallDocument, CallRecord

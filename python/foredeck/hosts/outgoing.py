@@ -1,4 +1,4 @@
-"""From the plan of a prompt to Pi's messages: as operations for the shim, and applied to a list.
+"""From the plan of a prompt to messages: as operations for the host, and applied to a list.
 
 On the wire a plan is a list of operations that use up the host's messages in their order:
 `["keep", n]` and `["omit", n]` the next n, `["rewrite", blocks]` the next one, and `["say",
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.context.messages.items import Block
+from foredeck.context.messages.shape import Message
 from foredeck.context.plan.ops import Omit, Op, apply_recipe
 from foredeck.context.plan.says import Say
-from foredeck.hosts.pi.messages import Message
 
 WireOp = list[Any]
 
@@ -43,7 +43,7 @@ def to_ops(
 
 
 def to_message(say: Say, timestamp: int = 0) -> Message:
-    """A message of ours in Pi's shape."""
+    """A message of ours in the stored shape."""
     if say.purpose == "no_result":
         return {
             "role": "toolResult",

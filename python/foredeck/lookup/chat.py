@@ -9,8 +9,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from foredeck.hosts.pi.inherited import Inherited, inherited_turns
-from foredeck.hosts.pi.messages import UNSENT_STOPS, Message
+from foredeck.context.messages.shape import UNSENT_STOPS, Message
+from foredeck.lookup.inherited import Inherited, inherited_turns
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
 from foredeck.model.places import Slice

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.hosts.pi.messages import identifying_fields, is_signed, to_item
+from foredeck.context.messages.shape import identifying_fields, is_signed, to_item
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.messages import load_message
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foredeck.context.messages.shape import Message, time_of
 from foredeck.context.plan.codec import StoredPlan
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.tools.version_refs import verify
 from foredeck.errors import Missing, UnknownSession
-from foredeck.hosts.pi.messages import Message, time_of
-from foredeck.hosts.pi.outgoing import SlotPlan, to_ops
+from foredeck.hosts.outgoing import SlotPlan, to_ops
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SystemPromptDocument
 from foredeck.model.messages import MessageKey, load_message, load_messages, unpack

@@ -1,11 +1,11 @@
-"""What makes a list of Pi messages a prompt that a provider accepts."""
+"""What makes a list of messages in the stored shape a prompt that a provider accepts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from foredeck.hosts.pi.messages import UNSENT_STOPS, Message
+from foredeck.context.messages.shape import UNSENT_STOPS, Message
 
 SENT_ROLES = frozenset(
     {
@@ -18,13 +18,13 @@ SENT_ROLES = frozenset(
         "compactionSummary",
     }
 )
-"""Roles that Pi turns into messages of a provider. It silently leaves out all others."""
+"""Roles that the host turns into messages of a provider. It silently leaves out all others."""
 
 
 def find_faults(messages: Sequence[Message]) -> list[str]:
     """Everything that a provider would refuse, as texts; empty for a valid prompt.
 
-    Aborted and failed answers count as Pi's adapters treat them: they are left out.
+    Aborted and failed answers are left out, as the host leaves them out of what it sends.
     """
     faults: list[str] = []
     pending: dict[str, int] = {}

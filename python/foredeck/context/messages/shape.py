@@ -1,9 +1,22 @@
-"""Pi's messages as neutral items.
+"""The shape in which messages are stored, whichever agent they come from, and items made of them.
+
+It is the shape of Pi's messages, so those need no conversion:
+
+    {"role": "user", "content": [...], "timestamp": MS}
+    {"role": "assistant", "content": [...], "provider", "model", "api", "stopReason", "usage", ...}
+    {"role": "toolResult", "toolCallId", "toolName", "content": [...], "isError", "details"}
+    {"role": "bashExecution", "command", "output", ...}     a command that the user ran
+    {"role": "custom", "customType", "content": [...], "display"}     not typed by the user
+    {"role": "branchSummary", "summary", "fromId"}
+    {"role": "compactionSummary", "summary"}
+
+Content is a text, or blocks as in `items.py`; an image block is `{"type": "image", "data",
+"mimeType"}`. `timestamp` is in milliseconds since 1970.
 
 Only fields that decide what the model sees, or when, make up a message's identity and stored
 form: usage figures and the like may differ between a live message and the one read back from the
-session file, and must not make a known message look new. All other fields are stored beside it,
-once, with the turn or the tool call that the message belongs to.
+host's session file, and must not make a known message look new. All other fields are stored
+beside it, once, with the turn or the tool call that the message belongs to.
 """
 
 from __future__ import annotations
@@ -44,7 +57,7 @@ _NAMED = {
     role: frozenset((*_COMMON, *fields, *_BESIDE.get(role, ()))) for role, fields in _FIELDS.items()
 }
 UNSENT_STOPS = frozenset({"error", "aborted"})
-"""Stop reasons of answers that Pi's adapters leave out of a request, calls and all."""
+"""Stop reasons of answers that hosts leave out of a request, calls and all."""
 _PLAIN_SIGNATURES = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
 """What OpenAI-compatible adapters keep as a "signature": the name of a field, not a seal."""
 
@@ -86,14 +99,14 @@ def _item(message: Message, key: MessageKey) -> Item:
 def name_of(item: Item) -> str:
     """What identifies an assistant message or a result within a session: role, time stamp
     and tool call id."""
-    # `nameOf` in ts-shim/context/compactions.ts makes the same of Pi's message.
+    # `nameOf` in ts-shim/context/compactions.ts makes the same of the host's message.
     role = "toolResult" if item.kind == "result" else item.kind
     return f"{role} {item.time_ms} {item.call_id}".strip()
 
 
 def extras_of(message: Message) -> dict[str, Any]:
-    """What Pi gave with a message that has no place of its own: the details of another
-    extension's message, attachments, diagnostics, and whatever a newer Pi adds."""
+    """What the host gave with a message that has no place of its own: the details of another
+    extension's message, attachments, diagnostics, and whatever a newer host adds."""
     named = _NAMED.get(message.get("role") or "")
     if named is None or message.keys() <= named:
         return {}
@@ -123,7 +136,7 @@ def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
 
 
 def to_usage(usage: Any) -> PromptUsage | None:
-    """Pi's usage figures of an assistant message; None where nothing was counted."""
+    """The usage figures of an assistant message; None where nothing was counted."""
     if not isinstance(usage, dict):
         return None
     counts = PromptUsage(*map(_count, map(usage.get, ("input", "cacheRead", "cacheWrite"))))
@@ -174,7 +187,7 @@ def _kind(message: Message) -> MessageKind:
 
 
 def _shown(message: Message) -> list[Block]:
-    """Roughly what the model reads of a message that Pi itself turns into text."""
+    """Roughly what the model reads of a message that the host itself turns into text."""
     if "content" in message:
         return _blocks(message["content"])
     texts = (message.get("command"), message.get("output"), message.get("summary"))
