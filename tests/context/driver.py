@@ -21,7 +21,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIns
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import Facilities, Opening, configured_facilities
-from foredeck.engine.opening import OpenedSession
+from foredeck.engine.opened import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import (

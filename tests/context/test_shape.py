@@ -1,4 +1,4 @@
-"""Pi's messages as neutral items: every role, every shape, and what tells two messages apart."""
+"""Stored messages as items: every role, every shape, and what tells two messages apart."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import text_of, trace
-from foredeck.config import Config
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import name_of, to_item
 from foredeck.context.plan.plan import Plan
@@ -33,7 +32,7 @@ from foredeck.context.wording import handle
 from foredeck.engine.command_line import put_on_path
 from foredeck.engine.memory_commands import memory_commands
 from foredeck.engine.observing.command import observe_command
-from foredeck.engine.opening import OpenedSession
+from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import go_private
 from foredeck.engine.settings import compaction_settings
 from foredeck.engine.task_commands import tasks_command, tasks_of
@@ -62,14 +61,14 @@ COMMANDS = (
 """Those of `/foredeck`."""
 
 
-def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> CommandResult:
+def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
     """The answer, for the user to read. Raises `ToolError` with what to type instead."""
     session = opened.session
     if name in ("view", "context") and not args:
         saved = figure_lines(session.objects.store, session.info.id, session.chat.newest_record)[0]
         return window_command(session.objects, session.chat, saved, largest=name == "context")
     if name == "compact" and args.startswith(FLAG):
-        return compact_stretch(opened, config, args)
+        return compact_stretch(opened, args)
     if name == "private":
         return {"text": go_private(session.objects, session.chat), "private": True}
     if name == "search":
@@ -77,16 +76,16 @@ def run_command(opened: OpenedSession, config: Config, name: str, args: str) -> 
     if name == "tasks" and not args:
         return tasks_view(tasks_of(opened))
     if name == "memory" and not args:
-        return memory_view(memory_commands(config, opened))
+        return memory_view(memory_commands(opened))
     if name == "complete":
         # Loads with the first line that is completed.
         from foredeck.engine.completing import choices
 
-        return {"text": "", "choices": choices(opened, config, args)}
-    return {"text": _text(opened, config, name, args)}
+        return {"text": "", "choices": choices(opened, args)}
+    return {"text": _text(opened, name, args)}
 
 
-def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> str:
+def _text(opened: OpenedSession, name: str, arguments: str) -> str:
     session = opened.session
     match name:
         case "list":
@@ -116,17 +115,19 @@ def _text(opened: OpenedSession, config: Config, name: str, arguments: str) -> s
         case "observe":
             return observe_command(tuple(opened.facilities.workers), arguments)
         case "compact":
-            return _compact(opened, config, arguments)
+            return _compact(opened, arguments)
         case "rewind":
-            return rewind_command(session.objects.store, session.info, config.home, arguments)
+            return rewind_command(
+                session.objects.store, session.info, opened.config.home, arguments
+            )
         case "tasks":
             return tasks_command(opened, arguments)
         case "memory":
-            return memory_commands(config, opened).run(arguments)
+            return memory_commands(opened).run(arguments)
         case "trace":
             return _trace(opened, arguments)
         case "command":
-            return put_on_path(config.home)
+            return put_on_path(opened.config.home)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
 
 
@@ -137,10 +138,10 @@ def _cost(opened: OpenedSession) -> str:
     return "\n".join([*lines[:2], by_call])
 
 
-def _compact(opened: OpenedSession, config: Config, arguments: str) -> str:
+def _compact(opened: OpenedSession, arguments: str) -> str:
     objects, chat = opened.session.objects, opened.session.chat
     if arguments == "--preview":
-        return preview(objects, chat, compaction_settings(config).summary_chars)
+        return preview(objects, chat, compaction_settings(opened.config).summary_chars)
     if arguments:
         raise ToolError(
             "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
@@ -213,13 +214,13 @@ FLAG = "--calls"
 _CALLS = re.compile(r"--calls[ =](\d{1,9})(?:-(\d{1,9}))?")
 
 
-def compact_stretch(opened: OpenedSession, config: Config, arguments: str) -> CommandResult:
+def compact_stretch(opened: OpenedSession, arguments: str) -> CommandResult:
     """The answer, with the stretch that the host is to leave out. Raises `ToolError`."""
     asked = _CALLS.fullmatch(arguments)
     if asked is None:
         raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
     first, last = int(asked[1]), int(asked[2] or asked[1])
-    session, most = opened.session, compaction_settings(config).summary_chars
+    session, most = opened.session, compaction_settings(opened.config).summary_chars
     stretch = compact_calls(session.objects, session.chat, first, last, most)
     name = handle(stretch.made.ordinal)
     calls = f"call {first}" if first == last else f"calls {first} to {last}"

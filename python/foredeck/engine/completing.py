@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from foredeck.config import Config
 from foredeck.context.tools.listing import FOLDED, PINNED, listed_objects
 from foredeck.engine.memory_commands import memory_commands
-from foredeck.engine.opening import OpenedSession
+from foredeck.engine.opened import OpenedSession
 from foredeck.model.observations import Mode
 from foredeck.model.quoting import one_line
 from foredeck.timeline.rewind_command import calls_with_changes
@@ -25,13 +24,13 @@ _TASKS = frozenset({"claim", "close", "open", "show"})
 Choice = tuple[str, str]
 
 
-def choices(opened: OpenedSession, config: Config, typed: str) -> list[Choice]:
+def choices(opened: OpenedSession, typed: str) -> list[Choice]:
     """What could stand in place of the arguments as typed, with a description each: the first word
     is the command, the second its verb, and all that follows is to be found in a choice. None where
     one of them is typed already, so that Enter sends it."""
     command, _, rest = typed.partition(" ")
     verb, _, begun = rest.partition(" ")
-    known = list(_known(opened, config, command, verb))
+    known = list(_known(opened, command, verb))
     if any(begun in (name, name.removeprefix("@")) for name, _ in known):
         return []
     wanted = begun.lower().removeprefix("@")
@@ -39,7 +38,7 @@ def choices(opened: OpenedSession, config: Config, typed: str) -> list[Choice]:
     return [(f"{verb} {name}", one_line(text)) for name, text in found[:MOST]]
 
 
-def _known(opened: OpenedSession, config: Config, command: str, verb: str) -> Iterator[Choice]:
+def _known(opened: OpenedSession, command: str, verb: str) -> Iterator[Choice]:
     match command, verb:
         case "foredeck", "observe":
             yield from _words("yes", "status", "reflect", *(f"mode {m}" for m in get_args(Mode)))
@@ -52,7 +51,7 @@ def _known(opened: OpenedSession, config: Config, command: str, verb: str) -> It
         case "tasks", _ if verb in _TASKS:
             yield from _tasks(opened, verb)
         case "memory", _ if verb in _ENTRIES:
-            memory = memory_commands(config, opened)
+            memory = memory_commands(opened)
             waiting, kept = memory.entries()
             yield from ((each.name, each.entry.document.fact) for each in waiting)
             if verb not in _WAITING:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import combinations
 
 from foredeck.context.head.composing import said_by
-from foredeck.engine.opening import OpenedSession
+from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ForedeckError
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.extracting.likeness import NEAR

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from foredeck.context.intake.reconcile import PATIENCE_S
 from foredeck.engine.background.background import Background
-from foredeck.engine.opening import OpenedSession, SessionOpener
+from foredeck.engine.opened import OpenedSession
+from foredeck.engine.opening import SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.errors import OutOfSync, StoreDamaged, ToolError, UnknownSession
 from foredeck.hosts.protocol import SessionOpenParams

@@ -14,7 +14,7 @@ from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.session import SessionMemory
 
 if TYPE_CHECKING:
-    from foredeck.engine.opening import OpenedSession
+    from foredeck.engine.opened import OpenedSession
 
 log = logging.getLogger(__name__)
 
@@ -28,21 +28,18 @@ def promote_finding(
     return PromoteFinding(_findings(config, objects, memory))
 
 
-def questions_of(
-    config: Config, opened: OpenedSession, tool: PromoteFinding
-) -> list[MemoryQuestion]:
+def questions_of(opened: OpenedSession, tool: PromoteFinding) -> list[MemoryQuestion]:
     """What the tool has just proposed, for the host to ask the user about at once."""
     # Loads with the first finding.
     from foredeck.engine.memory_commands import memory_questions
 
-    return [] if tool.proposed is None else memory_questions(config, opened, tool.proposed)
+    return [] if tool.proposed is None else memory_questions(opened, tool.proposed)
 
 
-def propose_found(
-    config: Config, opened: OpenedSession, tool: str, call: str, details: Any
-) -> None:
+def propose_found(opened: OpenedSession, tool: str, call: str, details: Any) -> None:
     """What the result of a data tool has found waits for the user, who reads of it once; the
     project's next session has the tool for findings. Nothing of it may fail the tool."""
+    config = opened.config
     if tool not in config.memory.data_tools or config.tools.findings == "off":
         return
     if opened.switches is not None:

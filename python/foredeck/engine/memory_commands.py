@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import cast, get_args
 
-from foredeck.config import Config
-from foredeck.engine.opening import OpenedSession
+from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
 from foredeck.memory.describing import Describer
@@ -226,21 +225,19 @@ class MemoryCommands:
         return self._workplace.project.id
 
 
-def memory_commands(config: Config, opened: OpenedSession) -> MemoryCommands:
+def memory_commands(opened: OpenedSession) -> MemoryCommands:
     """`/memory` of an opened session. Raises `ToolError` where there is no user to act for."""
-    user = user_of(config)
+    user = user_of(opened.config)
     if user is None:
         raise ToolError("Your key in the state folder cannot be read: `foredeck doctor` says why.")
     objects = opened.session.objects
-    deciding = UserActs(objects.store, user, caps_of(config), by=objects.info.id)
+    deciding = UserActs(objects.store, user, caps_of(opened.config), by=objects.info.id)
     return MemoryCommands(opened, deciding)
 
 
-def memory_questions(
-    config: Config, opened: OpenedSession, only: str | None = None
-) -> list[MemoryQuestion]:
+def memory_questions(opened: OpenedSession, only: str | None = None) -> list[MemoryQuestion]:
     """What waits for the user's word, or only the entry with this id."""
-    return memory_commands(config, opened).questions(only)
+    return memory_commands(opened).questions(only)
 
 
 def _tagged(entries: Iterable[MemoryEntry], tag: str) -> list[MemoryEntry]:

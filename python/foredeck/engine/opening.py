@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from foredeck.config import Config
-from foredeck.context.assembler import Assembler
-from foredeck.context.head.section import FollowingSection
 from foredeck.context.intake.adoption import damage_report
-from foredeck.context.intake.reconcile import look_again
-from foredeck.context.messages.items import Item
-from foredeck.context.policies.registry import make_policy
-from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.chat import StoredChats
-from foredeck.context.state.features import Features
 from foredeck.context.state.objects import Recall
 from foredeck.context.state.opening import Beginning, OpeningHooks, open_session
 from foredeck.context.state.session import Session
 from foredeck.context.state.workplace import Workplace
 from foredeck.derived.layer import Patience
-from foredeck.engine.facility import Facilities, MakeFacilities, Opening, configured_facilities
+from foredeck.engine.facility import MakeFacilities, Opening, configured_facilities
 from foredeck.engine.memory import begun_by
+from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import settle_privacy
-from foredeck.engine.project_notes import take_in_notes
-from foredeck.engine.resumption import (
-    keep_calls,
-    keep_members,
-    keep_uses,
-    recall_calls,
-    recall_members,
-    recall_uses,
-)
-from foredeck.engine.settings import assembler_settings
+from foredeck.engine.resumption import recall_session
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
-from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.pi.files import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.lookup.chat import render_chat
 from foredeck.lookup.inherited import inherited_turns
-from foredeck.model.messages import text_in
-from foredeck.model.working import working_id
 from foredeck.notes.live import live_graph
 from foredeck.sources.disk import open_source
 from foredeck.sources.filesystem import FilesystemMap
@@ -54,169 +35,6 @@ from foredeck.timeline.locks import PathLocks
 
 MakeSource = Callable[[Store, str], FileSource]
 """Makes the source of files of a session that works in a folder."""
-
-log = logging.getLogger(__name__)
-
-CLOSING_S = 0.5
-"""How long the end of a session waits for the files that its last command has left."""
-
-
-class OpenedSession:
-    """A session at work: its state, the assembler of its calls, and the watch of its files."""
-
-    def __init__(
-        self,
-        opening: Opening,
-        facilities: Facilities,
-        watch: SessionWatch | NoWatch,
-        switches: Switches | None = None,
-        guard: ToolGuard | NoGuard | None = None,
-        keeper: ChangeKeeper | None = None,
-    ) -> None:
-        self._config = opening.config
-        self.session = opening.session
-        self.workplace = opening.workplace
-        self._layers_wait = opening.layers_wait
-        """What is left of the time that layers are waited for at the opening, or after a call."""
-        self.facilities = facilities
-        self.watch = watch
-        self.switches = switches
-        """What the project's next session declares; None in a replay, which has no next."""
-        self.guard = guard or NoGuard()
-        self.keeper = keeper
-        """Keeps what tools change; None where nothing is kept."""
-        self._assembler: Assembler | None = None
-
-    @property
-    def features(self) -> Features:
-        """What the session has beside its chat."""
-        return self.facilities.features
-
-    @property
-    def assembler(self) -> Assembler:
-        """Made when it is first asked for, from the configured layout and policy."""
-        if self._assembler is None:
-            self._assembler = self._make_assembler()
-        return self._assembler
-
-    def _make_assembler(self) -> Assembler:
-        config, session = self._config, self.session
-        assembler = Assembler(
-            session,
-            make_layout(config.layout),
-            make_policy(config.policy, config),
-            assembler_settings(config),
-            self.features,
-        )
-        if session.chat.log.newest:
-            recall_uses(config.home, session.info.id, assembler.uses)
-        return assembler
-
-    def reconcile(self, paths: Iterable[str] | None = None, patience_s: float = 0.0) -> None:
-        """Read files that may have changed: those named, or all that the session has met.
-
-        Files that are being written are waited for, `patience_s` at most, and then read once
-        more in a moment.
-        """
-        files = self._files() if paths is None else paths
-        look_again(self.session.objects, self.session.inbox, files, patience_s)
-        self.watch.follow()
-        self.watch.remind()
-
-    def prepare(self) -> None:
-        """Much was stored at once: work out now what the next call would need of it."""
-        self.assembler.prepare()
-        self._follow_sections()
-
-    def end_tools(self) -> None:
-        """A prompt is being assembled: no tool runs."""
-        self.guard.forget()
-        if self.keeper is not None:
-            self.keeper.forget()
-
-    def _files(self) -> list[str]:
-        entries = self.session.objects.index.entries.values()
-        return [entry.object for entry in entries if entry.type == "file"]
-
-    def keep(self) -> None:
-        """Keep what the next engine would have to find again. No request waits for it."""
-        if self._assembler is not None:
-            self._assembler.uses.unpack()
-        self._keep(ends=False)
-
-    def close(self) -> None:
-        """The session ends: keep the same, and let others claim what it had claimed."""
-        if self.keeper is not None:
-            self.keeper.settle(CLOSING_S)
-        self._keep(ends=True)
-        if self.features.tasks is not None:
-            self.features.tasks.active.end_leases()
-
-    def _keep(self, *, ends: bool) -> None:
-        if self._assembler is None:
-            return
-        # Loads with the first session, as where it is opened.
-        from foredeck.engine.worklog import FOLLOWING_S, follow_work
-
-        home, session = self._config.home, self.session
-        try:
-            keep_calls(home, session.chat, ends=ends)
-            keep_members(home, session.objects, ends=ends)
-            if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
-                self._layers_wait = Patience(FOLLOWING_S)
-                self._follow_sections()
-                if session.info.is_live:
-                    follow_work(self._config, session.objects.store)
-        except StoreError as error:
-            log.warning("what the next opening could take over was not kept: %s", error)
-
-    def _follow_sections(self) -> None:
-        for section in self.features.sections:
-            if isinstance(section, FollowingSection):
-                section.follow(self._layers_wait)
-
-    def settle_claim(self) -> None:
-        """Where the session has claimed a task while the database was away: have it decided, if
-        that is back. The user reads of it at once, the model with the next call."""
-        tasks = self.features.tasks
-        if tasks is None or tasks.work.news:
-            return
-        # Not at the top: only a session that has tasks imports what works on them.
-        from foredeck.tasks.query import settle
-
-        try:
-            settle(tasks.work)
-        except StoreError as error:
-            log.warning("a provisional claim is not settled yet: %s", error)
-        for line in tasks.work.news:
-            self.session.inbox.notify(line)
-
-    def take_in_notes(self) -> None:
-        """Look at the project's folders of notes."""
-        take_in_notes(
-            self._config,
-            self.session.objects,
-            self.session.inbox,
-            self.workplace,
-            self._layers_wait,
-        )
-
-    def tidy_memory(self) -> None:
-        """Let go of memory that was not used for long, and tell the user."""
-        memory = self.features.memory
-        try:
-            if memory is not None and (told := memory.tidy()):
-                self.session.inbox.user_messages.append(told)
-        except ForedeckError as error:
-            log.warning("memory was not looked through: %s", error)
-
-    def note_answer(self, answer: Item) -> None:
-        """The model has answered: what of memory it named is of use."""
-        try:
-            if self.features.memory is not None:
-                self.features.memory.note_answer(text_in(answer.blocks))
-        except ForedeckError as error:
-            log.warning("uses of memory were not noted: %s", error)
 
 
 class SessionOpener:
@@ -267,21 +85,9 @@ class SessionOpener:
                 self._config.prepare_ms / 1000,
                 idle=self._call_soon is not None,
             )
-        switches = self._switches(store, workplace)
+        is_replay = self._recorded is not None
+        switches = None if is_replay else Switches.of(self._config, store, workplace)
         return OpenedSession(opening, facilities, watch, switches, guard, keeper)
-
-    def _switches(self, store: Store, workplace: Workplace) -> Switches | None:
-        if self._recorded is not None:
-            return None
-        config, project = self._config, workplace.project
-        return Switches(
-            config.home,
-            project.root,
-            config.tools,
-            lambda: bool(store.query("task", {"project": project.id}, limit=1)),
-            workplace.cwd,
-            lambda: store.head(working_id("resource", project.id)) is not None,
-        )
 
     def _load(
         self,
@@ -300,9 +106,9 @@ class SessionOpener:
         return open_session(
             store,
             source,
-            params.session,
-            cwd=params.cwd,
-            begins=Beginning(
+            Beginning(
+                params.session,
+                params.cwd,
                 params.file,
                 params.parent or session_id_in(params.parent_file or ""),
                 params.started_by,
@@ -310,8 +116,7 @@ class SessionOpener:
                 params.private,
             ),
             recall=recall,
-            checkpoint=recall_calls(self._config.home, params.session),
-            members=recall_members(self._config.home, params.session),
+            kept=recall_session(self._config.home, params.session),
             calls_at_opening=calls_at_opening,
             hooks=OpeningHooks(
                 StoredChats(

@@ -14,6 +14,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.checkpoint import LogCheckpoint
 from foredeck.context.state.members import KeptMembers, read_members
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.opening import KeptSession
 from foredeck.store.session_cache import read_cached, read_cached_streams, write_cached
 
 MIN_MESSAGES = 200
@@ -48,10 +49,11 @@ def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> bool:
     return True
 
 
-def recall_calls(home: Path, session: str) -> LogCheckpoint | None:
-    """What was kept of the session's call records."""
-    data = read_cached(home, session, "calls")
-    return None if data is None else LogCheckpoint.from_bytes(data)
+def recall_session(home: Path, session: str) -> KeptSession:
+    """What was kept of the session's call records and of its index."""
+    calls = read_cached(home, session, "calls")
+    checkpoint = None if calls is None else LogCheckpoint.from_bytes(calls)
+    return KeptSession(checkpoint, _recall_members(home, session))
 
 
 def keep_calls(home: Path, chat: Chat, *, ends: bool) -> None:
@@ -67,8 +69,7 @@ def keep_calls(home: Path, chat: Chat, *, ends: bool) -> None:
             write_cached(home, chat.info.id, "calls", checkpoint.to_bytes())
 
 
-def recall_members(home: Path, session: str) -> KeptMembers | None:
-    """What was kept of the session's index."""
+def _recall_members(home: Path, session: str) -> KeptMembers | None:
     data = read_cached(home, session, "index")
     return None if data is None else KeptMembers.from_bytes(data)
 
@@ -79,7 +80,7 @@ def keep_members(home: Path, objects: Objects, *, ends: bool) -> None:
     if len(objects.index) - before < _least(MIN_MEMBERS, before, ends=ends):
         return
     kept = KeptMembers(
-        read_members(objects.store, objects.info.id, recall_members(home, objects.info.id))
+        read_members(objects.store, objects.info.id, _recall_members(home, objects.info.id))
     )
     objects.index.kept = len(kept.members)
     with suppress(OSError):

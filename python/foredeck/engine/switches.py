@@ -12,13 +12,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from foredeck.config import Config
 from foredeck.config.model import ToolsSection
+from foredeck.context.state.workplace import Workplace
 from foredeck.errors import ForedeckError
 from foredeck.model.own_tools import Facility
+from foredeck.model.working import working_id
 from foredeck.regular_files import read_regular
 from foredeck.store.location import private_draft
+from foredeck.store.protocol import Store
 
 FOLDER = "switches"
 _SAID = ("tasks", "findings", "data", "crowded")
@@ -48,6 +52,19 @@ class Switches:
         self._tools = tools
         self.holds_tasks = holds_tasks
         self.keeps_page = keeps_page
+
+    @classmethod
+    def of(cls, config: Config, store: Store, workplace: Workplace) -> Self:
+        """Those of the project that a session works in."""
+        project = workplace.project
+        return cls(
+            config.home,
+            project.root,
+            config.tools,
+            lambda: bool(store.query("task", {"project": project.id}, limit=1)),
+            workplace.cwd,
+            lambda: store.head(working_id("resource", project.id)) is not None,
+        )
 
     @property
     def tasks_chosen(self) -> bool | None:

@@ -6,7 +6,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from foredeck.engine.opening import OpenedSession
+from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.hosts.protocol import (
     CommandResult,

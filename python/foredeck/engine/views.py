@@ -10,7 +10,7 @@ from foredeck.context.tools.found import FoundRow
 from foredeck.context.tools.listing import Row, counts, listed_objects
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.engine.memory_commands import MemoryCommands
-from foredeck.engine.opening import OpenedSession
+from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
 from foredeck.memory.entry import MemoryEntry

@@ -45,9 +45,7 @@ class SessionWriter:
         self._session = open_session(
             store,
             RecordedSource(store, FilesystemMap("history", [], cwd=start.cwd)),
-            start.id,
-            cwd=start.cwd,
-            begins=Beginning(str(file), start.parent, start.started_by),
+            Beginning(start.id, start.cwd, str(file), start.parent, start.started_by),
             recall=lambda _event, _pending: [],
             origin=f"{start.harness} {file}",
         )

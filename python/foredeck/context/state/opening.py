@@ -42,6 +42,8 @@ CUT = (
 class Beginning:
     """What the host says of a session, for the documents that a new one begins with."""
 
+    session: str
+    cwd: str
     host_file: str | None = None
     parent: str | None = None
     """The session that it is a fork of; a stored one knows its own."""
@@ -49,6 +51,15 @@ class Beginning:
     begun_by: str | None = None
     private: bool = False
     """A fork of a private one is private in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSession:
+    """What an earlier process has kept of a session, so that not all of it need be read again."""
+
+    checkpoint: LogCheckpoint | None = None
+    """Of its call records."""
+    members: KeptMembers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +101,20 @@ def names_only(source: FileSource) -> Recall:
 def open_session(
     store: Store,
     source: FileSource,
-    session: str,
+    begins: Beginning,
     *,
-    cwd: str,
-    begins: Beginning = Beginning(),
     recall: Recall | None = None,
     origin: str = "",
     calls_at_opening: int | None = None,
-    checkpoint: LogCheckpoint | None = None,
-    members: KeptMembers | None = None,
+    kept: KeptSession = KeptSession(),
     hooks: OpeningHooks = OpeningHooks(),
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
     `origin`: harness and file, of an old history. `calls_at_opening`: where the host opened it
-    before. `checkpoint` and `members`: of an earlier process; without them every call record and
-    every member is read.
+    before. Without what is `kept` every call record and every member is read.
     """
+    session, checkpoint, members = begins.session, kept.checkpoint, kept.members
     wrapper = store.head(session_object_id(session))
     # Without it the session was erased, whatever an engine has written since.
     stored = None if wrapper is None else store.head(chat_id(session))
@@ -121,7 +129,7 @@ def open_session(
     known = {} if wrapper is None or stored is None else wrapper.fields
     info = SessionInfo(
         session,
-        cwd,
+        begins.cwd,
         ancestors,
         is_live=recall is None,
         calls_at_opening=log.newest if calls_at_opening is None else calls_at_opening,

@@ -1,0 +1,132 @@
+"""Model calls of an open session: reading what the host sends, and writing what it is answered."""
+
+from __future__ import annotations
+
+from foredeck.accounting.figure import session_figure
+from foredeck.context.calls.reports import unpriced
+from foredeck.context.intake.early_results import take_answer
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.shape import Message, to_item
+from foredeck.context.state.request import Answer
+from foredeck.context.state.session import Session
+from foredeck.context.status import status_line
+from foredeck.context.window.compactions import take_back
+from foredeck.engine.opened import OpenedSession
+from foredeck.errors import OutOfSync
+from foredeck.hosts.outgoing import to_ops
+from foredeck.hosts.pi.requests import to_compaction_request, to_history, to_request
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    AssembleResult,
+    SessionCompactParams,
+    SessionCompactResult,
+    SessionEventParams,
+    SessionHistoryParams,
+    UserMessage,
+)
+from foredeck.model.calls import CallRecord
+
+
+def take_history(opened: OpenedSession, params: SessionHistoryParams) -> int:
+    """Take in what a session holds: how many of its messages the engine has now."""
+    blobs, known = opened.session.objects.workspace.blobs, opened.session.chat.log.messages
+    messages = opened.assembler.take_history(to_history(params, blobs, known))
+    opened.prepare()
+    return messages
+
+
+def assemble(opened: OpenedSession, params: AssembleParams) -> Answer:
+    """What the model shall see of a message list; committed before this returns."""
+    blobs = opened.session.objects.workspace.blobs
+    try:
+        request = to_request(params, blobs, opened.session.chat.log.messages)
+        opened.session.inbox.typed += params.typed
+        return opened.assembler.assemble(request)
+    except OutOfSync:
+        blobs.clear()  # the host sends all of it again
+        raise
+
+
+def assembled(session: Session, answer: Answer, trouble: str | None) -> AssembleResult:
+    """The answer for the host. `trouble`: of the store, for the status line."""
+    items = session.chat.branch.plan.items
+    record = session.chat.branch_record
+    assert record is not None  # that of the call which was just assembled
+    figure = session_figure(session.objects.store, session.info.id, record)
+    status = status_line(record.stats, figure.short if figure.matters else "")
+    return {
+        "call": answer.call,
+        "from": answer.start,
+        "ops": to_ops(answer.outgoing, lambda index: items[index].time_ms, answer.start),
+        "marker": answer.marker or None,
+        "status": {"text": f"{status}, {trouble}" if trouble else status},
+        "notices": _user_messages(session),
+    }
+
+
+def _user_messages(session: Session) -> list[UserMessage]:
+    """What the user reads with this answer; each text is given once."""
+    texts = session.inbox.take_user_messages()
+    if (text := unpriced(session.objects.workspace, session.chat)) is not None:
+        texts.append(text)
+    return [{"level": "info", "text": text} for text in texts]
+
+
+def advise_user(opened: OpenedSession, before: CallRecord | None) -> None:
+    """After a call: what its user should know of their files and rules. `before`: the newest call
+    before it."""
+    _offer_to_rewind(opened, before)
+    if before is None:
+        # Not at the top: only a session's first call asks.
+        from foredeck.engine.crowded import tell_of_rules
+
+        tell_of_rules(opened)
+
+
+def _offer_to_rewind(opened: OpenedSession, before: CallRecord | None) -> None:
+    """A chat that goes on from an earlier place has files from a later one."""
+    if opened.keeper is None:
+        return
+    record = opened.session.chat.branch_record
+    if record is None or record.parent == (None if before is None else before.id):
+        return  # as nearly always; what plans a rewinding is imported for the others
+    # Loads with the first request for it.
+    from foredeck.timeline.rewind_command import offer
+
+    if (text := offer(opened.session.objects.store, opened.session.info, record)) is not None:
+        opened.session.inbox.user_messages.append(text)
+
+
+def compact(opened: OpenedSession, params: SessionCompactParams) -> SessionCompactResult:
+    """What to do about a compaction that the host has in mind."""
+    # Loads with the first compaction.
+    from foredeck.engine.settings import compaction_settings
+
+    settings = compaction_settings(opened.config)
+    decision = opened.assembler.compact(to_compaction_request(params), settings)
+    answer: SessionCompactResult = {"action": decision.action}
+    if decision.notice:
+        answer["notice"] = decision.notice
+    if (made := decision.made) is not None:
+        answer["summary"] = made.summary
+        answer["details"] = {"foredeck": {"object": made.id, "ordinal": made.ordinal}}
+    if decision.keep is not None:
+        answer["keep"] = decision.keep
+    return answer
+
+
+def note_compaction(opened: OpenedSession, params: SessionEventParams) -> None:
+    """The host has compacted with a summary of others, or has taken a compaction back."""
+    session, summary = opened.session, params.summary
+    if summary and params.kind == "compact":
+        opened.assembler.finish_compaction(summary, params.by)
+    elif summary:
+        take_back(session.objects, session.chat.compactions, summary)
+
+
+def store_answer(opened: OpenedSession, message: Message, entry: str | None) -> Item:
+    """Keep the answer that ends a run, before the next call brings it."""
+    session = opened.session
+    answer = to_item(message, entry, session.objects.workspace.blobs)
+    take_answer(session.objects, session.chat, session.inbox, answer, opened.features.active_task)
+    return answer
