@@ -9,6 +9,7 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.asking import AskModels
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     SessionOpenParams,
@@ -34,7 +35,7 @@ class FileAgent:
         self.home = home
         self.cwd = cwd
         self.session = session
-        self.engine = Engine(Config(home=home, **settings), models=models)
+        self.engine = Engine(Config(home=home, **settings), Host(models=models))
         self.open()
         self._calls = 0
         self.notices: list[str] = []

@@ -38,6 +38,7 @@ from foredeck.hosts.asking import (
     NotAsked,
     UselessAnswer,
 )
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
 from foredeck.model.records import AskedDocument
 
@@ -52,7 +53,7 @@ class Opened:
         self.jobs: list[Job] = []
         self.seen: list[str] = []
         config = Config(home=home, asking=AskingSection(**asking))
-        self.engine = Engine(config, facilities=self._facilities, models=models)
+        self.engine = Engine(config, Host(models=models), facilities=self._facilities)
         params = SessionOpenParams(
             session="s", file=None, cwd=str(home), reason="startup", parent=None
         )

@@ -12,6 +12,7 @@ import pytest
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.errors import StoreError, ToolError, UnknownSession
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     CommandParams,
@@ -155,7 +156,7 @@ def test_opening_another_session_ends_the_watch_of_the_one_before(tmp_path: Path
         {"role": "assistant", "content": [read], "timestamp": 2},
         {**shown, "content": [{"type": "text", "text": "one"}], "timestamp": 3},
     ]
-    engine = Engine(Config(home=tmp_path / "home"), call_soon=lambda _function: None)
+    engine = Engine(Config(home=tmp_path / "home"), Host(call_soon=lambda _function: None))
     for session in ("one", "two"):
         engine.open_session(
             SessionOpenParams(

@@ -21,6 +21,7 @@ from foredeck.engine.observing.observing import Observing
 from foredeck.engine.observing.runs import ALONE, LATER
 from foredeck.errors import ToolError
 from foredeck.hosts.asking import CompleteParams, UselessAnswer
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     CommandParams,
@@ -72,7 +73,7 @@ class Observed:
                 **{"observing": observing, "asking": asking},
             }
         )
-        self.engine = Engine(config, notify=self.tell, models=self.models, show=self.shown.append)
+        self.engine = Engine(config, Host(self.tell, models=self.models, show=self.shown.append))
         opening = self.host.opening(str(self.home), "startup").model_dump()
         opening["started_by"] = self.started_by
         self.engine.open_session(SessionOpenParams.model_validate(opening))

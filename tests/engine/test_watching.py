@@ -14,6 +14,7 @@ import pytest
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.engine.watching import SessionWatch
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,
@@ -35,7 +36,7 @@ class Watched:
         self.engine = self._open()
 
     def _open(self) -> Engine:
-        engine = Engine(Config(home=self.folder / "home"), call_soon=self.soon.put)
+        engine = Engine(Config(home=self.folder / "home"), Host(call_soon=self.soon.put))
         engine.open_session(
             SessionOpenParams(
                 session="s", cwd=str(self.folder), file=None, reason="startup", parent=None

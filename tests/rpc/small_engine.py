@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from foredeck import __version__
 from foredeck.config import Config, ensure_home
 from foredeck.errors import OutOfSync, StoreUnavailable, ToolError, UnknownSession
-from foredeck.hosts.asking import AskModels
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,
@@ -42,8 +42,6 @@ from foredeck.hosts.protocol import (
     ToolPrepareResult,
     ToolStartedParams,
 )
-from foredeck.rpc.api import CallSoon
-from foredeck.store.protocol import Notify
 
 
 class SmallEngine:
@@ -52,18 +50,14 @@ class SmallEngine:
     def __init__(
         self,
         config: Config,
+        host: Host,
         *,
-        notify: Notify,
-        call_soon: CallSoon | None = None,
-        models: AskModels | None = None,
-        show: Callable[[str], None] = lambda _text: None,
         warnings: Sequence[str] = (),
     ) -> None:
-        del models, show
         self.warnings = list(warnings)
         self.config = config
-        self.notify = notify
-        self.call_soon = call_soon
+        self.notify = host.notify
+        self.call_soon = host.call_soon
         self.session: str | None = None
         self.messages: list[Any] = []
         self.calls = 0

@@ -11,6 +11,7 @@ from small_engine import SmallEngine, read_journal
 
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
+from foredeck.hosts.host import NO_HOST
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,
@@ -64,7 +65,7 @@ async def no_model(_method: str, _params: dict[str, Any], *, timeout_s: float | 
 @pytest.fixture
 def methods(tmp_path: Path) -> EngineMethods:
     def open_engine(_params: InitializeParams) -> SmallEngine:
-        return SmallEngine(Config(home=tmp_path), notify=lambda _level, _text: None)
+        return SmallEngine(Config(home=tmp_path), NO_HOST)
 
     return EngineMethods(open_engine, lambda _reason: None, HostModel(no_model))
 
@@ -158,7 +159,7 @@ async def test_the_engine_gets_the_hosts_messages_as_they_came(tmp_path: Path) -
             return super().assemble(params)
 
     keeps = EngineMethods(
-        lambda _params: Keeps(Config(home=tmp_path), notify=lambda _level, _text: None),
+        lambda _params: Keeps(Config(home=tmp_path), NO_HOST),
         lambda _reason: None,
         HostModel(no_model),
     )

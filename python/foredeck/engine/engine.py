@@ -15,7 +15,6 @@ from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.state.request import Answer
 from foredeck.engine import calls, tools
-from foredeck.engine.background.asking import Show
 from foredeck.engine.background.background import Background
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.facility import MakeFacilities, configured_facilities
@@ -25,10 +24,9 @@ from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import MakeSource, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.engine.task_commands import with_tasks
-from foredeck.engine.watching import CallSoon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
-from foredeck.hosts.asking import AskModels
+from foredeck.hosts.host import NO_HOST, CallSoon, Host
 from foredeck.hosts.pi.requests import ends_with_user
 from foredeck.hosts.protocol import (
     PROTOCOL_VERSION,
@@ -58,7 +56,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.model.call_values import Decision
 from foredeck.store.at_work import AtWork
-from foredeck.store.protocol import Notify, Store, silent
+from foredeck.store.protocol import Store
 
 log = logging.getLogger(__name__)
 
@@ -68,36 +66,31 @@ KEEPING_BIT_S = 0.02
 class Engine:
     """Answers the shim, for one session at a time.
 
-    `call_soon` runs a function on the engine's thread from any other; without it no files are
-    watched. `recorded` makes the source of a replay, where the disk is not read. `store`
-    takes the place of the configured one; the engine closes it too. `facilities` makes what a
-    session has beside its chat. `models` are those of the host; without them nothing is done in
-    the background. `show` shows the user what is. `warnings`: what the user is to read once.
+    `recorded` makes the source of a replay, where the disk is not read. `store` takes the place of
+    the configured one; the engine closes it too. `facilities` makes what a session has beside its
+    chat. `warnings`: what the user is to read once.
     """
 
     def __init__(
         self,
         config: Config,
+        host: Host = NO_HOST,
         *,
-        notify: Notify = silent,
-        call_soon: CallSoon | None = None,
         recorded: MakeSource | None = None,
         store: Store | None = None,
         facilities: MakeFacilities = configured_facilities,
-        models: AskModels | None = None,
-        show: Show = lambda _text: None,
         warnings: Sequence[str] = (),
     ) -> None:
         self._config = config
         self._warnings = list(warnings)
-        self._store = RecoverableStore(config, notify, store)
-        opener = SessionOpener(config, notify, call_soon, recorded, facilities)
-        self._background = Background(config.asking, models, show)
+        self._store = RecoverableStore(config, host.notify, store)
+        opener = SessionOpener(config, host, recorded, facilities)
+        self._background = Background(config.asking, host)
         is_real = store is None and recorded is None
         self._at_work = AtWork(config.home) if is_real else None
         self._current = CurrentSession(opener, self._store, self._background, self._at_work)
-        self._later: CallSoon = call_soon or (lambda work: work())
-        self._has_idle_time = call_soon is not None
+        self._later: CallSoon = host.call_soon or (lambda work: work())
+        self._has_idle_time = host.call_soon is not None
 
     @property
     def opened(self) -> OpenedSession | None:

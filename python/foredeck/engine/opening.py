@@ -19,7 +19,8 @@ from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.resumption import recall_session
 from foredeck.engine.switches import Switches
-from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
+from foredeck.engine.watching import NoWatch, Reconcile, SessionWatch
+from foredeck.hosts.host import Host
 from foredeck.hosts.pi.files import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.lookup.chat import render_chat
@@ -28,7 +29,7 @@ from foredeck.notes.live import live_graph
 from foredeck.sources.disk import open_source
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.indexing import FileSource
-from foredeck.store.protocol import Notify, Store
+from foredeck.store.protocol import Store
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 from foredeck.timeline.locks import PathLocks
@@ -40,22 +41,19 @@ MakeSource = Callable[[Store, str], FileSource]
 class SessionOpener:
     """Opens sessions as the configuration says.
 
-    `call_soon` runs a function on the engine's thread; without it no files are watched.
-    `recorded` makes the source of a replay, where the disk is not read. `facilities` makes
-    what a session has beside its chat.
+    `recorded` makes the source of a replay, where the disk is not read. `facilities` makes what a
+    session has beside its chat.
     """
 
     def __init__(
         self,
         config: Config,
-        notify: Notify,
-        call_soon: CallSoon | None = None,
+        host: Host,
         recorded: MakeSource | None = None,
         facilities: MakeFacilities = configured_facilities,
     ) -> None:
         self._config = config
-        self._notify = notify
-        self._call_soon = call_soon
+        self._host = host
         self._recorded = recorded
         self._make_facilities = facilities
         self._locks = PathLocks(config.home)
@@ -83,7 +81,7 @@ class SessionOpener:
                 session.chat,
                 workplace.filesystems,
                 self._config.prepare_ms / 1000,
-                idle=self._call_soon is not None,
+                idle=self._host.call_soon is not None,
             )
         is_replay = self._recorded is not None
         switches = None if is_replay else Switches.of(self._config, store, workplace)
@@ -123,7 +121,7 @@ class SessionOpener:
                     partial(render_chat, store), lambda id: inherited_turns(store, id).turns
                 ),
                 partial(live_graph, store, self._config.home),
-                partial(self._notify, "info"),
+                partial(self._host.notify, "info"),
             ),
         )
 
@@ -146,16 +144,16 @@ class SessionOpener:
         reconcile: Reconcile,
         guard: ToolGuard | NoGuard,
     ) -> SessionWatch | NoWatch:
-        if self._call_soon is None or not self._config.sources.watch:
+        if self._host.call_soon is None or not self._config.sources.watch:
             return NoWatch()
         return SessionWatch(
             session.objects,
             session.chat,
             session.inbox,
             filesystems,
-            call_soon=self._call_soon,
+            call_soon=self._host.call_soon,
             reconcile=reconcile,
-            notify=self._notify,
+            notify=self._host.notify,
             saw_held=guard.saw,
         )
 

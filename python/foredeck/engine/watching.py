@@ -13,15 +13,13 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
+from foredeck.hosts.host import CallSoon
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.indexing import ToolEvent
 from foredeck.sources.toolpaths import touched_paths
 from foredeck.sources.tracking import FileTracker
 from foredeck.sources.versions import is_unread
-
-CallSoon = Callable[[Callable[[], None]], object]
-"""Runs a function on the engine's thread, from any thread."""
 
 Reconcile = Callable[[Iterable[str] | None], None]
 """Looks at files that may have changed: those named, or all that the session has met."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from foredeck.config import Config
-from foredeck.hosts.asking import AskModels
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,
@@ -32,10 +32,6 @@ from foredeck.hosts.protocol import (
     ToolPrepareResult,
     ToolStartedParams,
 )
-from foredeck.store.protocol import Notify
-
-CallSoon = Callable[[Callable[[], None]], object]
-"""Runs a function on the event loop, between two requests; may be called from any thread."""
 
 
 class EngineApi(Protocol):
@@ -92,15 +88,6 @@ class EngineApi(Protocol):
 class EngineFactory(Protocol):
     """Makes an engine: the `Engine` class itself."""
 
-    def __call__(
-        self,
-        config: Config,
-        *,
-        notify: Notify,
-        call_soon: CallSoon,
-        models: AskModels,
-        show: Callable[[str], None],
-        warnings: Sequence[str],
-    ) -> EngineApi:
-        """A new engine; raises ForedeckError if it cannot be. `show`: what is done in the
-        background, for the user; empty where nothing is. `warnings`: what the user reads once."""
+    def __call__(self, config: Config, host: Host, *, warnings: Sequence[str]) -> EngineApi:
+        """A new engine; raises ForedeckError if it cannot be. `warnings`: what the user reads
+        once."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from foredeck.config import ensure_home, load_config
 from foredeck.errors import ForedeckError
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import InitializeParams
 from foredeck.rpc.api import EngineApi, EngineFactory
 from foredeck.rpc.host_model import HostModel
@@ -80,10 +81,7 @@ class _Server:
         loop = asyncio.get_running_loop()
         return self._factory(
             config,
-            notify=self._notify,
-            call_soon=loop.call_soon_threadsafe,
-            models=self._models,
-            show=self._show,
+            Host(self._notify, loop.call_soon_threadsafe, self._models, self._show),
             warnings=[*filter(None, (resolved.warning, resolved.retired_notice))],
         )
 

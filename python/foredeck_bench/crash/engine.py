@@ -14,6 +14,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
+from foredeck.hosts.host import Host
 from foredeck.model.observations import ObservingDocument
 from foredeck.rpc.api import EngineApi
 from foredeck.rpc.server import serve
@@ -71,9 +72,9 @@ def main(file: str) -> int:
     """Serve one host, as `foredeck engine` does."""
     fuse = Fuse(Path(file))
 
-    def make(config: Config, **given: Any) -> EngineApi:
+    def make(config: Config, host: Host, **given: Any) -> EngineApi:
         store: Any = FusedStore(open_store(config), fuse)
-        return Engine(config, store=store, **given)
+        return Engine(config, host, store=store, **given)
 
     copier = _pass_answers_on(fuse)
     code = serve(make)

@@ -15,6 +15,7 @@ from foredeck.config import Config
 from foredeck.config.outside import SourcesSection
 from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
+from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.opening import open_store
@@ -125,7 +126,7 @@ class _Run:
         self._store = TimedStore(open_store(config))
         self._put_off: list[Callable[[], object]] = []
         store = cast("Store", self._store)
-        self._engine = Engine(config, store=store, call_soon=self._put_off.append)
+        self._engine = Engine(config, Host(call_soon=self._put_off.append), store=store)
         self._policy = TimedPolicy()
         self._host = host
         self._growth = growth
@@ -194,7 +195,7 @@ def _resume(config: Config, work: WorkSession, messages: list[Message], clock: C
     time_ms = START_MS + DAY_MS
     put_off: list[Callable[[], object]] = []
     began = clock()
-    with closing(Engine(config, call_soon=put_off.append)) as engine:
+    with closing(Engine(config, Host(call_soon=put_off.append))) as engine:
         host = work_host(work.id, [*messages, {**asked, "timestamp": time_ms}])
         engine.open_session(host.opening(str(work.folder), "resume"))
         engine.assemble(host.request(time_ms))

@@ -16,6 +16,7 @@ from foredeck.config import Config
 from foredeck.config.outside import SourcesSection
 from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
+from foredeck.hosts.host import Host
 from foredeck_bench.figures import Figure, timing
 from foredeck_bench.work_session import WorkSession, work_host
 
@@ -59,7 +60,7 @@ def _first_call(
     host = work_host(work.id, held)
     put_off: list[Callable[[], object]] = []  # until the model thinks: nobody waits for it
     config = Config(home=home, sources=SourcesSection(watch=False))
-    with closing(Engine(config, call_soon=put_off.append)) as engine:
+    with closing(Engine(config, Host(call_soon=put_off.append))) as engine:
         engine.open_session(host.opening(str(work.folder), "resume"))
         spent = 0.0
         if ahead:

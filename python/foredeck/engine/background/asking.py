@@ -26,12 +26,11 @@ from foredeck.hosts.asking import (
     NotAsked,
     UselessAnswer,
 )
+from foredeck.hosts.host import Show
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.records import AskedDocument, AskedOutcome, asked_id
 from foredeck.store.clock import HOUR_MS, MINUTE_MS, now_ms
 from foredeck.store.protocol import Batch
-
-Show = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from foredeck.config.model import AskingSection
 from foredeck.context.state.session import Session
-from foredeck.engine.background.asking import SessionAsking, Show
+from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import BackgroundWorker, Happening, Job
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking import AskModels
+from foredeck.hosts.host import Host
 
 log = logging.getLogger(__name__)
 
@@ -20,15 +20,12 @@ class Background:
     """Runs the jobs of the open session on the event loop, between two requests.
 
     A job runs after something has happened (`happened`), never by itself. No two run at once.
-    Without `models`, as in a replay, nothing runs. `show`: see `SessionAsking`.
+    Without the host's models, as in a replay, nothing runs.
     """
 
-    def __init__(
-        self, config: AskingSection, models: AskModels | None, show: Show = lambda _text: None
-    ) -> None:
+    def __init__(self, config: AskingSection, host: Host) -> None:
         self._config = config
-        self._models = models
-        self._show = show
+        self._host = host
         self._workers: Sequence[BackgroundWorker] = ()
         self._asking: SessionAsking | None = None
         self._waiting: dict[str, Job] = {}
@@ -47,12 +44,9 @@ class Background:
     def attach(self, session: Session, workers: Sequence[BackgroundWorker]) -> None:
         """Work for this session from now on."""
         self.detach()
-        if self._models is not None:
+        if self._host.models is not None:
             self._asking = SessionAsking(
-                session.chat,
-                self._models,
-                self._config,
-                self._show,
+                session.chat, self._host.models, self._config, self._host.show
             )
             self._workers = workers
 
