@@ -186,13 +186,10 @@ class XtdbWriter:
         operations = stamped_operations(
             self._names,
             self._function,
+            commit,
             commit.stamp,
-            self._now_ms() if commit.origin is None else commit.origin,
-            commit.nonce,
-            commit.documents,
+            self._now_ms() if commit.origin is None else 0,
             self._missing(commit.blobs),
-            commit.expect,
-            commit.unsettled,
         )
         unsettled = len(commit.unsettled)
         committed = self._send(operations, commit, None)
@@ -337,30 +334,28 @@ def _shorten(cache: OrderedDict[str, Any], most: int) -> None:
 def stamped_operations(
     names: XtdbNames,
     function: str,
+    commit: _Commit,
     token: Token,
-    time: int | Origin,
-    nonce: str,
-    documents: Sequence[Prepared],
+    now_ms: int,
     blobs: Mapping[str, bytes],
-    expect: Mapping[str, Token | None],
-    unless: Iterable[Token],
 ) -> list[Operation]:
     """What to send: it commits unless something expected does not hold, an identity differs, or
-    one of the transactions `unless` (or this one) has committed already.
+    an attempt at it has committed already. `blobs`: those of the commit that are not stored yet.
 
-    `time`: the present one in milliseconds, or the transaction of another store that this is:
-    then it is also refused where a version is there that is not older.
+    Where the commit is a transaction of another store, it is also refused where a version is there
+    that is not older; `now_ms` is 0 then.
     """
-    imported = isinstance(time, Origin)
+    origin, documents = commit.origin, commit.documents
     changes = tuple((document.id, document.type) for document in documents)
     # Time and place are the function's to fill in.
-    record = Transaction(Origin(token, 0), 0, nonce, imported, changes)
+    record = Transaction(Origin(token, 0), 0, commit.nonce, origin is not None, changes)
+    attempts = dict.fromkeys([token, *commit.unsettled])
     arguments = {
         "namespace": names.namespace,
-        "now": 0 if isinstance(time, Origin) else time,
-        "at": time.time_ms if isinstance(time, Origin) else None,
-        "unless": [names.transaction(other) for other in dict.fromkeys([token, *unless])],
-        "expect": [{"eid": names.document(id), "token": t} for id, t in expect.items()],
+        "now": now_ms,
+        "at": None if origin is None else origin.time_ms,
+        "unless": [names.transaction(other) for other in attempts],
+        "expect": [{"eid": names.document(id), "token": t} for id, t in commit.expect.items()],
         "record": record.to_doc(names),
         "puts": [
             StoredVersion(token, 0, document.type, 0, False, document.text).to_doc(
