@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.context.cache.economics import (
-    DEFINITION_CHARS,
-    declared_chars,
-    definition_chars,
-)
-from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
+from foredeck.config.model import ToolsSection
+from foredeck.context.cache.economics import declared_chars
+from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility, definition_chars
 
 TOOLS = Path(__file__).parents[1] / "ts-shim" / "tools.json"
 MOST_TOKENS = 310
@@ -48,16 +45,10 @@ def test_what_a_model_reads(specs: list[dict[str, Any]], snapshot: SnapshotAsser
     assert "\n".join(f"{spec['name']}: {spec['description']}" for spec in specs) == snapshot
 
 
-def test_a_facilitys_tools_stand_together_in_the_order_in_which_they_are_declared(
-    specs: list[dict[str, Any]],
-) -> None:
+def test_a_facility_has_a_switch_and_its_tools_stand_together(specs: list[dict[str, Any]]) -> None:
     declared = [(spec["facility"], spec["name"]) for spec in specs]
-    assert declared == [
-        (facility, tool)
-        for facility, tools in FACILITY_TOOLS.items()
-        if facility in DEFINITION_CHARS
-        for tool in tools
-    ]
+    assert declared == [(f, tool) for f, tools in FACILITY_TOOLS.items() for tool in tools]
+    assert FACILITY_TOOLS.keys() == ToolsSection.model_fields.keys()
 
 
 def test_what_every_session_declares_takes_no_more_than_310_tokens(
@@ -70,14 +61,14 @@ def test_what_every_session_declares_takes_no_more_than_310_tokens(
     )
 
 
-@pytest.mark.parametrize("facility", DEFINITION_CHARS)
+@pytest.mark.parametrize("facility", FACILITY_TOOLS)
 def test_the_definitions_take_what_every_prompt_is_charged_for_them(
     specs: list[dict[str, Any]], facility: Facility
 ) -> None:
     """Exactly what costs and rebases reckon with."""
     chars = chars_of(spec for spec in specs if spec["facility"] == facility)
     print(f"{facility}: {chars} characters, {chars / CHARS_PER_TOKEN:.0f} tokens")
-    assert chars == DEFINITION_CHARS[facility]
+    assert chars == definition_chars(facility)
 
 
 def test_a_prompt_is_charged_for_the_tools_that_its_host_declares(
@@ -86,6 +77,6 @@ def test_a_prompt_is_charged_for_the_tools_that_its_host_declares(
     read = {"name": "read", "description": "Reads a file."}
     searching = [spec for spec in specs if spec["facility"] == "search"]
     assert declared_chars([read], 99) == 0
-    assert declared_chars([read, *searching], 99) == definition_chars(["search"])
-    assert declared_chars([read, *specs], 99) == sum(DEFINITION_CHARS.values())
+    assert declared_chars([read, *searching], 99) == definition_chars("search")
+    assert declared_chars([read, *specs], 99) == definition_chars(*FACILITY_TOOLS)
     assert declared_chars([], 99) == 99

@@ -14,11 +14,10 @@ from foredeck.context.cache.economics import (
     RebaseThresholds,
     best_rebase,
     calls_until,
-    definition_chars,
     prices_of,
 )
 from foredeck.model.call_values import CHARS_PER_TOKEN, BranchCost, Decision
-from foredeck.model.own_tools import DEFAULT_FACILITIES
+from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 
 RICH = Ledger(plain=1e9, ours=0.0)
 
@@ -131,7 +130,7 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
     prices, terms, tools = (
         Prices(),
         RebaseThresholds(),
-        definition_chars(DEFAULT_FACILITIES) / CHARS_PER_TOKEN,
+        definition_chars(*DEFAULT_FACILITIES) / CHARS_PER_TOKEN,
     )
     host: list[float] = []
     ours: list[float] = []

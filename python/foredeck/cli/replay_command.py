@@ -7,10 +7,9 @@ from typing import Any
 
 from foredeck.cli.output import coloured, print_json, screen_width, table
 from foredeck.cli.progress import Progress
-from foredeck.context.cache.economics import definition_chars
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
-from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility
+from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 
@@ -71,8 +70,8 @@ def _print_text(result: dict[str, Any], tools: tuple[Facility, ...]) -> None:
 
 
 def _definitions(tools: tuple[Facility, ...]) -> str:
-    each = [f"{facility} {definition_chars([facility]) // 4}" for facility in tools]
-    total = definition_chars(tools) // 4
+    each = [f"{facility} {definition_chars(facility) // 4}" for facility in tools]
+    total = definition_chars(*tools) // 4
     which = f" ({', '.join(each)})" if each else ""
     return f"Definitions of foredeck's tools, in every prompt: {total} tokens{which}."
 

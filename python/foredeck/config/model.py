@@ -6,6 +6,7 @@ the modules of the sections are also the text of docs/configuration.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -33,7 +34,7 @@ from foredeck.config.prompt import (
 )
 from foredeck.config.section import OUTSIDE_FILES, USER_ONLY, Section, absolute_path
 from foredeck.home import default_home
-from foredeck.model.own_tools import Facility
+from foredeck.model.own_tools import FACILITY_TOOLS, Facility
 
 
 class AskingSection(Section):
@@ -93,16 +94,17 @@ class ToolsSection(Section):
         "one of `memory.data_tools`, or after `/memory findings on`.",
     )
 
-    def declared(self, *, tasks: bool, findings: bool = False) -> tuple[Facility, ...]:
-        """What a session of a project declares; `tasks`, `findings`: whether `auto` means those."""
-        with_tasks = self.tasks == "on" or (self.tasks == "auto" and tasks)
-        wanted: dict[Facility, bool] = {
-            "context": self.context,
-            "search": self.search,
-            "tasks": with_tasks,
-            "findings": self.findings == "on" or (self.findings == "auto" and findings),
-        }
-        return tuple(facility for facility, declared in wanted.items() if declared)
+    def declared(
+        self, has_use_for: Callable[[Facility], bool] = lambda _facility: False
+    ) -> tuple[Facility, ...]:
+        """What a session of a project declares. `has_use_for`: whether the project has a use for a
+        facility; asked where that is set to `auto`."""
+        set_to = {facility: getattr(self, facility) for facility in FACILITY_TOOLS}
+        return tuple(
+            facility
+            for facility, switch in set_to.items()
+            if switch in (True, "on") or (switch == "auto" and has_use_for(facility))
+        )
 
 
 class ObservingSection(Section):

@@ -6,15 +6,12 @@ The engine, the store and the policies are those that Pi has; what the shim does
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import foredeck
 from foredeck.config import load_config
 from foredeck.context.state.chat import Chat
 from foredeck.context.wording import images_not_here
@@ -23,9 +20,9 @@ from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.format import MessageFormat, ToolRequest, as_mapping
 from foredeck.embedded.loop_messages import LoopMessages
 from foredeck.engine.engine import Engine
-from foredeck.errors import ForedeckError, ToolError
+from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams, ToolObservedParams
-from foredeck.model.own_tools import OWN_TOOLS, Facility
+from foredeck.model.own_tools import DEFINITIONS, OWN_TOOLS
 from foredeck.store.clock import now_ms
 
 Format = Literal["chat", "anthropic"]
@@ -146,8 +143,9 @@ class ContextManager:
     @property
     def tools(self) -> list[dict[str, Any]]:
         """foredeck's own tools, to be declared beside the loop's, and the same at every call."""
-        facilities = self._config.tools.declared(tasks=False)
-        return [self._format.tool(each) for each in definitions(facilities)]
+        facilities = self._config.tools.declared()
+        declared = [each for each in DEFINITIONS if each["facility"] in facilities]
+        return [self._format.tool(each) for each in declared]
 
     def owns(self, tool: str) -> bool:
         """Whether a tool is foredeck's, so that `call` answers it."""
@@ -230,22 +228,3 @@ class ContextManager:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-_FILE = "tools.json"
-
-
-def definitions(facilities: Collection[Facility]) -> list[dict[str, Any]]:
-    """Name, description and parameters of the tools of these facilities, in their order."""
-    names = ("name", "description", "parameters")
-    return [{n: tool[n] for n in names} for tool in _all() if tool["facility"] in facilities]
-
-
-@cache
-def _all() -> list[dict[str, Any]]:
-    package = Path(foredeck.__file__).parent
-    for file in (package / "embedded" / _FILE, package.parents[1] / "ts-shim" / _FILE):
-        if file.is_file():
-            found: list[dict[str, Any]] = json.loads(file.read_text())
-            return found
-    raise ForedeckError(f"{_FILE} is missing from this installation: install foredeck again.")

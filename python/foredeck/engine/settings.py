@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
-from foredeck.context.cache.economics import RebaseThresholds, definition_chars
+from foredeck.context.cache.economics import RebaseThresholds
 from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.calls.call import AssemblySettings, RebaseSettings
 from foredeck.context.digests import DigestSize
 from foredeck.context.head.budget import HeadBudget
+from foredeck.model.own_tools import definition_chars
 
 if TYPE_CHECKING:  # imported with the first compaction
     from foredeck.context.window.compacting import CompactionSettings
@@ -37,7 +38,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
         digests=DigestSize(config.digests.max_tokens * LIMIT_CHARS_PER_TOKEN),
         summary_chars=SUMMARY_CHARS,
         pastes=config.pastes.objects,
-        definition_chars=definition_chars(config.tools.declared(tasks=False)),
+        definition_chars=definition_chars(*config.tools.declared()),
         pause_minutes=config.head.pause_minutes,
         head=HeadBudget(config.head.tokens, config.head.max_tokens),
     )

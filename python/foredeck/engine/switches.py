@@ -121,9 +121,13 @@ class Switches:
             for name in ("tasks", "findings")
             if name in chosen and getattr(tools, name) != "off"
         }
-        tools = tools.model_copy(update=update)
-        tasks = tools.tasks == "auto" and (self.holds_tasks() or self.keeps_page())
-        return tools.declared(tasks=tasks, findings=chosen.get("data", False))
+
+        def has_use_for(facility: Facility) -> bool:
+            if facility == "tasks":
+                return self.holds_tasks() or self.keeps_page()
+            return facility == "findings" and chosen.get("data", False)
+
+        return tools.model_copy(update=update).declared(has_use_for)
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -59,6 +59,4 @@ class ReplayOptions:
 
     def _tools(self) -> Iterable[str]:
         for facility in FACILITY_TOOLS:
-            on = facility in self.tools
-            by_project = facility in ("tasks", "findings")
-            yield f"tools.{facility}={('on' if on else 'off') if by_project else on}"
+            yield f"tools.{facility}={'on' if facility in self.tools else 'off'}"

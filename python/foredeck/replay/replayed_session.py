@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.prices import load_cost, load_prices
-from foredeck.context.cache.economics import definition_chars
 from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import (
@@ -20,6 +19,7 @@ from foredeck.histories.transcripts import RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
+from foredeck.model.own_tools import definition_chars
 from foredeck.replay.observing import ReplayObserver
 from foredeck.replay.options import ReplayOptions
 from foredeck.sources.filesystem import FilesystemMap
@@ -58,7 +58,7 @@ class ReplayedSession:
         self._cost = load_cost(options.prices)
         self._host = SimulatedHost(transcript.id)
         if head_tokens:
-            chars = int(head_tokens * CHARS_PER_TOKEN) + definition_chars(options.tools)
+            chars = int(head_tokens * CHARS_PER_TOKEN) + definition_chars(*options.tools)
             self._host.system = [{"role": "system", "content": "." * chars}]
         self.observer: ReplayObserver | None = None
         """What observes the session; None where nothing does."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.accounting.calibration import plain_prompts
-from foredeck.context.cache.economics import definition_chars
 from foredeck.context.messages.shape import Message
 from foredeck.histories.transcripts import Transcript
-from foredeck.model.own_tools import DEFAULT_FACILITIES
+from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 from foredeck_bench.judging.compacting import compactions_at
 from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
 
@@ -19,7 +18,7 @@ WITHOUT = "plain Pi, no compaction"
 LOWER = "plain Pi, compacting at 100k"
 LOWER_TOKENS = 100_000
 
-DEFINITION_TOKENS = definition_chars(DEFAULT_FACILITIES) / 4
+DEFINITION_TOKENS = definition_chars(*DEFAULT_FACILITIES) / 4
 """Tokens that the definitions of the tools that are declared by default add to every prompt;
 counted in full."""
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.prices import load_prices
-from foredeck.context.cache.economics import definition_chars
 from foredeck.context.messages.validity import find_faults
 from foredeck.context.state.features import Features
 from foredeck.engine.facility import Facilities, Opening, configured_facilities
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.transcripts import Transcript
+from foredeck.model.own_tools import definition_chars
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck_bench.judging.comparison import Comparison
@@ -54,7 +54,7 @@ class Way:
     @property
     def definition_tokens(self) -> float:
         """What the definitions of the tools add to every prompt."""
-        return definition_chars(self.options.tools) / 4
+        return definition_chars(*self.options.tools) / 4
 
 
 def rivals(options: ReplayOptions) -> list[Way]:

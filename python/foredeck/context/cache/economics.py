@@ -14,21 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.model.call_values import BranchCost, Decision
-from foredeck.model.own_tools import FACILITY_TOOLS, Facility
-
-DEFINITION_CHARS: Mapping[Facility, int] = {
-    "context": 916,
-    "search": 322,
-    "tasks": 1291,
-    "findings": 347,
-}
-"""Of the definitions of our tools, as a provider gets them with every prompt; by facility, each of
-them. tests/test_tool_definitions.py says what a new one has."""
-
-
-def definition_chars(facilities: Iterable[Facility]) -> int:
-    """What the tools of these facilities add to every prompt."""
-    return sum(DEFINITION_CHARS[facility] for facility in facilities)
+from foredeck.model.own_tools import FACILITY_TOOLS, definition_chars
 
 
 def declared_chars(tools: Iterable[Any], otherwise: int) -> int:
@@ -37,7 +23,7 @@ def declared_chars(tools: Iterable[Any], otherwise: int) -> int:
     if not names:
         return otherwise
     return definition_chars(
-        facility for facility, own in FACILITY_TOOLS.items() if names.issuperset(own)
+        *(facility for facility, own in FACILITY_TOOLS.items() if names.issuperset(own))
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from foredeck.context.cache.cached import CacheRule
-from foredeck.context.cache.economics import RebaseThresholds, definition_chars
+from foredeck.context.cache.economics import RebaseThresholds
 from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.digests import DigestSize
 from foredeck.context.head.budget import HeadBudget
@@ -26,7 +26,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.window.budget import marks_below, usable_window
 from foredeck.context.window.folded_texts import fold_text
 from foredeck.model.call_values import Decision, ReportedUsage
-from foredeck.model.own_tools import DEFAULT_FACILITIES
+from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class AssemblySettings:
     summary_chars: int = 8000
     pastes: bool = True
     """Whether long texts of the user's become objects at once."""
-    definition_chars: int = definition_chars(DEFAULT_FACILITIES)
+    definition_chars: int = definition_chars(*DEFAULT_FACILITIES)
     """Of the definitions of our tools, for a host that does not say which tools it declares."""
     pause_minutes: int = 30
     """After how long a silence the user's message says what time it is; 0 for never."""
