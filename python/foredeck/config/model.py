@@ -20,6 +20,7 @@ from foredeck.config.outside import (
     XtdbSection,
 )
 from foredeck.config.prompt import (
+    BUILT_IN,
     AdaptiveSection,
     CompactionSection,
     DigestsSection,
@@ -201,8 +202,8 @@ class Config(Section):
     )
     policy: Annotated[str, AfterValidator(check_policy)] = Field(
         "adaptive",
-        description="What decides which content stays active: `adaptive`, `lean`, `careful`, "
-        "`seed-window`, `last-n`, `keep-all`, or one that another package brings "
+        description="What decides which content stays active: "
+        f"{', '.join(f'`{name}`' for name in BUILT_IN)}, or one that another package brings "
         "([policies.md](policies.md)).",
     )
     policy_options: Annotated[dict[str, Any], USER_ONLY] = Field(
