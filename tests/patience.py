@@ -6,7 +6,7 @@ import pytest
 
 from foredeck.cli.checks import programs
 from foredeck.config import Config
-from foredeck.context.tools import memory_search
+from foredeck.context.tools import session_search
 from foredeck.lookup import reader
 from foredeck.notes import live
 from foredeck.sources import git
@@ -30,7 +30,7 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (repositories, "AFTER_S"),
         (guard, "RECENT_S"),
         (git, "DEADLINE_S"),
-        (memory_search, "PATIENCE_S"),
+        (session_search, "PATIENCE_S"),
         (live, "CHAT_PATIENCE_S"),
         (reader, "PATIENCE_S"),
         (programs, "EVENT_SECONDS"),

@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, context_tool, finish, use
 from foredeck.config import Config
-from foredeck.context.tools import memory_search
+from foredeck.context.tools import session_search
 from foredeck.derived import follower
 from foredeck.errors import ToolError
 from foredeck.sources.opening import open_filesystems
@@ -146,7 +146,7 @@ def test_what_cannot_be_asked_says_what_can(
 
 
 def test_an_index_that_is_behind_is_said_to_be(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_search, "PATIENCE_S", -1.0)
+    monkeypatch.setattr(session_search, "PATIENCE_S", -1.0)
     monkeypatch.setattr(follower, "BATCH", 4)
     answer = found(host, query="LoginSchema")
     assert answer.splitlines()[-1] == (

@@ -21,7 +21,7 @@ ROOT = Path(foredeck.__file__).parent
 
 HOLDERS = {
     *("context/assembler", "context/calls/call", "context/state/opening"),
-    *("engine/background/background", "engine/engine", "engine/facility", "engine/opening"),
+    *("engine/background/background", "engine/calls", "engine/facility", "engine/opening"),
     "replay/observing",
 }
 """Modules that name `Session`: they open it, hold it, or hand out its parts."""
@@ -31,7 +31,7 @@ WRITERS = {
         *("context/calls/deciding", "context/calls/sealing", "context/intake/alignment"),
     },
     "chat.take_up_newest": {
-        *("context/assembler", "context/tools/memory_search", "context/tools/tools"),
+        *("context/assembler", "context/tools/session_search", "context/tools/tools"),
         "engine/tasks",
     },
     "chat.log.add": {"context/calls/recording"},
@@ -45,7 +45,7 @@ WRITERS = {
     "frame.tools": {"context/intake/system"},
     "frame.chars": {"context/intake/system"},
     "frame.version": {"context/calls/recording", "context/intake/system"},
-    "inbox.typed": {"engine/engine"},
+    "inbox.typed": {"engine/calls"},
     "inbox.compaction": {"context/window/compacting"},
     "inbox.early_results": {"context/intake/early_results"},
     "inbox.early_results.pop": {"context/intake/object_writer"},
@@ -55,7 +55,7 @@ WRITERS = {
     "inbox.refused.clear": {"context/calls/recording"},
     "inbox.take_compaction": {"context/window/compacting"},
     "inbox.take_stale": {"engine/engine"},
-    "inbox.take_user_messages": {"engine/engine"},
+    "inbox.take_user_messages": {"engine/calls"},
     "objects.see": {"context/intake/reconcile", "context/intake/toolcalls"},
     "objects.index.inherit": {"context/state/opening"},
     "objects.index.kept": {"engine/resumption"},

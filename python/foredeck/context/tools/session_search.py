@@ -1,0 +1,256 @@
+"""Search as one session sees it, for its model and its user.
+
+The best hit comes with its passage, the others take a line each. All have handles in this
+session's index, as if it had met them, so that `activate` brings the rest. What is in the
+prompt anyway is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from foredeck.context.plan.plan import Plan
+from foredeck.context.state.chat import Chat
+from foredeck.context.state.handles import meet
+from foredeck.context.state.objects import Objects
+from foredeck.context.tools.asked_search import AskedSearch, SearchScope
+from foredeck.context.tools.found import (
+    NOT_UP_TO_DATE,
+    FoundRow,
+    Style,
+    describe,
+    describe_to_people,
+    found_rows,
+    nothing_for_people,
+    nothing_found,
+)
+from foredeck.context.tools.hit_names import HitNames
+from foredeck.context.tools.memory_search import SearchPlace
+from foredeck.context.tools.records import shown_memory
+from foredeck.derived.file import reported
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import load_layer
+from foredeck.errors import ForedeckError, ToolError
+from foredeck.model.documents import Document
+from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.model.short_names import ENTRY, ShortNames
+from foredeck.search.index import Filters, IndexedText, SearchIndex
+from foredeck.search.passages import Passage
+from foredeck.search.searching import LeaveOut, SearchHit, SearchResult, search
+from foredeck.sources.projects import folders_of_project
+from foredeck.store.privacy import private_sessions
+from foredeck.store.protocol import LocalStore
+from foredeck.tasks.claiming import moment
+
+PATIENCE_S = 2.0
+"""How long a question waits for the index to take in what is new. In that time it takes in some
+10,000 messages; a larger store is indexed over several questions, or by
+`foredeck doctor --rebuild`."""
+
+OF_ONE_FILE = frozenset({"write", "edit", "read"})
+"""Tools of which a call says what is in a file."""
+
+Answer = Callable[[AskedSearch, SearchIndex], str]
+"""The text for a question."""
+
+
+class _OutOfTime(Exception):
+    """Between two batches, each of which is kept."""
+
+
+class SessionSearch:
+    """Answers questions in one session."""
+
+    def __init__(self, place: SearchPlace) -> None:
+        self._store = place.store
+        self._home = place.home
+        self._workplace = place.workplace
+        self._objects = place.objects
+        self._chat = place.chat
+        self._memory = place.memory
+        self._tasks = place.tasks
+
+    def for_model(self, input: Mapping[str, Any]) -> str:
+        """The answer. Raises `ToolError` with a text for the model."""
+        return self._asked(input, self._answer)
+
+    def for_user(self, query: str, limit: int) -> tuple[str, list[FoundRow]]:
+        """The same for whoever types `/search`, with what the model sees among it: as text, and by
+        row."""
+        rows: list[FoundRow] = []
+        asked = {"query": query, "limit": limit}
+        return self._asked(asked, partial(self._answer_to_user, rows)), rows
+
+    def _asked(self, input: Mapping[str, Any], answer: Answer) -> str:
+        asked = AskedSearch.parse(input)
+        self._chat.take_up_newest()
+        try:
+            with Follower(self._store, load_layer("search"), self._home) as follower:
+                is_current = _catch_up(self._store, follower)
+                with reported(follower.path):
+                    text = answer(asked, SearchIndex(follower.db))
+        except ToolError:
+            raise
+        except ForedeckError as error:
+            raise ToolError(f"Search is not available: {error}") from error
+        if not self._objects.workspace.empty:
+            # The handles that it names must outlive a crash.
+            self._objects.workspace.commit()
+        return text if is_current else f"{text}\n{NOT_UP_TO_DATE}"
+
+    def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
+        in_view = _InView(self._objects, self._chat)
+        found = self._search(asked, index, in_view)
+        if not found.hits:
+            return nothing_found(asked, in_view.count)
+        names = [self._name(hit) for hit in found.hits]
+        return describe(found, names, in_view.count, self._objects.info.id)
+
+    def _answer_to_user(self, rows: list[FoundRow], asked: AskedSearch, index: SearchIndex) -> str:
+        found = self._search(asked, index, None)
+        if not found.hits:
+            return nothing_for_people(asked.scope)
+        names = HitNames(self._store, index.folders())
+        rows += found_rows(found, names.of, moment)
+        return describe_to_people(found, names.of, moment, Style())
+
+    def _search(
+        self, asked: AskedSearch, index: SearchIndex, leave_out: LeaveOut | None
+    ) -> SearchResult:
+        shown = shown_memory(self._memory)
+        if asked.scope == "session":
+            shown = [entry for entry in shown if entry.document.session == self._objects.info.id]
+        filters = Filters(
+            self._sessions(asked.scope, index),
+            asked.type,
+            asked.tool,
+            asked.path,
+            asked.since_ms,
+            self._task(asked.task),
+            private_sessions(self._store, self._objects.info.family),
+            tuple((entry.id, str(entry.token)) for entry in shown),
+            self._tasks_of_project() if asked.scope == "project" else (),
+        )
+        return search(
+            self._store,
+            index,
+            asked.query,
+            filters,
+            limit=asked.limit,
+            message_range=asked.message_range,
+            leave_out=leave_out,
+        )
+
+    def _sessions(self, scope: SearchScope, index: SearchIndex) -> tuple[str, ...] | None:
+        if scope == "session":
+            return (self._objects.info.id,)
+        if scope == "all":
+            return None
+        folders = index.folders()
+        known, place = set(folders.values()), self._workplace
+        ours = set(folders_of_project(place.cwd, known, place.filesystems))
+        return tuple(session for session, folder in folders.items() if folder in ours)
+
+    def _tasks_of_project(self) -> tuple[str, ...]:
+        """Those of the project, whoever made them."""
+        found = self._store.query("task", {"project": self._workplace.project.id})
+        return tuple(head.id for head in found)
+
+    def _task(self, name: str | None) -> str | None:
+        """The id of a task. Raises `ToolError`."""
+        tasks = self._tasks
+        if name is None or tasks is None:
+            return name
+        tasks.board.refresh()
+        return tasks.find(name).id
+
+    def _name(self, hit: SearchHit) -> str:
+        """What the model activates a hit by: its handle here, with the place in it; of what is in
+        no index its name, else the object's id."""
+        if hit.entry.type == "memory":
+            shown = (entry.id for entry in shown_memory(self._memory))
+            return ShortNames(ENTRY, shown).name(hit.object)
+        object, place = self._opened(hit)
+        known = self._objects.index.by_object.get(object)
+        if known is None:
+            head = self._store.head(object)
+            if head is not None and head.type == "task" and self._tasks is not None:
+                return self._tasks.board.known_name(object)
+            if head is None or head.type not in OBJECT_TYPES:
+                return object
+            known = meet(self._objects, head).ordinal
+        return f"@{known}{place}"
+
+    def _opened(self, hit: SearchHit) -> tuple[str, str]:
+        """The object to activate for a hit, and the place in it. Of a read or a change the file,
+        where what was found is still there: it goes on with the file, and a call does not."""
+        if hit.entry.type == "toolcall" and hit.entry.role.lower() in OF_ONE_FILE:
+            call = self._store.head(hit.object)
+            files: list[str] = [] if call is None else call.fields.get("file_refs") or []
+            file = self._store.get(files[0], Document) if len(files) == 1 else None
+            if file is not None and _holds(file.content or "", hit.passage):
+                return file.id, ""
+        return hit.object, hit.place
+
+
+def _holds(text: str, passage: Passage) -> bool:
+    """Whether a text has the lines of a passage that are marked, as far as it shows them."""
+    lines: list[tuple[str, bool]] = [("", False)]
+    for piece, is_marked in passage.pieces():
+        first, *others = piece.split("\n")
+        lines[-1] = lines[-1][0] + first, lines[-1][1] or is_marked
+        lines += [(line, is_marked) for line in others]
+    wanted = [line.strip("… \t") for line, is_marked in lines if is_marked]
+    return bool(wanted) and all(line in text for line in wanted)
+
+
+def _catch_up(store: LocalStore, follower: Follower) -> bool:
+    """Take in what is new, here and on other machines; whether that was all of it."""
+    until = monotonic() + PATIENCE_S
+
+    def look_at_the_clock() -> None:
+        if monotonic() > until:
+            raise _OutOfTime
+
+    try:
+        has_all = store.fetch_all(look_at_the_clock)
+        follower.catch_up(look_at_the_clock)
+    except _OutOfTime:
+        return False
+    return has_all
+
+
+class _InView:
+    """Knows what is in the prompt, and counts what was asked about that does."""
+
+    def __init__(self, objects: Objects, chat: Chat) -> None:
+        self.count = 0
+        self._objects = objects
+        self._chat = chat
+        self._shown = _shown(objects, chat.branch.plan)
+        self._has_all_chat = not (chat.compactions or chat.branch.plan.observed)
+
+    def __call__(self, entry: IndexedText) -> bool:
+        of_chat = entry.type == "message" and entry.session == self._objects.info.id
+        in_view = (of_chat and self._has_all_chat) or entry.document in self._shown
+        self.count += in_view
+        return in_view
+
+
+def _shown(objects: Objects, plan: Plan) -> set[str]:
+    """The ids of tool calls and files whose newest content can be read, and of the observations and
+    reflections that replace chat."""
+    index, shown = objects.index, {*plan.observed}
+    for op, item in zip(plan.ops, plan.items, strict=True):
+        if op.form not in ("full", "diff", "host"):
+            continue
+        called = index.by_label.get(item.call_id) if item.kind == "result" else None
+        if called is not None:
+            shown.add(index.entries[called].object)
+        entry = None if op.subject is None else index.entries.get(op.subject)
+        if entry is not None and op.version == entry.newest.version:
+            shown.add(entry.object)
+    return shown
