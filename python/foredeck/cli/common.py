@@ -152,6 +152,7 @@ def asked_folder(args: Namespace) -> Path:
 
 def resolve_config(args: Namespace) -> Resolved:
     """The configuration as this command line sees it; raises ConfigError."""
+    # Not at the top: `--help` and errors of usage do without the configuration.
     from foredeck.config import load_config
 
     return load_config(

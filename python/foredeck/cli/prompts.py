@@ -25,6 +25,8 @@ from foredeck.store.registry import store_kind
 
 if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
     from foredeck.accounting.figure import CostFigure
+
+    # Loads what replays, which a stored session has no use for.
     from foredeck.replay.options import ReplayOptions
 
 
@@ -85,6 +87,7 @@ def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, 
 
 def replay_options(args: Namespace) -> ReplayOptions:
     """How this command line replays: with the layout, policy and settings that sessions get."""
+    # Loads what replays, which a stored session has no use for.
     from foredeck.replay.options import ReplayOptions
 
     config = resolve_config(args).config

@@ -134,6 +134,7 @@ class Assembler:
         self, request: CompactionRequest, settings: CompactionSettings
     ) -> CompactionDecision:
         """What to do about a compaction that the host has in mind."""
+        # Loads with the first compaction.
         from foredeck.context.window.compacting import decide_compaction
 
         self._use_gauge_of(request.model)
@@ -144,7 +145,7 @@ class Assembler:
 
     def finish_compaction(self, summary: str, writer: Writer) -> None:
         """Another has written the summary of the compaction that was asked for last."""
-        # Loads with the first request for it.
+        # Loads with the first compaction.
         from foredeck.context.window.compacting import finish_compaction
 
         stand_ins = self.features.stand_ins

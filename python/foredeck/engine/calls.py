@@ -12,6 +12,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
 from foredeck.context.window.compactions import take_back
 from foredeck.engine.opened import OpenedSession
+from foredeck.engine.settings import compaction_settings
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import to_ops
 from foredeck.hosts.pi.requests import to_compaction_request, to_history, to_request
@@ -99,9 +100,6 @@ def _offer_to_rewind(opened: OpenedSession, before: CallRecord | None) -> None:
 
 def compact(opened: OpenedSession, params: SessionCompactParams) -> SessionCompactResult:
     """What to do about a compaction that the host has in mind."""
-    # Loads with the first compaction.
-    from foredeck.engine.settings import compaction_settings
-
     settings = compaction_settings(opened.config)
     decision = opened.assembler.compact(to_compaction_request(params), settings)
     answer: SessionCompactResult = {"action": decision.action}

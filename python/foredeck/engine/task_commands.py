@@ -86,19 +86,14 @@ def with_tasks(answer: Answer, opened: OpenedSession) -> Answer:
 
 def _status(tasks: SessionTasks) -> TaskStatus:
     # Loads where a project has tasks.
-    from foredeck.tasks.wording import counts_line
+    from foredeck.tasks.wording import clipped, counts_line
 
-    board, now_ms = tasks.work.board, tasks.work.now_ms()
+    work, board = tasks.work, tasks.work.board
     board.refresh()
-    return {"line": f"{_active(tasks)}{counts_line(board, now_ms)}"}
-
-
-def _active(tasks: SessionTasks) -> str:
-    # Loads where a project has tasks.
-    from foredeck.tasks.wording import clipped
-
-    task = tasks.active.task()
-    return "" if task is None else f"{tasks.work.name(task)} {clipped(task.title, _TITLE)} · "
+    task, line = tasks.active.task(), counts_line(board, work.now_ms())
+    if task is not None:
+        line = f"{work.name(task)} {clipped(task.title, _TITLE)} · {line}"
+    return {"line": line}
 
 
 def tasks_of(opened: OpenedSession) -> SessionTasks:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from foredeck.derived.file import LayerBusy
 from foredeck.errors import StoreUnavailable
 from foredeck.store.protocol import Advance, Store
 
@@ -45,7 +46,6 @@ def live_graph(
     Raises `StillReading`, and `StoreUnavailable` for a store that has no layers beside it.
     """
     # Not at the top: every engine imports this module, and few sessions ask for the graph.
-    from foredeck.derived.file import LayerBusy
     from foredeck.derived.follower import Follower
     from foredeck.notes.chat_reading import read_chats
     from foredeck.notes.graph import Graph

@@ -12,6 +12,9 @@ from foredeck.model.documents import ENVELOPE, HASHES, Document
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import unpack
 from foredeck.model.quoting import one_line
+from foredeck.notes.names import MARKDOWN
+from foredeck.notes.parsed import ParsedNote
+from foredeck.notes.sections import section_of
 
 SHOWN = 12
 _STEP = re.compile(r"[^.\[\]]+")
@@ -26,11 +29,7 @@ def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
 
     Raises `ToolError` that lists the headings where there is none like it.
     """
-    # Loads with the first name of a part.
-    from foredeck.notes.markdown import parse_note
-    from foredeck.notes.sections import section_of
-
-    parsed = parse_note(text)
+    parsed = _parse(text)
     if parsed.is_cut:
         raise ToolError(f"{name}: {parsed.problems[-1]}. Ask for `{name} chars 1-5000`.")
     place = section_of(text, parsed, heading)
@@ -79,11 +78,8 @@ def fields_of(document: Document) -> dict[str, Any]:
     hidden = ENVELOPE | HASHES
     body = document.model_dump()
     fields = {k: v for k, v in body.items() if k not in hidden and v not in (None, "", [], {})}
-    if document.content is not None and _is_markdown(body):
-        # Loads with the first name of a part.
-        from foredeck.notes.markdown import parse_note
-
-        parsed = parse_note(document.content)
+    if document.content is not None and body.get("file_type") in MARKDOWN:
+        parsed = _parse(document.content)
         headings = [f"{'#' * h.level} {h.text}" for h in parsed.headings]
         tags = list(dict.fromkeys(tag.name for tag in parsed.tags))
         found = zip(_DERIVED, (parsed.properties, tags, headings), strict=True)
@@ -96,11 +92,11 @@ def _may_have(document: Document, field: str) -> bool:
     return field in kind_of(document.type).model_fields or field in _DERIVED
 
 
-def _is_markdown(body: Mapping[str, Any]) -> bool:
-    # Loads with the first name of a part.
-    from foredeck.notes.names import MARKDOWN
+def _parse(text: str) -> ParsedNote:
+    # Loads with the first Markdown file: a command that prints another object does without.
+    from foredeck.notes.markdown import parse_note
 
-    return body.get("file_type") in MARKDOWN
+    return parse_note(text)
 
 
 def _within(value: Any, step: str) -> Any:

@@ -23,6 +23,7 @@ from foredeck.model.documents import Document, Provenance
 from foredeck.model.ids import uuid7
 from foredeck.model.observations import ObservingDocument, Work, observing_id
 from foredeck.model.working import MemoryScope
+from foredeck.sources.machine import machine_id
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Token
 
@@ -78,9 +79,6 @@ def _process_space() -> str:
     except OSError:
         found = ""
     if not found and sys.platform == "darwin":
-        # Not at the top: elsewhere nobody needs it.
-        from foredeck.sources.machine import machine_id
-
         found = machine_id() or ""
     return hashlib.sha256((found or uuid7()).encode()).hexdigest()[:16]
 

@@ -11,8 +11,10 @@ from foredeck.ui.command import port_number
 
 
 def _run(args: Namespace) -> int:
-    config = resolve_config(args).config
+    # The web server takes a moment that --help does without.
     from foredeck.proxy.server import serve
+
+    config = resolve_config(args).config
 
     return serve(
         config,

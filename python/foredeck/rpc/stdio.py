@@ -18,6 +18,9 @@ from collections.abc import Callable
 from foredeck.rpc.framing import LINE_LIMIT, LineSplitter, TooLong
 from foredeck.rpc.transport import Receiver
 
+if sys.platform == "win32":
+    import msvcrt
+
 log = logging.getLogger(__name__)
 
 CHUNK = 256 * 1024
@@ -51,8 +54,6 @@ def claim_stdio() -> tuple[int, int]:
 
 def _set_binary(*descriptors: int) -> None:
     if sys.platform == "win32":
-        import msvcrt
-
         for descriptor in descriptors:
             msvcrt.setmode(descriptor, os.O_BINARY)
 

@@ -16,6 +16,9 @@ from typing import IO
 
 from foredeck.regular_files import open_regular, require_regular
 
+if sys.platform != "win32":
+    import fcntl
+
 NETWORK_FILESYSTEMS = frozenset(
     {
         "9p",
@@ -123,8 +126,6 @@ def make_held(folder: Path, prefix: str, suffix: str = "") -> tuple[int, Path]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         if sys.platform == "win32":
             return descriptor, path
-        import fcntl
-
         with suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if path.exists():  # or it was removed before it was locked
@@ -139,8 +140,6 @@ def is_held(descriptor: int) -> bool:
     """
     if sys.platform == "win32":
         return True
-    import fcntl
-
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -291,8 +290,6 @@ def exclusively(path: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    import fcntl
-
     descriptor = open_regular(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

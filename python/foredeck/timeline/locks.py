@@ -15,6 +15,9 @@ from pathlib import Path
 
 from foredeck.regular_files import open_regular
 
+if sys.platform != "win32":
+    import fcntl
+
 WAIT_S = 0.03
 """How long a write waits for another one: its tool passes unchecked after 50 ms."""
 HOLD_S = 10.0
@@ -86,8 +89,6 @@ def _locked(descriptor: int) -> bool:
     """Whether the lock on an open file is ours now."""
     if sys.platform == "win32":
         return True
-    import fcntl
-
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -9,7 +9,10 @@ from foredeck.memory.rendering import lines_of
 from foredeck.memory.session import SessionMemory
 from foredeck.model.short_names import ENTRY, TASK, ShortNames
 from foredeck.model.tasks import TaskDocument
+from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Store
+from foredeck.tasks.board import Board
+from foredeck.tasks.wording import details
 
 _NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})", re.IGNORECASE)
 
@@ -44,11 +47,6 @@ def _described(entry: MemoryEntry) -> str:
 
 
 def _task(store: Store, name: str) -> str | None:
-    # Not at the top: few sessions ask for one here.
-    from foredeck.store.clock import now_ms
-    from foredeck.tasks.board import Board
-    from foredeck.tasks.wording import details
-
     heads = {head.id: head for head in store.query("task")}
     found, local = ShortNames(TASK, heads).find(name), store.local
     if len(found) != 1 or local is None:

@@ -12,6 +12,8 @@ from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.workplace import Workplace
+from foredeck.context.window.compactions import SummaryRequest, summary_of
+from foredeck.context.window.transcript import split_turns
 from foredeck.engine.observing.observing import Observing, observing_settings
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
@@ -92,10 +94,6 @@ def _clear_stale(store: Store, inbox: Inbox, observing: Observing, key: str) -> 
 
 def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
     """Of the messages of a chunk that lie on the branch at hand."""
-    # Not at the top: only where no model can be asked.
-    from foredeck.context.window.compactions import SummaryRequest, summary_of
-    from foredeck.context.window.transcript import split_turns
-
     covered = {message.address for message in chunk.messages}
     items = [i for i in branch.plan.items if i.key.address in covered]
     if not items:

@@ -34,6 +34,7 @@ from foredeck.store.clock import now_ms
 
 if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
+    from foredeck.engine.observing.runs import ObservingRun
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.observers import Summarise
 
@@ -153,17 +154,20 @@ class Observing:
     async def _observe(
         self, happened: Happening, before: ChatBefore | None, asking: SessionAsking
     ) -> None:
-        # Not at the top: an engine starts without what most sessions never need.
-        from foredeck.engine.observing.runs import ObservingRun
-
-        run = ObservingRun(self, asking, "observe", before)
+        run = self._run(asking, "observe", before)
         await run.observe(under_way=happened in ("call", "tool"))
 
     async def _reflect(self, asking: SessionAsking) -> None:
-        # Loads with the first chunk that is observed.
+        await self._run(asking, "reflect").reflect()
+
+    def _run(
+        self, asking: SessionAsking, work: Work, before: ChatBefore | None = None
+    ) -> ObservingRun:
+        # Loads with the first chunk that is observed: an engine starts without what most sessions
+        # never need.
         from foredeck.engine.observing.runs import ObservingRun
 
-        await ObservingRun(self, asking, "reflect").reflect()
+        return ObservingRun(self, asking, work, before)
 
     @property
     def on_branch(self) -> ObservedBranch:
