@@ -36,6 +36,11 @@ def take_history(opened: OpenedSession, params: SessionHistoryParams) -> int:
     return messages
 
 
+def ends_with_user(params: AssembleParams) -> bool:
+    """Whether the newest message is the user's."""
+    return bool(params.messages) and params.messages[-1].get("role") == "user"
+
+
 def assemble(opened: OpenedSession, params: AssembleParams) -> Answer:
     """What the model shall see of a message list; committed before this returns."""
     blobs = opened.session.objects.workspace.blobs

@@ -27,7 +27,6 @@ from foredeck.engine.task_commands import with_tasks
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
 from foredeck.hosts.host import NO_HOST, CallSoon, Host
-from foredeck.hosts.pi.requests import ends_with_user
 from foredeck.hosts.protocol import (
     PROTOCOL_VERSION,
     AssembleParams,
@@ -173,7 +172,7 @@ class Engine:
             # opened again for the call.
             self._current.require(params.session)
             self._current.begin_anew_if_forgotten()
-            self._current.catch_up(after_user=ends_with_user(params))
+            self._current.catch_up(after_user=calls.ends_with_user(params))
             # After catching up: the model reads what was refused with this very prompt.
             self._current.end_tools()
             before = None if self.opened is None else self.opened.session.chat.newest_record

@@ -75,11 +75,6 @@ def to_history(
     )
 
 
-def ends_with_user(params: AssembleParams) -> bool:
-    """Whether the newest message is the user's."""
-    return bool(params.messages) and params.messages[-1].get("role") == "user"
-
-
 _ASKED_BY: dict[str, AskedBy] = {
     "manual": "user",
     "overflow": "overflow",
