@@ -1,1 +1,2 @@
-"""Reading what is stored, for people and programs: sessions, versions, layers for a request."""
+"""Reading what is stored, for people and programs: sessions, chats, prompts, versions, and layers for
+a request."""
