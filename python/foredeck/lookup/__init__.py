@@ -1,2 +1,1 @@
-"""Reading what is stored, for people and programs: sessions, chats, prompts, versions, and layers for
-a request."""
+"""Reading what is stored, for people and programs: sessions, chats, prompts, versions, layers."""
