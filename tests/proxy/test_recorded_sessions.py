@@ -21,7 +21,7 @@ from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.engine.engine import Engine
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.transcripts import RecordedMessage, Transcript
-from foredeck.model.own_tools import DEFAULT_FACILITIES
+from foredeck.model.own_tools import DEFAULT_FACILITIES, DEFINITIONS
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession, recorded_source
 from foredeck.store.clock import now_ms
@@ -133,7 +133,7 @@ def _as_a_client_sends_it(transcript: Transcript) -> Transcript:
 def _replayed(transcript: Transcript, home: Path) -> Iterator[list[str]]:
     session = ReplayedSession(home, transcript, ReplayOptions())
     # What the definitions of tools weigh is in what a rebase costs.
-    own = manager.definitions(DEFAULT_FACILITIES)
+    own = [tool for tool in DEFINITIONS if tool["facility"] in DEFAULT_FACILITIES]
     session._host.tools = [FORMAT.to_definition(TOOL), *own]
     session._host.system = []
     for each in transcript.calls:
