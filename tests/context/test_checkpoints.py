@@ -16,7 +16,7 @@ from context.sent import as_bytes
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.checkpoint import LogCheckpoint
 from foredeck.engine import resumption
-from foredeck.engine.resumption import recall_calls
+from foredeck.engine.resumption import recall_session
 from foredeck.store.session_cache import drop_cached
 
 CALLS = 6
@@ -40,7 +40,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
 
 
 def kept(host: Host) -> LogCheckpoint:
-    checkpoint = recall_calls(host.home, host.session)
+    checkpoint = recall_session(host.home, host.session).checkpoint
     assert checkpoint is not None
     return checkpoint
 
@@ -102,7 +102,7 @@ def test_a_fork_has_none(host: Host) -> None:
     fork.add(assistant("Hm."), user("In the copy."))
     fork.call()
     fork.close()
-    assert recall_calls(fork.home, fork.session) is None
+    assert recall_session(fork.home, fork.session).checkpoint is None
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": 0}', b"\xff"])
@@ -112,4 +112,4 @@ def test_what_is_none_of_this_code_is_ignored(data: bytes) -> None:
 
 def test_it_goes_with_what_else_was_kept(host: Host) -> None:
     drop_cached(host.home, host.session)
-    assert recall_calls(host.home, host.session) is None
+    assert recall_session(host.home, host.session).checkpoint is None

@@ -12,7 +12,7 @@ from context.messages import assistant, calls, result, user
 from foredeck.context.state.index import SessionIndex
 from foredeck.context.state.members import KeptMembers, Member, read_members
 from foredeck.engine import resumption
-from foredeck.engine.resumption import recall_members
+from foredeck.engine.resumption import recall_session
 from foredeck.store.session_cache import drop_cached
 
 CALLS = 4
@@ -38,7 +38,7 @@ def run(host: Host, id: str) -> None:
 
 
 def kept(host: Host) -> KeptMembers:
-    found = recall_members(host.home, host.session)
+    found = recall_session(host.home, host.session).members
     assert found is not None
     return found
 
@@ -142,4 +142,4 @@ def test_what_is_none_of_this_code_is_ignored(data: bytes) -> None:
 
 def test_it_goes_with_what_else_was_kept(host: Host) -> None:
     drop_cached(host.home, host.session)
-    assert recall_members(host.home, host.session) is None
+    assert recall_session(host.home, host.session).members is None
