@@ -28,9 +28,11 @@ def go_cold(host: Host) -> Sent:
     return ask(host)
 
 
-def edited(new_host: NewHost, **adaptive: int) -> Host:
-    """A session that has written a.py, which is @3, and then changed half of it."""
-    host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0, **adaptive})
+def edited(new_host: NewHost, *, rent_factor: float = 1, **adaptive: int) -> Host:
+    """A session that has written a.py, which is @3, and then changed half of it. With `rent_factor`
+    0 what may fold does so at once."""
+    eager = {"rebase": {"rent_factor": 0, "guard": 10}} if not rent_factor else {}
+    host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0, **adaptive}, **eager)
     ask(host)
     use(host, "w1", "write", "Successfully wrote 2209 bytes to a.py", path="a.py", content=OLD)
     edit(host, "e1", FIRST, ADDED)
@@ -101,6 +103,15 @@ def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHos
     assert sent.text(4).startswith("@3 folded: ")
     sent = context_tool(host, "a1", "activate", "@3")
     assert sent.text(len(sent.messages) - 1).endswith(NEW)
+
+
+def test_a_read_that_has_folded_is_shown_again_while_it_is_current(new_host: NewHost) -> None:
+    host = edited(new_host, rent_factor=0, patience_edited=2)
+    use(host, "r1", "read", NEW, path="a.py")
+    for number in range(4):
+        sent = bash(host, f"c{number}")
+    assert sent.text(6).startswith("@3 folded: ")
+    assert go_cold(host).text(6) == f"@3\n{NEW}"
 
 
 def test_what_is_not_the_newest_text_is_not_shown(new_host: NewHost) -> None:

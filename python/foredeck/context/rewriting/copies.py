@@ -16,7 +16,7 @@ from foredeck.context.messages.items import text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef, Rewrite, Shown
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rendering.layout import RenderContext, shown_text
+from foredeck.context.rendering.layout import RenderContext, full, shown_text
 from foredeck.context.rendering.savings import contains_lines, shown_lines
 from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.rewriting.refresh import foldable_piece, newest_read
@@ -68,7 +68,9 @@ def place_copies(
     """Render the copies. Returns what they replace, and the results that are settled by that: those
     that show a copy now, and those that are replaced."""
     for copy in copies:
-        if shown_text(context.plan, copy.index) != copy.text:
+        # Of a result that has folded, `shown_text` still is what it once showed.
+        is_in_view = context.plan.ops[copy.index].shows
+        if not is_in_view or shown_text(context.plan, copy.index) != copy.text:
             _show(context, copy)
     replaced = {ref for copy in copies for ref in copy.gone}
     settled = {copy.index for copy in copies} | {ref.message for ref in replaced if not ref.slot}
@@ -88,11 +90,13 @@ def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decisio
 
 def _show(context: RenderContext, copy: CurrentCopy) -> None:
     context.branch.release(copy.index)
-    blocks = [text_block(brought_up_to_date(copy.subject, copy.version)), text_block(copy.text)]
-    digest = hash_text(copy.text)
-    context.plan.write(
-        copy.index, Rewrite("full", blocks, Shown(copy.subject, copy.version, digest))
+    item, shown = (
+        context.plan.items[copy.index],
+        Shown(copy.subject, copy.version, hash_text(copy.text)),
     )
+    blocks = [text_block(brought_up_to_date(copy.subject, copy.version)), text_block(copy.text)]
+    own = item.text == copy.text
+    context.plan.write(copy.index, full(item, shown) if own else Rewrite("full", blocks, shown))
     context.retention.keep(copy.index, copy.subject)
     context.sets.activate(copy.subject)
 
