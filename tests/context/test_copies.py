@@ -22,10 +22,10 @@ def edit(host: Host, id: str, old: str, new: str, path: str = "a.py") -> Sent:
     return use(host, id, "edit", RECEIPT, path=path, edits=edits)
 
 
-def go_cold(host: Host) -> Sent:
+def go_cold(host: Host, text: str = "Go on.") -> Sent:
     finish(host)
     host.wait(600)
-    return ask(host)
+    return ask(host, text)
 
 
 def edited(new_host: NewHost, *, rent_factor: float = 1, **adaptive: int) -> Host:
@@ -94,11 +94,7 @@ def test_a_later_edit_moves_the_copy(new_host: NewHost) -> None:
 def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHost) -> None:
     host = edited(new_host, patience=3, patience_edited=6)
     go_cold(host)
-    for number in range(21):
-        bash(host, f"c{number}")
-    for number in range(3):
-        finish(host)
-        ask(host, f"Something else, {number}.")
+    leave(host)
     sent = go_cold(host)
     assert sent.text(4).startswith("@3 folded: ")
     sent = context_tool(host, "a1", "activate", "@3")
@@ -112,6 +108,34 @@ def test_a_read_that_has_folded_is_shown_again_while_it_is_current(new_host: New
         sent = bash(host, f"c{number}")
     assert sent.text(6).startswith("@3 folded: ")
     assert go_cold(host).text(6) == f"@3\n{NEW}"
+
+
+def leave(host: Host) -> None:
+    """Work on for so long that a.py is no longer at work."""
+    for number in range(21):
+        bash(host, f"c{number}")
+    for number in range(3):
+        finish(host)
+        ask(host, f"Something else, {number}.")
+
+
+@pytest.mark.parametrize("said", ["Change a.py again.", "What of `./a.py`?"])
+def test_a_file_that_the_user_names_is_shown(new_host: NewHost, said: str) -> None:
+    host = edited(new_host, patience_edited=6)
+    leave(host)
+    assert go_cold(host).text(4) == "@5 done"
+    finish(host, "That is in a.py.")
+    assert go_cold(host).text(4) == "@5 done"
+    assert go_cold(host, said).text(4) == f"@3 v2, with the later edits\n{NEW}"
+
+
+def test_a_file_that_was_only_read_is_shown_once_the_user_names_it(new_host: NewHost) -> None:
+    host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0})
+    ask(host)
+    use(host, "r1", "read", OLD, path="b.py")
+    leave(host)
+    assert "folded: " in go_cold(host).text(2)
+    assert go_cold(host, "Change b.py.").text(2).endswith(f"\n{OLD}")
 
 
 def test_what_is_not_the_newest_text_is_not_shown(new_host: NewHost) -> None:

@@ -100,8 +100,9 @@ class AdaptiveSection(Section):
         ge=0,
         le=1_000_000,
         description="Where the whole prompt is written anew anyway, one current copy of each file "
-        "at work takes the place of reads and of the arguments of edits, unless it is longer than "
-        "so many characters; 0 for no such copies.",
+        "at work, and of each that the newest message of yours names, takes the place of reads and "
+        "of the arguments of edits, unless it is longer than so many characters; 0 for no such "
+        "copies.",
     )
     fold_answers: bool = Field(
         True,

@@ -185,6 +185,12 @@ class Uses:
         """Results and arguments that are of a file, in their order."""
         return self._by_path.get(path, ())
 
+    def files_named(self, names: Iterable[str]) -> list[str]:
+        """The files of which something was read or written, and whose paths end in one of these
+        names."""
+        ends = tuple(f"/{posixpath.normpath(name).lstrip('/')}" for name in names)
+        return [path for path in self._by_path if path.endswith(ends)]
+
     def at_work(self, turn: int) -> list[str]:
         """The files that were edited last, the newest first, as many as the rule says; `turn`: the
         newest user turn. None that has not been edited for long."""

@@ -1,9 +1,9 @@
 """One current copy of each file at work, where the whole prompt is written anew anyway.
 
-After a pause the next edits are of files that the session has edited before it, and their text
-is in old reads and in the arguments of edits, each a state that is past. The newest result of
-such a file takes in all of it, once; what it replaces folds. The copy folds as a whole,
-by the age of its last use, once the session leaves the file.
+After a pause the next edits are of files that the session has edited before it, or that the user
+asks about, and their text is in old reads and in the arguments of edits, each a state that is past.
+The newest result of such a file takes in all of it, once; what it replaces folds. The copy folds
+as a whole, by the age of its last use, once the session leaves the file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef, Rewrite, Shown
+from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import RenderContext, full, shown_text
 from foredeck.context.rendering.savings import contains_lines, shown_lines
@@ -23,6 +24,9 @@ from foredeck.context.rewriting.refresh import foldable_piece, newest_read
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 from foredeck.model.canonical import hash_text
+from foredeck.model.documents import PASTE_CHARS
+from foredeck.model.messages import texts_in
+from foredeck.model.names import files_in
 from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS
 
@@ -49,13 +53,16 @@ def find_copies(
     if not rule.copies or not wire.arguments or wire.between_turns or first_mutable(plan):
         # A copy stands further down than what it replaces: all of it must be free to change.
         return
-    for path in uses.at_work(plan.turn):
+    for path in dict.fromkeys((*_asked_about(plan, uses), *uses.at_work(plan.turn))):
         subject = context.label(path)
         if subject is None or subject in context.sets.pins:
             continue
         text = context.content(subject)
         index = _place_of(context, uses, path)
         if not text or len(text) > rule.copy_chars or index is None:
+            continue
+        if path not in uses.edited and plan.items[index].text != text:
+            # It would say "with the later edits", and there are none.
             continue
         if _is_current(context, uses, path, text):
             copy = CurrentCopy(index, subject, context.newest(subject), text, (), 0)
@@ -90,15 +97,23 @@ def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decisio
 
 def _show(context: RenderContext, copy: CurrentCopy) -> None:
     context.branch.release(copy.index)
-    item, shown = (
-        context.plan.items[copy.index],
-        Shown(copy.subject, copy.version, hash_text(copy.text)),
-    )
-    blocks = [text_block(brought_up_to_date(copy.subject, copy.version)), text_block(copy.text)]
-    own = item.text == copy.text
-    context.plan.write(copy.index, full(item, shown) if own else Rewrite("full", blocks, shown))
+    item = context.plan.items[copy.index]
+    shown = Shown(copy.subject, copy.version, hash_text(copy.text))
+    if item.text == copy.text:
+        context.plan.write(copy.index, full(item, shown))
+    else:
+        head = text_block(brought_up_to_date(copy.subject, copy.version))
+        context.plan.write(copy.index, Rewrite("full", [head, text_block(copy.text)], shown))
     context.retention.keep(copy.index, copy.subject)
     context.sets.activate(copy.subject)
+
+
+def _asked_about(plan: Plan, uses: Uses) -> list[str]:
+    """The files that the newest message of the user names, no more than may be at work; what is
+    named in a paste is not asked about."""
+    said = next((item for item in reversed(plan.items) if item.kind == "user"), None)
+    texts = [text for text in texts_in(said.blocks if said else []) if len(text) < PASTE_CHARS]
+    return uses.files_named(files_in("\n".join(texts)))[: uses.rule.at_work]
 
 
 def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
