@@ -30,8 +30,8 @@ class ActiveContent(NamedTuple):
     """How many counted results of its turn come with or after it: 1 for the newest."""
     chars: int
     age: int = 0
-    """Model calls since its last use. This and what follows is filled in for policies that
-    track uses."""
+    """Model calls since its last use. This, `idle` and `of_edited` are filled in only where uses
+    are tracked."""
     idle: bool = False
     """Whether the newest user turn has not used it."""
     of_edited: bool = False

@@ -23,8 +23,8 @@ class PolicyRun:
 
     policy: Policy
     history: History
-    wanted: frozenset[PieceRef]
-    """What the policy says may go."""
+    collapsible: frozenset[PieceRef]
+    """What the policy says may go now."""
 
     def first_to_go(self) -> int | None:
         """The first message that may be rewritten within the next calls if nothing is used."""
@@ -44,7 +44,7 @@ class PolicyRun:
 def run_policy(
     branch: Branch, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
 ) -> PolicyRun:
-    """Give the policy the history and mark what it no longer wants; returns what may go.
+    """Ask the policy, and release at once the content that it says has expired.
 
     Pinned objects and what answers the newest assistant message are never offered to it.
     """
@@ -88,10 +88,12 @@ def _active_contents(
             _, again, unused, _ = uses.state(use, cold=cold)
             age, idle = min(age, again), idle and unused
         item = items[use]
-        since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
+        age_in_turns, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
         chars = plan.chars[index]
-        printed = items[index].tool not in ("read", *OWN_TOOLS)
-        yield ActiveContent(ref, ordinal, since, rank, chars, age, idle, of_edited, printed)
+        is_output = items[index].tool not in ("read", *OWN_TOOLS)
+        yield ActiveContent(
+            ref, ordinal, age_in_turns, rank, chars, age, idle, of_edited, is_output
+        )
 
 
 def _pieces(branch: Branch, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:

@@ -47,22 +47,22 @@ class FoldFinder:
     )
     """By object: the messages that show it, with their operations, and the superseded ones."""
 
-    def find(self, context: RenderContext, wanted: Collection[PieceRef] = ()) -> list[Fold]:
-        """Content that may go: released, deactivated, superseded, or `wanted` by the policy. In the
-        order of the messages."""
+    def find(self, context: RenderContext, collapsible: Collection[PieceRef] = ()) -> list[Fold]:
+        """Content that may go: released, deactivated, superseded, or `collapsible` by the policy.
+        In the order of the messages."""
         plan, sets = context.plan, context.sets
         flight = plan.last_assistant()
-        unwanted = {
+        by_policy = {
             ref.message
-            for ref in wanted
+            for ref in collapsible
             if not ref.slot and (op := plan.ops[ref.message]).shows and op.subject not in sets.pins
         }
         found = [
             Fold(PieceRef(index), self.saving(context, index))
-            for index in unwanted.union(self._given_up(context))
+            for index in by_policy.union(self._given_up(context))
             if self.may_fold(context, index, flight)
         ]
-        pieces = {ref for ref in wanted if ref.slot} | set(_given_up_pastes(context, flight))
+        pieces = {ref for ref in collapsible if ref.slot} | set(_given_up_pastes(context, flight))
         return sorted([*found, *self._worthwhile_pieces(context, pieces)])
 
     def results(self, context: RenderContext) -> list[int]:

@@ -2,7 +2,7 @@
 
 It goes where the last of them was, so that what comes before keeps its bytes. What the user
 said in few words stays word for word, and so do the first message, the question at hand, and calls
-whose results are pinned or still wanted: these fold by themselves, later.
+whose results are pinned or still kept: these fold by themselves, later.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Replacer:
 
     def find(
         self,
-        given_up: Collection[PieceRef] = (),
+        collapsible: Collection[PieceRef] = (),
         savings: Mapping[PieceRef, int] | None = None,
         *,
         free: bool,
@@ -80,10 +80,10 @@ class Replacer:
     ) -> list[Cover]:
         """What may replace a span now, in the order of the spans; none overlaps another.
 
-        `given_up`: what the policy no longer wants. `savings`: characters, by what may fold
+        `collapsible`: what the policy says may go now. `savings`: characters, by what may fold
         instead. `free`: nothing that follows is cached, so that reflections may take the place of
         what they reflect on. `forced`: the prompt does not fit otherwise, so that it counts for
-        nothing whether content is still wanted.
+        nothing whether content is still kept.
         """
         found: list[Cover] = []
         standing = self.context.branch.plan.observed
@@ -92,7 +92,7 @@ class Replacer:
         if not usable or not (forced or self._is_due()):
             return []
         for stand_in in _longest_first(usable, reflections=free or forced):
-            made = self._cover(stand_in, given_up, savings or {}, forced=forced)
+            made = self._cover(stand_in, collapsible, savings or {}, forced=forced)
             if made is not None and not any(_overlap(made, other) for other in found):
                 found.append(made)
         return sorted(found, key=lambda made: made.first)
@@ -126,7 +126,7 @@ class Replacer:
     def _cover(
         self,
         stand_in: StandIn,
-        given_up: Collection[PieceRef],
+        collapsible: Collection[PieceRef],
         savings: Mapping[PieceRef, int],
         *,
         forced: bool,
@@ -136,7 +136,7 @@ class Replacer:
         if stretch is None or not self._is_open(*stretch):
             return None
         first, until = stretch
-        held = set(self._held(first, until, given_up, forced=forced))
+        held = set(self._held(first, until, collapsible, forced=forced))
         gone = tuple(index for index in range(first, until) if index not in held)
         if not any(plan.chars[index] for index in gone):
             return None
@@ -160,7 +160,7 @@ class Replacer:
         )
 
     def _held(
-        self, first: int, until: int, given_up: Collection[PieceRef], *, forced: bool
+        self, first: int, until: int, collapsible: Collection[PieceRef], *, forced: bool
     ) -> Iterable[int]:
         """The messages of a stretch that stay, and those that a run beyond it covers."""
         items = self.context.plan.items
@@ -171,13 +171,13 @@ class Replacer:
         for begins, *results in exchanges(items, first, until):
             item = items[begins]
             if item.kind == "assistant":
-                in_use = (self._is_in_use(index, given_up, forced=forced) for index in results)
+                in_use = (self._is_in_use(index, collapsible, forced=forced) for index in results)
                 if len(results) == len(item.calls) and any(in_use):
                     yield from (begins, *results)
             elif begins in (0, question) or (item.kind == "user" and item.chars <= KEPT_CHARS):
                 yield begins
 
-    def _is_in_use(self, index: int, given_up: Collection[PieceRef], *, forced: bool) -> bool:
+    def _is_in_use(self, index: int, collapsible: Collection[PieceRef], *, forced: bool) -> bool:
         """Whether the content of a result has to stay in view."""
         plan, sets = self.context.plan, self.context.sets
         op = plan.ops[index]
@@ -185,8 +185,8 @@ class Replacer:
             return False
         if op.subject in sets.pins or plan.last_use(index) > plan.last_assistant():
             return True
-        wanted = index in self.context.retention.contents and op.subject in sets.active
-        return wanted and PieceRef(index) not in given_up and not forced
+        kept = index in self.context.retention.contents and op.subject in sets.active
+        return kept and PieceRef(index) not in collapsible and not forced
 
     def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:
         """The text for these messages, which begin at `first`."""
