@@ -11,34 +11,39 @@ from foredeck.config.keys import RESERVED, RESERVED_PREFIXES, all_keys, environm
 from foredeck_bench.docs_pages import PAGES, refreshed, stale_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
+STALE = "run: python -m foredeck_bench.docs_pages"
 
 
 def test_the_generated_parts_fit_the_program() -> None:
     stale = stale_pages(DOCS, write=False)
-    assert not stale, "run: python -m foredeck_bench.docs_pages"
+    assert not stale, STALE
 
 
 def test_every_command_is_documented() -> None:
     text = (DOCS / "cli.md").read_text() + (DOCS / "bench.md").read_text()
-    assert [name for name in COMMANDS if f"## `foredeck {name}`" not in text] == []
+    assert [name for name in COMMANDS if f"## `foredeck {name}`" not in text] == [], STALE
 
 
 def test_every_key_and_variable_is_documented() -> None:
     text = (DOCS / "configuration.md").read_text()
     for name in all_keys():
-        assert f"`{name}`" in text
-        assert f"`{environment_name(name)}`" in text
+        assert f"`{name}`" in text, STALE
+        assert f"`{environment_name(name)}`" in text, STALE
     for name in (*RESERVED, *RESERVED_PREFIXES):
         assert f"`{name}`" in text
 
 
 def test_refreshing_replaces_only_the_generated_part(tmp_path: Path) -> None:
     for name in PAGES:
-        (tmp_path / name).write_text((DOCS / name).read_text().replace("default `", "DEFAULT `"))
+        (tmp_path / name).write_text((DOCS / name).read_text())
+    stale_pages(tmp_path, write=True)
+    fresh = {name: (tmp_path / name).read_text() for name in PAGES}
+    for name, text in fresh.items():
+        (tmp_path / name).write_text(text.replace("default `", "DEFAULT `"))
     assert {path.name for path in stale_pages(tmp_path, write=True)} == {"configuration.md"}
     assert stale_pages(tmp_path, write=False) == []
     for name in PAGES:
-        assert (tmp_path / name).read_text() == (DOCS / name).read_text()
+        assert (tmp_path / name).read_text() == fresh[name]
 
 
 def test_a_page_without_marks_is_an_error() -> None:

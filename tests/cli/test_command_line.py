@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentParser
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from foredeck import __version__, errors
+from foredeck.cli import registry
 from foredeck.cli.main import EXIT_CODES, build_parser, main
 from foredeck.cli.registry import COMMANDS, GROUPS, RENAMED, load
 from foredeck.store.registry import STORES
@@ -26,6 +28,21 @@ def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str
     printed = capsys.readouterr()
     assert printed.out == build_parser().format_help()
     assert printed.err == ""
+
+
+def test_every_command_with_arguments_is_listed_under_a_heading() -> None:
+    for module, names in registry._ARGUMENTS.items():
+        made = import_module(f"foredeck.cli.arguments.{module}").COMMANDS
+        assert made.keys() == set(names), f"name them beside {module!r} in _ARGUMENTS"
+        assert made.keys() <= COMMANDS.keys(), "name them in GROUPS, too"
+
+
+def test_a_command_that_has_no_arguments_yet_says_where_they_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(COMMANDS, "new", "do something new")
+    with pytest.raises(LookupError, match="name it in _ARGUMENTS"):
+        load("new")
 
 
 def test_help_imports_no_store_and_no_configuration() -> None:

@@ -99,6 +99,8 @@ def test_a_package_cannot_take_a_built_in_name(installed: Path) -> None:
 
 
 def test_every_built_in_policy_is_made_under_its_own_name() -> None:
-    assert set(POLICIES) == set(BUILT_IN)
+    assert set(POLICIES) == set(BUILT_IN), (
+        "name it in POLICIES (context/policies/registry.py) and in BUILT_IN (config/prompt.py)"
+    )
     for name in BUILT_IN:
         assert make_policy(name).name == name

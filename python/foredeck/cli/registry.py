@@ -158,5 +158,7 @@ def _module_of(name: str) -> str:
         return f"{_BENCH}.{import_module(f'{_BENCH}.commands').MODULES[name]}"
     if name in _APART:
         return f"foredeck.{_APART[name]}.command"
-    package = next(store.package for store in STORES.values() if name in store.commands)
-    return f"{package}.commands.{name}_command"
+    for store in STORES.values():
+        if name in store.commands:
+            return f"{store.package}.commands.{name}_command"
+    raise LookupError(f"`{name}` is in GROUPS: name it in _ARGUMENTS, too (cli/registry.py)")
