@@ -48,7 +48,19 @@ def test_what_a_model_reads(specs: list[dict[str, Any]], snapshot: SnapshotAsser
 def test_a_facility_has_a_switch_and_its_tools_stand_together(specs: list[dict[str, Any]]) -> None:
     declared = [(spec["facility"], spec["name"]) for spec in specs]
     assert declared == [(f, tool) for f, tools in FACILITY_TOOLS.items() for tool in tools]
-    assert FACILITY_TOOLS.keys() == ToolsSection.model_fields.keys()
+    assert FACILITY_TOOLS.keys() == ToolsSection.model_fields.keys(), (
+        "a facility of tools.json has a key of this name in ToolsSection (config/model.py)"
+    )
+
+
+def test_a_project_of_which_nothing_is_known_declares_what_is_on_by_default() -> None:
+    assert ToolsSection().declared() == DEFAULT_FACILITIES, (
+        "name them in DEFAULT_FACILITIES of model/own_tools.py"
+    )
+    shim = TOOLS.with_name("tools.ts").read_text()
+    assert f"DEFAULT_FACILITIES: readonly string[] = {json.dumps(DEFAULT_FACILITIES)};" in shim, (
+        "name the same in DEFAULT_FACILITIES of ts-shim/tools.ts"
+    )
 
 
 def test_what_every_session_declares_takes_no_more_than_310_tokens(

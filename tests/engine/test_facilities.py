@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from foredeck.config import Config
+from foredeck.config.model import ToolsSection
 from foredeck.context.state import workplace
 from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
@@ -17,6 +18,7 @@ from foredeck.engine.facility import Facilities, Opening
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
 from foredeck.hosts.simulated_host import SimulatedHost
+from foredeck.model.own_tools import CONTEXT_TOOLS, OWN_TOOLS
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import Project, project_of
 
@@ -79,6 +81,16 @@ def test_a_facility_that_cannot_be_made_is_left_out(
         assert "memory-search" not in made.tools
         assert "task-query" in made.tools
     assert "broken failed" in caplog.text
+
+
+def test_a_session_with_everything_on_has_each_tool_that_is_defined(tmp_path: Path) -> None:
+    config = Config(home=tmp_path / "home", tools=ToolsSection(tasks="on", findings="on"))
+    with closing(Engine(config)) as engine:
+        engine.open_session(SimulatedHost("s").opening(str(tmp_path)))
+        assert engine.opened is not None
+        assert engine.opened.facilities.tools.keys() == OWN_TOOLS - CONTEXT_TOOLS, (
+            "each tool of ts-shim/tools.json is made in engine/facilities.py, and no other"
+        )
 
 
 def test_the_project_of_a_session_is_looked_for_once(
