@@ -10,8 +10,8 @@ from typing import Any
 from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id, session_object_id
-from foredeck.model.records import MemberDocument
 from foredeck.model.sources import history_source, path_of
+from foredeck.names.finding import handles_in
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.branches import records_of
 from foredeck.timeline.callers import (
@@ -131,9 +131,7 @@ def report_of(
 
 
 def _handles(store: Store, session: str) -> dict[str, str]:
-    heads = store.query("member", {"session": session})
-    members = (head.view(MemberDocument) for head in heads)
-    return {member.object: f"@{member.ordinal}" for member in members}
+    return {object: f"@{ordinal}" for object, ordinal in handles_in(store, session).items()}
 
 
 def _changed_files(store: Store, session: str, changes: Iterable[Head]) -> Iterator[ChangedFile]:

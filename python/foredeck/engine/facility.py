@@ -23,7 +23,8 @@ class FacilityTool(Protocol):
         ...
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
-        """The text of the result. `call`: the host's id of the tool call.
+        """The text of the result. `input`: as the model wrote it, not checked against the
+        definition. `call`: the host's id of the tool call.
 
         Raises `ToolError` with a text for the model that says what to do instead.
         """

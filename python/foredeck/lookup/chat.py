@@ -14,7 +14,8 @@ from foredeck.lookup.inherited import Inherited, inherited_turns
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
 from foredeck.model.places import Slice
-from foredeck.model.records import MemberDocument, TurnDocument, turn_id
+from foredeck.model.records import TurnDocument, turn_id
+from foredeck.names.finding import handles_in
 from foredeck.store.protocol import Head, Store
 
 
@@ -45,7 +46,7 @@ def render_chat(
     calls = [call for head in heads for call in head.view(TurnDocument).toolcall_ids]
     parents = (head.view(TurnDocument).session for head in inherited.turns)
     nested = _nested(store, {session, *parents})
-    handles = _handles(store, session) if handles is None else handles
+    handles = handles_in(store, session) if handles is None else handles
     chat = _Chat(store, handles, store.heads(calls), nested)
     lines = [line for head in heads for line in chat.turn(head)]
     if asked is None:
@@ -105,11 +106,6 @@ def _turn(store: Store, head: Head) -> dict[str, Any]:
         "assistant_meta": fields.get("assistant_meta") or {},
         "toolcall_ids": fields["toolcall_ids"],
     }
-
-
-def _handles(store: Store, session: str) -> dict[str, int]:
-    heads = store.query("member", {"session": session})
-    return {m.object: m.ordinal for m in (head.view(MemberDocument) for head in heads)}
 
 
 def _nested(store: Store, sessions: Collection[str]) -> dict[str, list[Head]]:

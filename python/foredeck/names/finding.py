@@ -92,6 +92,12 @@ def at_handle(store: Store, session: str, ordinal: int) -> Head | None:
     return None if member is None else store.head(member.view(MemberDocument).object)
 
 
+def handles_in(store: Store, session: str) -> dict[str, int]:
+    """The numbers of all handles of a session, by the object that has each."""
+    members = (head.view(MemberDocument) for head in store.query("member", {"session": session}))
+    return {member.object: member.ordinal for member in members}
+
+
 def with_nickname(store: Store, name: str) -> Head | None:
     """The object that has this nickname."""
     claim = store.head(nickname_id(name))
