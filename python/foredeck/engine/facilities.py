@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 
 def make_facilities(opening: Opening) -> Facilities:
-    """Those that are switched on for a session. Where `is_live` is false it is a replay: nothing
-    may look at the disk."""
+    """Those that are switched on for a session. Where `session.info.is_live` is false it is a
+    replay: nothing may look at the disk."""
     config, workplace, session = opening.config, opening.workplace, opening.session
     info, objects, chat, inbox = session.info, session.objects, session.chat, session.inbox
     store = objects.store

@@ -33,12 +33,14 @@ class FacilityTool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Facilities:
-    """Those of one session."""
+    """What one session has beside its chat."""
 
     features: Features = field(default_factory=Features)
+    """What its calls and the context tools use of it."""
     tools: Mapping[str, FacilityTool] = field(default_factory=dict)
-    """By name."""
+    """The model's other tools, by name."""
     workers: Sequence[BackgroundWorker] = ()
+    """What works for it in the background."""
 
 
 @dataclass(frozen=True, slots=True)
