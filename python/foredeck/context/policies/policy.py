@@ -24,11 +24,14 @@ class ActiveContent(NamedTuple):
     ref: PieceRef
     """Its place, as a decision names it."""
     ordinal: int
+    """The object's handle."""
     age_in_turns: int
     """0 for the newest user turn."""
     rank: int
-    """How many counted results of its turn come with or after it: 1 for the newest."""
+    """How many results of its turn come with or after it, those of the context tools left out: 1
+    for the newest."""
     chars: int
+    """Of the message as it stands in the prompt."""
     age: int = 0
     """Model calls since its last use. This, `idle` and `of_edited` are filled in only where uses
     are tracked."""
@@ -67,7 +70,9 @@ class History:
     contents: Sequence[ActiveContent]
     """Foldable contents, oldest first."""
     turn: int
+    """The newest user turn, counted from 1."""
     time_ms: int
+    """When the host asked for the call, since 1970."""
     cold: bool
     """Whether the provider's cache holds nothing of the prompt."""
     state: Mapping[str, Any]
