@@ -28,6 +28,9 @@ export function registerReporting(pi: ExtensionAPI, shim: Shim): void {
   });
   pi.on("tool_result", (event) => {
     shim.safely("tool_result", () => {
+      // Not waited for: tools take no longer for being reported. The engine serves in order of
+      // arrival, so the result is stored before the next model call is assembled. If this is lost,
+      // that call's list still has the result.
       if (charsOf(event) <= MAX_CHARS) shim.engine.notify("tool/observed", observed(event, shim));
     });
   });

@@ -176,6 +176,7 @@ export class ContextHook {
       // The engine reads its requests in order: the session is open when it is asked again.
       else if (error.code === ErrorCode.unknownSession) this.shim.open();
       else if (error.code !== ErrorCode.outOfSync) throw error;
+      // Whoever answers now may hold none of the list.
       return this.assemble(call, 0);
     }
   }
@@ -250,6 +251,7 @@ export class ContextHook {
     if (ctx.signal?.aborted) {
       this.without("aborted", list.length, "user", { call: answer.call });
     } else {
+      // The engine sends only changes, and only on top of an answer that it knows to have arrived.
       this.outcomes.add({ call: answer.call, kind: "applied" });
     }
     return this.inForce.apply(all);

@@ -164,12 +164,13 @@ export function checkAnswer(
 ): Answer {
   if (!isRecord(value)) throw new BadAnswerError("the answer is not an object");
   const call = integer(value.call, 1, Number.MAX_SAFE_INTEGER, "call");
-  // What was said before holds for messages that the engine knows to be unchanged, and no others.
+  // Before `from` the plan in force stays. That is right only for messages that the engine had.
   const from = integer(value.from, 0, keep, "from");
   const plan = held.with(from, slotsOf(list(value.ops, "ops"), messages, from));
-  // What comes before the last answer that was there already has been checked with it.
+  // Calls and results are paired from the newest assistant message before `from` on: results follow
+  // their call, so no earlier pair can be torn apart by this answer, and earlier checks hold.
   const start = Math.max(0, messages.slice(0, from).findLastIndex(isAnswer));
-  // What is said before that answer can be the result of a call before it.
+  // A message of ours right before it can be the result of a call that is not looked at here.
   const said = start > 0 ? plan.slot(start).says.length : 0;
   const sent = plan.sent(messages, start).slice(said);
   if (sent.length === 0 && messages.length > 0 && plan.sent(messages).length === 0) {

@@ -88,7 +88,10 @@ class Assembler:
         repeated = repeated_record(call)
         if repeated is not None:
             return answer_again(call, repeated)
+        # Before anything is rendered: another layout renders all of the list anew.
         choose_layout(call)
+        # Before it is decided what folds: new messages make the prompt longer, and what they name
+        # is in use.
         self._take_in(call)
         if self.features.memory is not None:
             self.features.memory.take_over()
@@ -160,10 +163,12 @@ class Assembler:
         self._chat.branch.plan.seals = seal_rule(
             self._objects.workspace, self._chat, alignment, request.model, within=within
         )
+        # Before the list is taken in, which finds them like results that were reported.
         store_lost_results(
             self._objects, self._chat, self._inbox, alignment.items, alignment.matched
         )
         reported = take_report(self._chat, alignment, self._calibrator)
+        # After the report, from which the calibrator has learned.
         self._gauge = Gauge()
         self._use_gauge_of(request.model)
         return CallInProgress(
@@ -184,6 +189,7 @@ class Assembler:
 
     def _take_in(self, call: CallInProgress) -> None:
         """Take in the new messages, once it is decided what is inserted and what is left out."""
+        # All of them: which repairs a list needs is seen in the whole list only.
         for item in call.items[len(call.context.plan) :]:
             call.context.plan.append(item)
         repair_list(self._objects, self._chat, call.context, call.items, call.first_changed_insert)

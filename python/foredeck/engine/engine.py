@@ -1,7 +1,9 @@
 """The engine: one per Pi process. Wires store, sources, context and the host's adapter.
 
 Its methods are those of docs/protocol.md, with their parameters parsed. They are synchronous and
-must be called from one thread.
+must be called from one thread. What another thread notices (a changed file) and what waits for a
+model has its turn between two requests (`Host.call_soon`). So nothing in a session needs a lock,
+and nothing changes while a request is served.
 """
 
 from __future__ import annotations
@@ -190,7 +192,7 @@ class Engine:
             return calls.assembled(opened.session, answer, self._store.trouble)
 
     def _goes_on(self, params: AssembleParams) -> bool:
-        """Whether it saves little, so that what was sent stays."""
+        """Whether the request only adds messages to what is held: then few objects are made."""
         is_first = self.opened is None or self.opened.session.chat.branch.ahead
         return params.keep > 0 and not is_first
 
@@ -199,6 +201,7 @@ class Engine:
             with self._current.use(params.session) as opened:
                 return opened, calls.assemble(opened, params)
         except Conflict as error:
+            # The session was forgotten. With the whole list it is aligned with the records of both.
             raise OutOfSync("The session has gone on in another process.") from error
         except StoreDamaged as damage:
             self._current.recover(damage)
@@ -235,8 +238,12 @@ class Engine:
 
     def tool_observed(self, params: ToolObservedParams) -> None:
         """A tool has run: keep its result and look at the files it touched."""
+        # Where this fails, or the process ends within it, the next list still brings the result:
+        # `store_lost_results` does then what was missed here.
         with self._current.use(params.session) as opened:
             tools.observe_tool(opened, params)
+        # Only now: most changes that were held back while it ran are its own. They are stored by
+        # now, and make no notice.
         opened.watch.release(params.id)
         if not params.is_error:
             propose_found(opened, params.tool, params.id, params.details)

@@ -23,7 +23,8 @@ def to_ops(
     outgoing: Iterable[Say | Op], time_of: Callable[[int], int], start: int = 0
 ) -> list[WireOp]:
     """What goes out from message `start` on, for the wire. `time_of`: the time stamp of a message
-    of the host's; one of ours takes that of the message before it."""
+    of the host's. One of ours takes that of the message before it, and not the clock's: a prompt
+    that goes out once more has the same messages."""
     found: list[WireOp] = []
     index = start
     for each in outgoing:

@@ -12,10 +12,10 @@ from foredeck.model.calls import CallRecord
 def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer to a call that was just recorded: what has changed since the answer before."""
     # Only what has changed crosses the wire: the shim keeps what it has of the messages before
-    # `start`, so an answer does not grow with the session. Where a rebase begins is in what changed
-    # first; fitting the window also changes what neither of the two sees.
-    rewritten = not call.keeps_bytes or call.decision.reason == "window"
-    goes_on = call.alignment.continued and not rewritten
+    # `start`, so an answer does not grow with the session. It can keep that only where its list
+    # continues the one of the last answer, and a layout that renders all at every call may have
+    # changed any of it.
+    goes_on = call.alignment.continued and call.keeps_bytes
     start = call.first_changed if goes_on else 0
     return _answer(call.session.chat.branch, record, start)
 

@@ -148,6 +148,7 @@ class Rebase:
         if choice is None:
             return Decision()
         decision = self._write(choice, [c for c in candidates if c.ref.message >= choice.first])
+        # Last: sealed reasoning is checked against all bytes before it, whoever has changed them.
         if decision.is_rebase and self.costs.strips_reasoning:
             strip_reasoning(call.context, decision.changed_from or 0)
         return decision

@@ -133,6 +133,9 @@ def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> 
     # `new`: of two processes on one session, the slower must not write over an ordinal that the
     # faster has given out. It gets a `Conflict`, and asks the host for the whole list.
     workspace.put(document, new=True)
+    # With all that the new messages became, in one transaction. If the process ends before it,
+    # nothing of the call is stored; if after it, the next engine finds the record and answers with
+    # the same prompt (`repeated_record`).
     workspace.commit()
     record = CallRecord(document.model_dump(exclude={"content"}))
     # Only now: nothing may build on a call that the store does not have.

@@ -57,6 +57,7 @@ def align(chat: Chat, request: Request) -> Alignment:
     # Messages that a call has held before may have been sent on another branch: then the
     # records have to say how.
     is_known = any(item.key.address in chat.log.known for item in request.items)
+    # Nearly every call: the list goes on from our last answer, and no record needs to be read.
     if in_step and not without_us and not is_known and request.keep == len(plan):
         return Alignment(items, len(plan), True, False, [])
     if ahead and not (request.outcomes or is_known) and request.keep == len(plan):

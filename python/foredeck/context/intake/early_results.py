@@ -129,6 +129,9 @@ def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
 def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
     workspace, found = objects.workspace, objects_among(run.look())
     full = None if run.full_output is None else workspace.put_bytes(run.full_output)
+    # An id that is taken may be that of another call (`call_0` of an earlier answer), or of this
+    # one, reported twice. Only the list can tell (`ToolRound`): until then just the files are
+    # stored.
     is_new = workspace.head(run.object_id) is None
     if is_new:
         put_down_to(found, run.object_id)

@@ -85,6 +85,7 @@ class MessageIntake:
             context.sets.activate(result.subject)
         plan = context.plan
         self._layout.place(context, index, _shown(result))
+        # Of `same` there is nothing to keep here: the layout keeps the message that it refers to.
         if result.subject is not None and plan.ops[index].form != "same":
             context.retention.keep(index, result.subject)
 

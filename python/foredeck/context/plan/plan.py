@@ -54,7 +54,8 @@ class Plan:
     seals: SealRule = field(default_factory=SealRule)
     """Which sealed reasoning keeps what precedes it as it is."""
     turn_ends: bool = False
-    """While a rebase is made after which a word of ours ends the turn under way."""
+    """Set while a rebase is made that ends the turn under way: its sealed reasoning is left out,
+    so nothing is bound to it."""
     chars_host: int = 0
     """Characters if every message went out as the host has it."""
     chars_own: int = 0

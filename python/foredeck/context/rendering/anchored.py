@@ -112,6 +112,7 @@ class Anchored:
         """The very text is visible already."""
         plan = context.plan
         base = plan.newest_with(placed.text_hash)
+        # The same words mean something else as an error.
         if base is None or plan.items[base].failed != item.failed:
             return None
         visible = plan.ops[base].shown
@@ -142,7 +143,7 @@ class Anchored:
             return None
         plan = context.plan
         if placed.version < (plan.ops[base].version or 0):
-            return None
+            return None  # it would read like a change that takes the newer version back
         if _range(plan.items[base]) != _range(item):
             return None
         diff = short_difference(shown_text(plan, base), item.text)

@@ -33,7 +33,8 @@ class CallLog:
     """The call records of a session, and of the sessions that it descends from."""
 
     by_tip: dict[str, str] = field(default_factory=dict)
-    """Id of the newest record with a message list, by the list's tip."""
+    """Id of the newest call with a certain list of messages, by the tip (rolling hash) of the list.
+    Calls that never went out are not found."""
     known: set[str] = field(default_factory=set)
     """Addresses of all messages that any call has held."""
     prints: dict[str, str] = field(default_factory=dict)
@@ -215,7 +216,7 @@ class CallLog:
         return None if id is None else later[::-1]
 
     def sent(self, id: str | None, load: Load) -> StoredPlan:
-        """The same without what only going on from it takes."""
+        """What went out with call `id`, without what only the next call needs: half the work."""
         state = StoredPlan()
         for record in self.chain(id, load):
             state.apply(record)
