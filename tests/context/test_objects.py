@@ -14,6 +14,7 @@ from context.messages import PIXEL, assistant, calls, image, lines, result, text
 from context.scenes import ask, bash, finish, use
 from context.working import Work
 from foredeck.context.tools.version_refs import version_seen
+from foredeck.errors import OutOfSync
 from foredeck.hosts.protocol import SessionEventParams
 from foredeck.lookup.chat import chat_fields
 from foredeck.model.call_changes import PartRow
@@ -25,7 +26,7 @@ from foredeck.model.documents import (
     SystemPromptDocument,
     ToolcallDocument,
 )
-from foredeck.model.messages import load_message
+from foredeck.model.messages import load_message, marked
 from foredeck.model.records import SAME_TRANSACTION, TurnDocument, call_id
 from foredeck.store.protocol import Batch, Token
 
@@ -467,3 +468,16 @@ def test_the_last_answer_is_stored_when_it_is_given_and_once(host: Host, restart
     chat = host.store.head("chat:s")
     assert chat is not None
     assert chat.fields["turn_count"] == 1
+
+
+def test_a_refused_request_leaves_no_system_prompt_without_its_texts(host: Host) -> None:
+    ask(host)
+    host.tools = [{"name": "read", "description": "d" * 1000, "parameters": {"type": "object"}}]
+    request = host.request(host.now_ms + 1).model_copy(update={"keep": 99})
+    with pytest.raises(OutOfSync):
+        host.engine.assemble(request)
+    host.observe(result("c1", "bash", "out"), {"command": "make"})
+    stored = host.store.get("system_prompt:s", SystemPromptDocument)
+    assert stored is not None
+    named = set(marked([stored.messages, stored.tools]))
+    assert host.store.blobs(named).keys() == named

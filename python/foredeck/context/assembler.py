@@ -156,8 +156,9 @@ class Assembler:
 
     def _align(self, request: Request) -> CallInProgress:
         """Go to the branch that the list continues, and learn what became of the previous call."""
-        take_system(self._objects, self.session.frame, request.system, request.tools)
         alignment = align(self._chat, request)
+        # After aligning: a request that is out of step must leave nothing to be committed.
+        take_system(self._objects, self.session.frame, request.system, request.tools)
         # A layout that renders all at every call would move its blocks each time they may move.
         within = self.settings.within_sealed_turns and self._layout.keeps_bytes
         self._chat.branch.plan.seals = seal_rule(

@@ -49,7 +49,7 @@ def assemble(opened: OpenedSession, params: AssembleParams) -> Answer:
         opened.session.inbox.typed += params.typed
         return opened.assembler.assemble(request)
     except OutOfSync:
-        blobs.clear()  # the host sends all of it again
+        blobs.clear()  # only messages are there yet, and the host sends them all again
         raise
 
 
