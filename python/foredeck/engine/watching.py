@@ -146,6 +146,8 @@ class SessionWatch:
         self._tracker.stop()
 
     def _on_dirty(self, paths: set[str]) -> None:
+        # On the tracker's thread, and at once: a prompt that is assembled before the engine's
+        # thread comes to `_look` asks for these, too (`differing`).
         self._told.update(paths)
         self._call_soon(lambda: self._look(paths))
 

@@ -77,9 +77,9 @@ class Method:
     """One method that the other side may call.
 
     handler       takes the params object and returns the result, or raises ForedeckError
-    kind          "request" is not served where its answer is not awaited
+    kind          a "request" that comes as a notification, without an id, is not served
     ordered       served in order of arrival among all ordered ones; the others at once
-    blocks_calls  while one is open, no request of ours is sent
+    blocks_calls  while one is open, no request of ours is sent: the host waits for the answer
     """
 
     handler: Handler

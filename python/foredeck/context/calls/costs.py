@@ -118,6 +118,7 @@ def paying_rebase(
         return None
     if is_closing(branch.plan):
         thresholds = replace(thresholds, factor=thresholds.factor * thresholds.closing)
+    # As if this call changed nothing: the guard asks what a rebase would add to that.
     so_far = costs.ledger_after(branch, costs.first_new)
     return best_rebase(messages, costs.prices, thresholds, so_far)
 

@@ -81,7 +81,8 @@ def store_lost_results(
 ) -> None:
     """Catch up on the results in flight that were never observed, because an engine has ended.
 
-    `first_new`: the first message that no call has held. Older results are past looking at.
+    `first_new`: the first message that no call has held. For older results it is too late: their
+    files may have changed since.
     """
     newest = newest_answer(items, len(items))
     if newest < 0 or not objects.info.is_live:
@@ -188,7 +189,8 @@ def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: 
 
 
 def _own_place(chat: Chat) -> CallPlace:
-    """The place of a call of the model's: most are the only one of their turn."""
+    """A guess at the place of a call of the model's, since most are the only one of their turn:
+    `put_in_place` mends it once the list has the call."""
     return CallPlace(_turn_ref(chat), 0)
 
 

@@ -155,6 +155,7 @@ class ObjectWriter:
             turn_id(self._objects.info.id, self._chat.turns),
         )
         if item.tool in CONTEXT_TOOLS:
+            # The result itself joins no set: its decision says which object does.
             return self._context_tool(item)
         sets = self._chat.branch.sets
         for entry in (*met.files, met.entry):
