@@ -36,6 +36,7 @@ export class AnswerInForce {
 
   /** The engine holds these messages, as the host has them: it was sent them ahead. */
   hold(list: readonly HostMessage[], connection: number): void {
+    // Once a call was answered, the plan in force is of the messages of that call, and no others.
     if (this.call === null) this.keep(list, 0, connection);
   }
 

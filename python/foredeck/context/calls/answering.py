@@ -21,7 +21,7 @@ def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
 
 
 def answer_again(call: CallInProgress, record: CallRecord) -> Answer:
-    """The answer that was given before; the host may not have it."""
+    """The answer that was given before: all of it, unless the host is known to have it."""
     call.session.objects.workspace.discard_known()
     return _answer(
         call.session.chat.branch, record, call.first_new if call.alignment.continued else 0

@@ -372,6 +372,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
     )
     decision = fit(call.context, budget, call.replacer)
     if decision is not None:
+        # It may have put a summary at the beginning, so the answer has all of the list.
         ended = call.decision.turn_ended
         call.decision, call.first_changed_insert = decision._replace(turn_ended=ended), 0
         replace_head(call)

@@ -58,6 +58,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
     session, request = call.session, call.request
     new = _NewCall(
         changed=sorted(call.context.changed | call.context.attributed),
+        # A layout that renders all at every call may have put text of ours anywhere.
         changed_from=call.first_changed_insert if call.keeps_bytes else 0,
         decision=call.decision,
         time_ms=request.time_ms,
