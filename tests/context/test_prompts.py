@@ -76,7 +76,7 @@ def returning(host: Host) -> Sent:
         use(host, f"d{number}", "bash", output, command=f"tail log.{number}")
     finish(host, "I have seen it.")
     host.wait(3600)
-    ask(host, "What did prices.py look like?")
+    ask(host, "How were the prices averaged?")
     context_tool(host, "t1", "activate", "src/prices.py")
     context_tool(host, "t2", "pin", "@3")
     context_tool(host, "t3", "deactivate", "@6")
