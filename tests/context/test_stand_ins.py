@@ -11,7 +11,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result, thinking, user
 from context.noted import Noted
-from context.scenes import ask, bash, context_tool, finish
+from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes, message_text
 from foredeck.engine.observing.notes import SessionNotes
 from foredeck.errors import ToolError
@@ -268,6 +268,26 @@ def test_notes_go_in_before_a_summary_does(new_host: NewHost) -> None:
     sent = ask(host)
     assert list(sent.decision.stand_ins) == ["observation:s:0"]
     assert sent.decision.compaction is None
+
+
+def test_a_text_may_save_only_once_another_stands(new_host: NewHost) -> None:
+    host = new_host(policy="keep-all", rebase={"min_saving_tokens": 5_000})
+    noted = Noted(host, threshold=1_000_000)
+    before = lines(120, "config")
+    after = before.replace("config 60:", "setting 60:")
+    ask(host)
+    use(host, "r1", "read", before, path="a.py")
+    finish(host)
+    ask(host, "And now?")
+    assert "changed since the copy above" in use(host, "r2", "read", after, path="a.py").text(6)
+    finish(host)
+    work(host, 1)
+    noted.observe(0, 4, "* a.py was read")
+    noted.observe(4, 8, "* a.py was read again " * 50)
+    host.set_window(2_400)
+    sent = ask(host)
+    # The second one is longer than the difference that it covers, but not than all of the file.
+    assert list(sent.decision.stand_ins) == ["observation:s:0", "observation:s:1"]
 
 
 def test_a_summary_comes_where_notes_are_not_enough(new_host: NewHost) -> None:

@@ -102,7 +102,9 @@ class Replacer:
         fits; returns what was placed."""
         placed: list[Cover] = []
         for made in () if fits() else self.find(free=True, forced=True):
-            if made.saving > 0 and not fits():
+            # Counted anew: where a text has taken the place of a read, a difference from that read
+            # has become longer.
+            if self._saving(made.gone, made.text, {}) > 0 and not fits():
                 self.place(made)
                 placed.append(made)
         return placed
@@ -141,10 +143,12 @@ class Replacer:
         if not any(plan.chars[index] for index in gone):
             return None
         text = self._text(stand_in, plan.items[first:until], first)
+        return Cover(stand_in, first, until, gone, text, self._saving(gone, text, savings))
+
+    def _saving(self, gone: Sequence[int], text: str, savings: Mapping[PieceRef, int]) -> int:
         leave = set(gone)
-        saving = sum(plan.chars[index] for index in leave) - len(text)
-        saving -= sum(saved for ref, saved in savings.items() if ref.message in leave)
-        return Cover(stand_in, first, until, gone, text, saving)
+        saving = sum(self.context.plan.chars[index] for index in leave) - len(text)
+        return saving - sum(saved for ref, saved in savings.items() if ref.message in leave)
 
     def _is_open(self, first: int, until: int) -> bool:
         """Whether these messages may leave: seen by a call, bound by no sealed reasoning, and with
