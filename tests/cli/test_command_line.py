@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from importlib import import_module
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from foredeck import __version__, errors
 from foredeck.cli import registry
 from foredeck.cli.main import EXIT_CODES, build_parser, main
-from foredeck.cli.registry import COMMANDS, GROUPS, RENAMED, load
+from foredeck.cli.registry import COMMANDS, GROUPS, RENAMED, later, load
 from foredeck.store.registry import STORES
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
@@ -88,6 +89,12 @@ def test_an_old_name_does_what_the_new_one_does_and_says_so(
     now = " ".join(RENAMED[name])
     assert old.err.startswith(f"foredeck: `foredeck {name}` is now `foredeck {now}`;")
     assert name not in COMMANDS
+
+
+def test_garbage_is_collected_again_where_a_command_cannot_be_imported() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        later("no_such_command")(Namespace())
+    assert gc.isenabled()
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

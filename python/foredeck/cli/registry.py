@@ -132,9 +132,13 @@ def later(module: str, function: str = "run") -> Callable[[Namespace], int]:
 
     def run(args: Namespace) -> int:
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # saves a scan of all packages
+        enabled = gc.isenabled()
         gc.disable()  # what imports leave behind stays: looking for garbage in it only costs time
-        command = getattr(import_module(f"foredeck.cli.{module}"), function)
-        gc.enable()
+        try:
+            command = getattr(import_module(f"foredeck.cli.{module}"), function)
+        finally:
+            if enabled:
+                gc.enable()
         code: int = command(args)
         return code
 
