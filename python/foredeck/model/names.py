@@ -102,9 +102,12 @@ def files_in(text: str) -> list[str]:
     """The files that a text mentions, as it writes them, in the order of their first mention."""
     bare = _URL.sub(" ", text)
     found = [(m.start(), _bare(m[0])) for m in _PATH.finditer(bare) if not _PLAIN.fullmatch(m[0])]
-    within = [(m.start(), m.end()) for m in _PATH.finditer(bare)]
+    # By character: a list of thousands of names takes no longer for each of them.
+    within = bytearray(len(bare))
+    for match in _PATH.finditer(bare):
+        within[match.start() : match.end()] = bytes([1]) * len(match[0])
     for match in _FILE.finditer(bare):
-        if not any(start <= match.start() < end for start, end in within) and _is_file(match[0]):
+        if not within[match.start()] and _is_file(match[0]):
             found.append((match.start(), _bare(match[0])))
     return list(dict.fromkeys(name for _, name in sorted(found) if name))
 
