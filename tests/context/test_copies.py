@@ -138,6 +138,16 @@ def test_a_file_that_was_only_read_is_shown_once_the_user_names_it(new_host: New
     assert go_cold(host, "Change b.py.").text(2).endswith(f"\n{OLD}")
 
 
+def test_what_shows_the_file_already_makes_no_rebase(new_host: NewHost) -> None:
+    host = edited(new_host)
+    assert go_cold(host).decision.copies
+    assert not go_cold(host).decision.is_rebase
+    use(host, "r1", "read", OLD, path="b.py")
+    sent = go_cold(host, "Change b.py.")
+    assert not sent.decision.is_rebase
+    assert sent.decision.copies is None
+
+
 def test_what_is_not_the_newest_text_is_not_shown(new_host: NewHost) -> None:
     host = edited(new_host)
     use(host, "r2", "read", "something else\n" + lines(20, "formatted"), path="a.py", limit=21)

@@ -231,7 +231,9 @@ class Rebase:
                     covers.append(candidate)
         covered = {index for cover in covers for index in cover.gone}
         copies = [copy for copy in self._copies() if copy.index not in covered]
+        before = len(context.plan.written)
         replaced, settled = place_copies(context, copies)
+        is_shown = len(context.plan.written) > before
         # What shows a copy does not fold, and a read that goes is not brought up to date.
         folds = {ref for ref in folds if ref.slot or ref.message not in settled} | replaced
         folded = fold(
@@ -250,8 +252,8 @@ class Rebase:
         # Last: a run is of what has folded.
         rule = run_rule(call.finders.uses.rule, call.request.wire)
         runs = fold_runs(context, rule, choice.first)
-        # A rebase that changes no byte is none.
-        if not (folded or more or covers or copies or runs or costs.inputs.rewrites_all):
+        # A rebase that changes no byte is none. A file may have been shown as it is now before.
+        if not (folded or more or covers or is_shown or runs or costs.inputs.rewrites_all):
             return Decision()
         for index in (folded | more) - {index for cover in covers for index in cover.gone}:
             context.branch.release(index)
