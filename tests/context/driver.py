@@ -20,7 +20,7 @@ from foredeck.context.messages.shape import Message
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIns
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities, Opening, configured_facilities
+from foredeck.engine.facility import Facilities, FacilityInputs, configured_facilities
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import SlotPlan
@@ -220,7 +220,7 @@ class Host(SimulatedHost):
             self._engine.open_session(self.opening(self.cwd, parent=self.parent))
         return self._engine
 
-    def _facilities(self, opening: Opening) -> Facilities:
+    def _facilities(self, opening: FacilityInputs) -> Facilities:
         made = configured_facilities(opening)
         if self.sections is None:
             return made

@@ -62,7 +62,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Talking]:
     first.run("bash", command="true 'a wolverine'; seq 3")
     assert first.engine.opened is not None
     session = first.engine.opened.session
-    project = first.engine.opened.workplace.project.id
+    project = first.engine.opened.session_folder.project.id
     actor = Actor(session.info.id, "agent")
     TaskWork(session.objects.store, project, actor).create(  # type: ignore[arg-type]
         NewTask("Feed the axolotl", "It likes worms.")

@@ -15,7 +15,7 @@ from context.scenes import ask, finish, use
 from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.context.head.lines import head_opening
-from foredeck.derived.layer import Patience
+from foredeck.derived.layer import TimeBudget
 from foredeck.engine import pool
 from foredeck.engine.pool import PoolSection
 from foredeck.engine.worklog import FOLLOWING_S
@@ -78,7 +78,7 @@ def test_what_the_opening_has_used_up_is_not_missing_at_the_end(new_work: NewWor
     (section,) = (s for s in work.host.opened.features.sections if isinstance(s, PoolSection))
     follow = section.follow
 
-    def following(wait: Patience) -> None:
+    def following(wait: TimeBudget) -> None:
         left.append(wait.left_s)
         follow(wait)
 

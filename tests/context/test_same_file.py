@@ -50,7 +50,7 @@ def meanwhile(source: Any, method: str, happens: Any) -> None:
 
     def late(*arguments: Any, **options: Any) -> Any:
         found = look(*arguments, **options)
-        if any(sighting.document for sighting in found):
+        if any(snapshot.document for snapshot in found):
             setattr(source, method, look)
             happens()
         return found

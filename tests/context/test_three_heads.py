@@ -17,10 +17,10 @@ from context.scenes import ask, finish
 from context.sent import Sent, message_text
 from context.working import Work
 from foredeck.config import Config
-from foredeck.context.state.workplace import Workplace
-from foredeck.derived.layer import Patience
+from foredeck.context.state.session_folder import SessionFolder
+from foredeck.derived.layer import TimeBudget
 from foredeck.engine.facilities import sections_of
-from foredeck.engine.facility import Opening
+from foredeck.engine.facility import FacilityInputs
 
 Start = Callable[..., Work]
 
@@ -119,7 +119,7 @@ def test_of_a_project_in_use(start: Start, snapshot: SnapshotAssertion, tokens: 
 
 def test_the_page_counts_the_sections_that_there_are(new_host: NewHost) -> None:
     host, config = new_host(), Config()
-    opening = Opening(config, host.state, Workplace(config, "/repo"), Patience(0.0))
+    opening = FacilityInputs(config, host.state, SessionFolder(config, "/repo"), TimeBudget(0.0))
     sections = sections_of(opening, None, None, None)
     number = ("seven", "eight", "nine", "ten")[len(sections) - 7]
     assert f"a section for each of these {number} that" in PAGE_OF_DOCS.read_text()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foredeck.config.prompt import AdaptiveSection
-from foredeck.context.cache.rebase import is_closing
+from foredeck.context.cache.rebase import precedes_bound_turn
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, PieceRef, Rewrite
 from foredeck.context.plan.plan import Plan
@@ -226,7 +226,7 @@ def test_a_turn_is_taken_to_be_like_the_one_before(kinds: list[str], closing: bo
         else:
             sealed, void = kind != "plain", kind == "void"
             chat.add("assistant", [], signed=sealed, void=void)
-    assert is_closing(chat.plan) is closing
+    assert precedes_bound_turn(chat.plan) is closing
 
 
 @pytest.mark.parametrize(("slots", "left"), [((), {1, 2}), ((REASONING,), {2}), ((1,), {2})])

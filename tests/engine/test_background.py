@@ -25,10 +25,10 @@ from foredeck.engine.background.asking import (
     is_rate_limit,
     why_not,
 )
-from foredeck.engine.background.jobs import Happening, Job
+from foredeck.engine.background.jobs import Job, SessionEvent
 from foredeck.engine.background.prices import AskingPrices
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities, Opening
+from foredeck.engine.facility import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import (
     AskTimedOut,
@@ -59,10 +59,10 @@ class Opened:
         )
         self.engine.open_session(params)
 
-    def _facilities(self, _opening: Opening) -> Facilities:
+    def _facilities(self, _opening: FacilityInputs) -> Facilities:
         return Facilities(workers=(self,))
 
-    def due(self, happened: Happening) -> Sequence[Job]:
+    def due(self, happened: SessionEvent) -> Sequence[Job]:
         self.seen.append(happened)
         due, self.jobs = self.jobs, []
         return due

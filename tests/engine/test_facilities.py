@@ -11,10 +11,10 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.config.model import ToolsSection
-from foredeck.context.state import workplace
+from foredeck.context.state import session_folder
 from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities, Opening
+from foredeck.engine.facility import Facilities, FacilityInputs
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
 from foredeck.hosts.simulated_host import SimulatedHost
@@ -34,7 +34,7 @@ class Echo:
         return f"{call}: {input['text']}"
 
 
-def echo_only(_opening: Opening) -> Facilities:
+def echo_only(_opening: FacilityInputs) -> Facilities:
     return Facilities(tools={"echo": Echo()})
 
 
@@ -102,7 +102,7 @@ def test_the_project_of_a_session_is_looked_for_once(
         looked.append(folder)
         return project_of(folder, filesystems)
 
-    monkeypatch.setattr(workplace, "project_of", look)
+    monkeypatch.setattr(session_folder, "project_of", look)
     with closing(Engine(Config(home=tmp_path / "home"))) as engine:
         engine.open_session(
             SessionOpenParams(
@@ -111,5 +111,5 @@ def test_the_project_of_a_session_is_looked_for_once(
         )
         opened = engine.opened
         assert opened is not None
-        assert opened.workplace.project.root == str(tmp_path)
+        assert opened.session_folder.project.root == str(tmp_path)
     assert looked == [str(tmp_path)]

@@ -112,7 +112,7 @@ def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path)
         assert opened.switches is not None
         opened.switches.refresh()
         assert "tasks" not in left(config.home)
-        project = opened.workplace.project
+        project = opened.session_folder.project
         by = Provenance(origin="ann", generator="human")
         page = project_page(config, opened.session.objects.store, project, by)
         page.put("Current Work", "The queue")

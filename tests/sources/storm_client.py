@@ -44,11 +44,11 @@ def main(store_path: str, folder: str) -> None:
         return {path: d.content if d else None for path, d in documents.items()}
 
     paths = sorted(str(p) for p in Path(folder).rglob("*") if p.is_file())
-    sightings = [disk.sight(path, "read") for path in paths]
-    store.commit(Batch(puts=[s.document for s in sightings if s.document is not None]))
-    for sighting in sightings:
-        ids[sighting.path] = sighting.object_id
-        tracker.track(sighting.object_id, sighting.path)
+    snapshots = [disk.sight(path, "read") for path in paths]
+    store.commit(Batch(puts=[s.document for s in snapshots if s.document is not None]))
+    for snapshot in snapshots:
+        ids[snapshot.path] = snapshot.object_id
+        tracker.track(snapshot.object_id, snapshot.path)
     while any(tracker.state(id) != "attached" for id in ids.values()):
         reconcile(sorted(work.get() or ids))
     threading.Thread(target=lambda: [work.put(None) for _ in sys.stdin], daemon=True).start()

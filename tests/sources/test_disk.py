@@ -26,9 +26,9 @@ def settle(path: str) -> None:
 
 def test_a_new_file_becomes_an_object(work: Work) -> None:
     path = work.write("src/A.py", "x = 1\n")
-    sighting = work.read("src/A.py")
-    document = work.stored(sighting.object_id)
-    assert (sighting.path, sighting.role, sighting.state, sighting.head) == (
+    snapshot = work.read("src/A.py")
+    document = work.stored(snapshot.object_id)
+    assert (snapshot.path, snapshot.role, snapshot.state, snapshot.head) == (
         path,
         "read",
         "text",
@@ -38,7 +38,7 @@ def test_a_new_file_becomes_an_object(work: Work) -> None:
     assert (document.source.filesystemId, document.source.path) == (FILESYSTEM, path)
     assert (document.content, document.char_count, document.file_type) == ("x = 1\n", 6, "py")
     assert document.source_hash == document.text_hash
-    assert work.disk.identify("src/A.py") == (sighting.object_id, document.source)
+    assert work.disk.identify("src/A.py") == (snapshot.object_id, document.source)
 
 
 def test_unchanged_bytes_make_no_version(work: Work) -> None:
@@ -77,9 +77,9 @@ def test_a_change_of_the_same_size_and_time_is_seen(work: Work) -> None:
 
 def test_unchanged_files_are_only_stated(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [work.write(f"d{n % 7}/f{n}", f"content {n}") for n in range(2000)]
-    sightings = [work.disk.sight(path, "read") for path in paths]
-    work.commit(*sightings)
-    ids = [s.object_id for s in sightings]
+    snapshots = [work.disk.sight(path, "read") for path in paths]
+    work.commit(*snapshots)
+    ids = [s.object_id for s in snapshots]
     # Nothing settles while the clock stands at the time of writing: make the files old.
     monkeypatch.setattr("foredeck.sources.classify.RACY_NS", -(10**18))
     assert not [s for s in work.disk.reconcile(ids) if s.document]
@@ -95,9 +95,9 @@ def test_unchanged_files_are_only_stated(work: Work, monkeypatch: pytest.MonkeyP
 )
 def test_what_a_file_is(work: Work, data: bytes, state: str) -> None:
     work.write("a.bin", data)
-    sighting = work.read("a.bin")
-    document = work.stored(sighting.object_id)
-    assert sighting.state == document.state == state
+    snapshot = work.read("a.bin")
+    document = work.stored(snapshot.object_id)
+    assert snapshot.state == document.state == state
     assert document.content == ("" if state == "text" else None)
     assert document.model_extra == {"size": len(data)}
     assert document.revision == (None if state == "text" else document.source_hash)
@@ -163,8 +163,8 @@ def test_a_file_may_change_its_kind(work: Work) -> None:
 
 def test_a_fifo_is_an_object_without_content(work: Work) -> None:
     os.mkfifo(work.folder / "pipe")
-    sighting = work.read("pipe")
-    document = work.stored(sighting.object_id)
+    snapshot = work.read("pipe")
+    document = work.stored(snapshot.object_id)
     assert (document.state, document.file_type, document.content) == ("special", "fifo", None)
     assert work.read("pipe").document is None
 
@@ -172,8 +172,8 @@ def test_a_fifo_is_an_object_without_content(work: Work) -> None:
 def test_a_loop_of_links_is_an_object_without_content(work: Work) -> None:
     (work.folder / "a").symlink_to("b")
     (work.folder / "b").symlink_to("a")
-    sighting = work.read("a")
-    assert work.stored(sighting.object_id).file_type == "symlink loop"
+    snapshot = work.read("a")
+    assert work.stored(snapshot.object_id).file_type == "symlink loop"
     assert work.read("a").document is None
 
 
@@ -192,21 +192,21 @@ def test_a_name_that_is_not_utf8_goes_through_the_store(work: Work) -> None:
 
 def test_a_folder_is_no_object(work: Work) -> None:
     (work.folder / "d").mkdir()
-    sighting = work.read("d")
-    assert (sighting.document, sighting.head, sighting.state) == (None, None, "directory")
+    snapshot = work.read("d")
+    assert (snapshot.document, snapshot.head, snapshot.state) == (None, None, "directory")
 
 
 def test_a_file_that_was_never_there_is_no_object(work: Work) -> None:
-    sighting = work.read("none")
-    assert (sighting.document, sighting.head, sighting.state) == (None, None, "missing")
+    snapshot = work.read("none")
+    assert (snapshot.document, snapshot.head, snapshot.state) == (None, None, "missing")
 
 
 def test_deletion_makes_a_version_without_content(work: Work) -> None:
     path = work.write("a", "one")
     id = work.read("a").object_id
     Path(path).unlink()
-    (sighting,) = work.reconcile([id])
-    assert sighting.state == "deleted"
+    (snapshot,) = work.reconcile([id])
+    assert snapshot.state == "deleted"
     document = work.stored(id)
     assert (document.state, document.content, document.source_hash) == ("deleted", None, None)
     assert work.reconcile([id])[0].document is None
@@ -251,8 +251,8 @@ def test_a_folder_outside_the_project_that_is_gone_says_nothing(
     id = work.read(str(tmp_path / "away" / "a")).object_id
     shutil.rmtree(tmp_path / "away")
     later = DiskSource(store, work.filesystems)
-    (sighting,) = later.reconcile([id])
-    assert (sighting.document, sighting.state) == (None, "unreachable")
+    (snapshot,) = later.reconcile([id])
+    assert (snapshot.document, snapshot.state) == (None, "unreachable")
     assert work.stored(id).content == "x"
 
 
@@ -260,8 +260,8 @@ def test_a_file_system_that_is_not_here_says_nothing(store: Store, work: Work) -
     far = FilesystemMap("far", cwd=str(work.folder))
     work.write("a")
     id, _ = DiskSource(store, far).identify("a")
-    sighting = DiskSource(store, far).sight("a", "read")
-    work.commit(sighting)
+    snapshot = DiskSource(store, far).sight("a", "read")
+    work.commit(snapshot)
     (work.folder / "a").unlink()
     (seen,) = work.disk.reconcile([id])
     assert (seen.document, seen.state) == (None, "unreachable")
@@ -333,13 +333,13 @@ def test_pending_documents_are_taken_into_account(work: Work) -> None:
 
 
 class TestListed:
-    """A metadata-only sighting."""
+    """A metadata-only snapshot."""
 
     def test_makes_an_object_without_content(self, work: Work) -> None:
         work.write("a.py", "secret")
-        sighting = work.disk.sight("a.py", "listed")
-        work.commit(sighting)
-        document = work.stored(sighting.object_id)
+        snapshot = work.disk.sight("a.py", "listed")
+        work.commit(snapshot)
+        document = work.stored(snapshot.object_id)
         assert (document.state, document.content, document.source_hash) == ("listed", None, None)
         assert work.disk.sight("a.py", "listed").document is None
         assert work.disk.sight("a.py", "mentioned").document is None

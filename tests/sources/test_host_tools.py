@@ -161,10 +161,10 @@ def test_a_replayed_edit_gives_what_the_tool_wrote(host: Host, work: Work, name:
         host.run("edit", path="a.txt", edits=edits),
     ):
         assert not event.is_error, event.text
-        (sighting,) = source.after_tool(event)
-        assert sighting.document is not None
-        work.store.commit(Batch(puts=[sighting.document]))
-    document = work.store.get(sighting.object_id, FileDocument)
+        (snapshot,) = source.after_tool(event)
+        assert snapshot.document is not None
+        work.store.commit(Batch(puts=[snapshot.document]))
+    document = work.store.get(snapshot.object_id, FileDocument)
     assert document is not None
     assert document.content == (work.folder / "a.txt").read_bytes().decode()
 

@@ -21,9 +21,9 @@ def test_a_rename_ties_both_ends(work: Work) -> None:
     old_path = work.write("a", "content")
     old = work.read("a").object_id
     Path(old_path).rename(work.folder / "b")
-    sightings = work.reconcile([old_path, str(work.folder / "b")])
+    snapshots = work.reconcile([old_path, str(work.folder / "b")])
     new = work.disk.identify("b")[0]
-    assert [s.object_id for s in sightings] == [old, new]
+    assert [s.object_id for s in snapshots] == [old, new]
     assert_moved(work, old, new)
     assert work.stored(new).content == "content"
 
@@ -200,9 +200,9 @@ def test_what_was_there_before_or_was_made_by_an_agent_is_a_copy(work: Work) -> 
     event = ToolEvent("write", {"path": "later", "content": "content"}, "", cwd=str(work.folder))
     work.commit(*work.disk.after_tool(event))
     Path(work.folder / "a").unlink()
-    (sighting,) = anew(work).reconcile([old])
+    (snapshot,) = anew(work).reconcile([old])
     assert (work.stored(old).state, work.stored(old).moved_to) == ("deleted", None)
-    assert sighting.candidates == ()
+    assert snapshot.candidates == ()
 
 
 def test_of_several_places_none_is_guessed(work: Work) -> None:

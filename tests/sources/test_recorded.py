@@ -9,7 +9,7 @@ import pytest
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, FileDocument
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import Sighting, ToolEvent
+from foredeck.sources.indexing import FileSnapshot, ToolEvent
 from foredeck.sources.recorded import RecordedSource
 from foredeck.store.protocol import Batch, Store
 
@@ -25,11 +25,11 @@ class Replay:
 
     def __call__(self, tool: str, text: str = "", *, error: bool = False, **arguments: Any) -> Any:
         event = ToolEvent(tool, arguments, text, is_error=error, cwd="/no/such/repo")
-        sightings = self.source.after_tool(event)
-        documents: list[Document] = [s.document for s in sightings if s.document]
+        snapshots = self.source.after_tool(event)
+        documents: list[Document] = [s.document for s in snapshots if s.document]
         if documents:
             self.store.commit(Batch(puts=documents))
-        return sightings
+        return snapshots
 
     def file(self, path: str) -> FileDocument | None:
         return self.store.get(self.source.identify(path)[0], FileDocument)
@@ -45,8 +45,8 @@ def replay(store: Store) -> Replay:
     return Replay(store)
 
 
-def states(sightings: list[Sighting]) -> list[tuple[str, str, bool]]:
-    return [(s.path, s.state, s.document is not None) for s in sightings]
+def states(snapshots: list[FileSnapshot]) -> list[tuple[str, str, bool]]:
+    return [(s.path, s.state, s.document is not None) for s in snapshots]
 
 
 def test_a_write_gives_the_whole_file(replay: Replay) -> None:

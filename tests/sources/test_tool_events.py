@@ -12,9 +12,9 @@ from foredeck.sources.indexing import Limits, ToolEvent
 
 def after(work: Work, tool: str, text: str = "", **arguments: object) -> list[str]:
     event = ToolEvent(tool, arguments, text, cwd=str(work.folder))
-    sightings = work.disk.after_tool(event)
-    work.commit(*sightings)
-    return [f"{Path(s.path).name}:{s.role}:{s.state}" for s in sightings]
+    snapshots = work.disk.after_tool(event)
+    work.commit(*snapshots)
+    return [f"{Path(s.path).name}:{s.role}:{s.state}" for s in snapshots]
 
 
 def test_read_write_edit(work: Work) -> None:
@@ -83,8 +83,8 @@ def test_a_failed_call_only_looks_at_known_files(work: Work) -> None:
     assert work.disk.after_tool(event) == []
     work.read("a")
     Path(path).unlink()
-    (sighting,) = work.disk.after_tool(event)
-    assert sighting.state == "deleted"
+    (snapshot,) = work.disk.after_tool(event)
+    assert snapshot.state == "deleted"
 
 
 def test_a_missing_or_odd_path_is_left_out(work: Work) -> None:
@@ -94,7 +94,7 @@ def test_a_missing_or_odd_path_is_left_out(work: Work) -> None:
     assert after(work, "read", "", path=str(work.folder)) == []
 
 
-def test_one_sighting_per_object(work: Work) -> None:
+def test_one_snapshot_per_object(work: Work) -> None:
     work.write("a.py")
     found = after(work, "bash", "", command="cat a.py ./a.py $PWD/a.py")
     assert found == ["a.py:mentioned:listed"]

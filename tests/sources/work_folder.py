@@ -8,7 +8,7 @@ from pathlib import Path
 from foredeck.model.documents import FileDocument
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import Limits, Sighting
+from foredeck.sources.indexing import FileSnapshot, Limits
 from foredeck.store.protocol import Batch, Store
 
 FILESYSTEM = "f" * 64
@@ -30,24 +30,24 @@ class Work:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return str(path)
 
-    def commit(self, *sightings: Sighting) -> list[FileDocument]:
-        """Commit the documents of these sightings; returns them."""
-        documents = [s.document for s in sightings if s.document is not None]
+    def commit(self, *snapshots: FileSnapshot) -> list[FileDocument]:
+        """Commit the documents of these snapshots; returns them."""
+        documents = [s.document for s in snapshots if s.document is not None]
         if documents:
             self.store.commit(Batch(puts=list(documents)))
         return documents
 
-    def read(self, name: str) -> Sighting:
+    def read(self, name: str) -> FileSnapshot:
         """See a file as the tool `read` does, and commit what follows."""
-        sighting = self.disk.sight(name, "read")
-        self.commit(sighting)
-        return sighting
+        snapshot = self.disk.sight(name, "read")
+        self.commit(snapshot)
+        return snapshot
 
-    def reconcile(self, targets: Iterable[str]) -> list[Sighting]:
+    def reconcile(self, targets: Iterable[str]) -> list[FileSnapshot]:
         """Reconcile, and commit what follows."""
-        sightings = self.disk.reconcile(targets)
-        self.commit(*sightings)
-        return sightings
+        snapshots = self.disk.reconcile(targets)
+        self.commit(*snapshots)
+        return snapshots
 
     def stored(self, object_id: str) -> FileDocument:
         """The newest version of an object, with its content."""

@@ -154,8 +154,8 @@ def _changed_files(store: Store, session: str, changes: Iterable[Head]) -> Itera
         if own:
             before = text_of_version(store, history[own[0] - 1]) if own[0] else ""
             after = text_of_version(store, history[own[-1]])
-            told = history_source(head.fields)
-            path = told.path if told else path_of(head.fields) or id
+            source = history_source(head.fields)
+            path = source.path if source else path_of(head.fields) or id
             yield _compared(path, handles.get(id, ""), len(own), before, after)
 
 

@@ -53,7 +53,7 @@ def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "")
     done = _RunCounter(runs)
     try:
         with _ends_as_interrupted():
-            found = paired(evaluate(plan, results, done.told))
+            found = paired(evaluate(plan, results, done.show))
     except (KeyboardInterrupt, ForedeckError):
         print(
             f"foredeck: {done.count} of {counted(runs, 'run')} are in {file}; the same command "
@@ -84,7 +84,7 @@ class _RunCounter:
         self.count = 0
         self._runs = runs
 
-    def told(self, result: RunResult, known: bool) -> None:
+    def show(self, result: RunResult, known: bool) -> None:
         """One more."""
         self.count += 1
         if not known:

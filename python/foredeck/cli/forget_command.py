@@ -114,9 +114,9 @@ def vacuum(args: Namespace) -> int:
         layers = [layer_file(config.home, name, store.lineage().id) for name in LAYERS]
         done = [(file, *store.vacuum())]
     done += [(path, *compact(path)) for path in layers if path.exists()]
-    told = [{"file": str(f), "bytes_before": b, "bytes_after": a} for f, b, a in done]
+    vacuumed = [{"file": str(f), "bytes_before": b, "bytes_after": a} for f, b, a in done]
     if args.json:
-        print_json({**told[0], "layers": told[1:]})
+        print_json({**vacuumed[0], "layers": vacuumed[1:]})
     else:
         for path, before, after in done:
             print(f"{path}: {short_count(before)}B, now {short_count(after)}B.")

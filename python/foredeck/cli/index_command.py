@@ -27,7 +27,7 @@ from foredeck.model.sources import is_pointer, path_of, pointer_label
 from foredeck.sources.disk import DiskSource, open_source
 from foredeck.sources.filesystem import is_within
 from foredeck.sources.git_process import GitUnusable, opened_git
-from foredeck.sources.indexing import Limits, Sighting
+from foredeck.sources.indexing import FileSnapshot, Limits
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.tying import unclear_rename
 from foredeck.store.protocol import Batch, Store
@@ -64,17 +64,17 @@ class Indexed:
     unclear: list[str] = field(default_factory=list)
     """Of files that are gone: that they may have been renamed to several others."""
 
-    def count(self, sighting: Sighting) -> None:
+    def count(self, snapshot: FileSnapshot) -> None:
         """Count one look at a file."""
         self.files += 1
-        document = sighting.document
-        if sighting.candidates:
-            self.unclear.append(unclear_rename(sighting.path, sighting.candidates))
+        document = snapshot.document
+        if snapshot.candidates:
+            self.unclear.append(unclear_rename(snapshot.path, snapshot.candidates))
         if document is None:
-            self.unreadable += sighting.state in ("missing", "unreadable", "unreachable")
+            self.unreadable += snapshot.state in ("missing", "unreadable", "unreachable")
         elif document.state == "deleted":
             self.deleted += 1
-        elif sighting.head is None or sighting.head.fields.get("state") in ("listed", "deleted"):
+        elif snapshot.head is None or snapshot.head.fields.get("state") in ("listed", "deleted"):
             self.new += 1
             parents = document.provenance.parent_refs
             self.moved += any(ref.startswith("moved_from:") for ref in parents)
@@ -103,9 +103,9 @@ def index_paths(
     gone = [path for path in _known(store, paths) if not os.path.lexists(path)]
     if gone:
         fresh = [path for path in files if store.head(source.identify(path)[0]) is None]
-        commit_sightings(store, lambda: source.reconcile([*gone, *fresh]), done, note)
+        commit_snapshots(store, lambda: source.reconcile([*gone, *fresh]), done, note)
     for part in portions(files, BATCH):
-        commit_sightings(store, partial(_sight, source, part), done, note)
+        commit_snapshots(store, partial(_sight, source, part), done, note)
     return done
 
 
@@ -136,22 +136,22 @@ def index_pointers(config: Config, store: Store, names: Sequence[str]) -> list[I
     return done
 
 
-def _sight(source: DiskSource, paths: Sequence[str]) -> list[Sighting]:
+def _sight(source: DiskSource, paths: Sequence[str]) -> list[FileSnapshot]:
     return [source.sight(path, "read") for path in paths]
 
 
-def commit_sightings(
-    store: Store, look: Callable[[], list[Sighting]], done: Indexed, note: Note
+def commit_snapshots(
+    store: Store, look: Callable[[], list[FileSnapshot]], done: Indexed, note: Note
 ) -> None:
     """Read files and store what is new; once more where another process stored some meanwhile."""
     for attempt in range(1, ATTEMPTS + 1):
-        sightings = look()
+        snapshots = look()
         batch = Batch()
-        for sighting in sightings:
-            if sighting.document is not None:
-                batch.puts.append(sighting.document)
-                batch.expect[sighting.object_id] = sighting.head.token if sighting.head else None
-        for claim, before in moved_claims(store, sightings):
+        for snapshot in snapshots:
+            if snapshot.document is not None:
+                batch.puts.append(snapshot.document)
+                batch.expect[snapshot.object_id] = snapshot.head.token if snapshot.head else None
+        for claim, before in moved_claims(store, snapshots):
             batch.puts.append(claim)
             batch.expect[claim.id] = before.token
         try:
@@ -161,9 +161,9 @@ def commit_sightings(
         except Conflict:
             if attempt == ATTEMPTS:
                 raise
-    for sighting in sightings:
-        done.count(sighting)
-        note(sighting.path)
+    for snapshot in snapshots:
+        done.count(snapshot)
+        note(snapshot.path)
 
 
 def _known(store: Store, paths: Sequence[str]) -> list[str]:

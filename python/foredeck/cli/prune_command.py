@@ -65,8 +65,10 @@ def _described(plan: Pruning) -> dict[str, object]:
 def _print(plans: list[Pruning], what: str) -> None:
     for plan in plans:
         if plan.messages:
-            told = f"{counted(len(plan.messages), 'message')} {what} ({short_count(plan.bytes)}B)"
-            print(f"Session {plan.session}: {told}.")
+            removed = (
+                f"{counted(len(plan.messages), 'message')} {what} ({short_count(plan.bytes)}B)"
+            )
+            print(f"Session {plan.session}: {removed}.")
     print(
         f"{counted(sum(len(plan.messages) for plan in plans), 'message')} {what}. Kept: "
         f"{sum(plan.young for plan in plans):,} too recent, "

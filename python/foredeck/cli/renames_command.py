@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from foredeck.cli.index_command import Indexed, commit_sightings
+from foredeck.cli.index_command import Indexed, commit_snapshots
 from foredeck.cli.output import print_json, typed
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ToolError
@@ -57,7 +57,7 @@ def _tie(store: LocalStore, old: Head, new: Head) -> None:
         raise ToolError(f"{name(name_of(old))} still exists, so it was not renamed.")
     if new.type != "file" or new.id == old.id or new.fields.get("state") == "deleted":
         raise ToolError(f"{name(name_of(new))} is not an existing file.")
-    commit_sightings(store, lambda: tied(store, old, new), Indexed(), lambda _path: None)
+    commit_snapshots(store, lambda: tied(store, old, new), Indexed(), lambda _path: None)
 
 
 def _line(old: Head, to: list[Head], *, tied: bool) -> str:

@@ -114,7 +114,7 @@ def take_absent(db: sqlite3.Connection) -> list[Change]:
 
 
 @dataclass(slots=True)
-class Patience:
+class TimeBudget:
     """Seconds that are left. A layer that is behind takes in a batch even where none is."""
 
     left_s: float

@@ -125,7 +125,7 @@ class CurrentSession:
         # Looking at what was released may have failed: then there is no session any more.
         if self.opened is None:
             return
-        late = set(self.opened.session.inbox.unsettled)
+        late = set(self.opened.session.inbox.being_written)
         if after_user:
             late.update(self.opened.watch.differing())
         if late:

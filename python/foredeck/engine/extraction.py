@@ -16,9 +16,9 @@ from foredeck.config import Config
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.engine.background.asking import SessionAsking
-from foredeck.engine.background.jobs import Happening, Job
+from foredeck.engine.background.jobs import Job, SessionEvent
 from foredeck.hosts.asking import CompleteParams
 from foredeck.memory.rules import caps_of
 from foredeck.memory.user import user_of
@@ -63,7 +63,7 @@ class Extraction:
     def _memory(self) -> Extracted:
         return self._make_memory()
 
-    def due(self, happened: Happening) -> Iterable[Job]:
+    def due(self, happened: SessionEvent) -> Iterable[Job]:
         """One question after each run that has ended with an answer."""
         if self._earlier is None:
             # The message that the first call answers has no turn yet, and all before it have one.
@@ -126,7 +126,7 @@ def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
 
 
 def extraction(
-    config: Config, objects: Objects, chat: Chat, inbox: Inbox, workplace: Workplace
+    config: Config, objects: Objects, chat: Chat, inbox: Inbox, session_folder: SessionFolder
 ) -> Extraction | None:
     """Reads out an opened session; None where that is switched off, in a replay, and in a session
     that an agent has started: what is said in it is in the one that started it, too."""
@@ -143,7 +143,7 @@ def extraction(
 
         return Extracted(objects.store, user, caps_of(config), by=info.id)
 
-    project = workplace.project.id
+    project = session_folder.project.id
     return Extraction(chat, inbox, make_memory, config.memory.accept, project)
 
 

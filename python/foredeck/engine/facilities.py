@@ -16,7 +16,7 @@ from foredeck.context.state.features import Features
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.background.jobs import BackgroundWorker
 from foredeck.engine.extraction import extraction
-from foredeck.engine.facility import Facilities, FacilityTool, Opening
+from foredeck.engine.facility import Facilities, FacilityInputs, FacilityTool
 from foredeck.engine.findings import promote_finding
 from foredeck.engine.memory import memory_of, rules_section
 from foredeck.engine.observing.facility import make_observing, others_section
@@ -34,26 +34,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def make_facilities(opening: Opening) -> Facilities:
+def make_facilities(opening: FacilityInputs) -> Facilities:
     """Those that are switched on for a session. Where `session.info.is_live` is false it is a
     replay: nothing may look at the disk."""
-    config, workplace, session = opening.config, opening.workplace, opening.session
+    config, session_folder, session = opening.config, opening.session_folder, opening.session
     info, objects, chat, inbox = session.info, session.objects, session.chat, session.inbox
     store = objects.store
-    recalled = tried(recall_work, config, store, info, workplace, opening.layers_wait)
-    memory = tried(memory_of, config, objects, chat, workplace)
-    work = tried(work_on_tasks, config, store, info, workplace)
-    search = tried(memory_search, config, objects, chat, workplace, memory, work)
-    updates = tried(update_context, config, store, info, workplace)
+    recalled = tried(recall_work, config, store, info, session_folder, opening.layers_wait)
+    memory = tried(memory_of, config, objects, chat, session_folder)
+    work = tried(work_on_tasks, config, store, info, session_folder)
+    search = tried(memory_search, config, objects, chat, session_folder, memory, work)
+    updates = tried(update_context, config, store, info, session_folder)
     tasks = None if work is None else tried(tasks_of, work, objects, chat, updates, search)
     sections = sections_of(opening, memory, tasks, None if recalled is None else recalled.work)
-    observing = tried(make_observing, config, objects, chat, inbox, workplace)
+    observing = tried(make_observing, config, objects, chat, inbox, session_folder)
     findings = tried(promote_finding, config, objects, memory)
     of_tasks = (None, None) if tasks is None else (tasks.query, tasks.mutate)
     tools: Sequence[FacilityTool] = present(search, *of_tasks, findings)
     # In any order: their jobs have priorities.
     workers: Sequence[BackgroundWorker] = present(
-        observing, tried(extraction, config, objects, chat, inbox, workplace)
+        observing, tried(extraction, config, objects, chat, inbox, session_folder)
     )
     features = Features(
         present(*sections),
@@ -66,7 +66,7 @@ def make_facilities(opening: Opening) -> Facilities:
 
 
 def sections_of(
-    opening: Opening,
+    opening: FacilityInputs,
     memory: SessionMemory | None,
     tasks: SessionTasks | None,
     earlier: EarlierWork | None,
@@ -76,17 +76,17 @@ def sections_of(
     In the order of the head, the stablest first: a provider's cache ends at the first byte that
     differs.
     """
-    config, workplace, session = opening.config, opening.workplace, opening.session
+    config, session_folder, session = opening.config, opening.session_folder, opening.session
     info, objects, store = session.info, session.objects, session.objects.store
     in_head = memory if config.memory.head else None
     return (
         tried(rules_section, config, info),
         None if in_head is None else in_head.of_user(),
-        tried(working_section, config, store, info, workplace),
+        tried(working_section, config, store, info, session_folder),
         None if tasks is None else tasks.section,
         tried(make_work_log, config, earlier, info.cwd),
-        tried(make_pool, config, objects, session.chat, workplace, opening.layers_wait),
-        tried(others_section, config, store, info, workplace),
+        tried(make_pool, config, objects, session.chat, session_folder, opening.layers_wait),
+        tried(others_section, config, store, info, session_folder),
         None if in_head is None else in_head.of_session(),
         None if in_head is None else in_head.findings(),
     )

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from foredeck.config import Config
 from foredeck.context.state.features import Features
 from foredeck.context.state.session import Session
-from foredeck.context.state.workplace import Workplace
-from foredeck.derived.layer import Patience
+from foredeck.context.state.session_folder import SessionFolder
+from foredeck.derived.layer import TimeBudget
 from foredeck.engine.background.jobs import BackgroundWorker
 
 
@@ -44,20 +44,20 @@ class Facilities:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class FacilityInputs:
     """A session that is being opened. Facilities are made from it; each takes what it needs."""
 
     config: Config
     session: Session
-    workplace: Workplace
-    layers_wait: Patience
+    session_folder: SessionFolder
+    layers_wait: TimeBudget
     """What is left of the time that the opening waits for layers."""
 
 
-MakeFacilities = Callable[[Opening], Facilities]
+MakeFacilities = Callable[[FacilityInputs], Facilities]
 
 
-def configured_facilities(opening: Opening) -> Facilities:
+def configured_facilities(opening: FacilityInputs) -> Facilities:
     """Those that are switched on for a session."""
     # Their modules load with the first session: an engine that waits for one starts without them.
     from foredeck.engine.facilities import make_facilities

@@ -10,7 +10,7 @@ from foredeck.config import Config, foreign_owner, user_rules_file
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.memory.ground import GroundReader
@@ -55,7 +55,7 @@ def begun_by(config: Config, params: SessionOpenParams) -> str | None:
 
 
 def memory_of(
-    config: Config, objects: Objects, chat: Chat, workplace: Workplace
+    config: Config, objects: Objects, chat: Chat, session_folder: SessionFolder
 ) -> SessionMemory | None:
     """Memory as this session sees it; None in a replay, which belongs to no user, and where the
     user's key cannot be read."""
@@ -65,9 +65,9 @@ def memory_of(
     memory = Memory(objects.store, user, caps_of(config), by=info.id)
     return SessionMemory(
         info.id,
-        workplace.project.id,
+        session_folder.project.id,
         memory,
-        GroundReader(objects.store, workplace.filesystems),
+        GroundReader(objects.store, session_folder.filesystems),
         _inheritance(objects, chat, memory),
         partial(words_of_files, info.cwd),
         config.tools.search,

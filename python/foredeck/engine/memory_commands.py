@@ -34,7 +34,7 @@ class MemoryCommands:
 
     def __init__(self, opened: OpenedSession, memory: UserActs) -> None:
         self._switches = opened.switches
-        self._workplace = opened.workplace
+        self._session_folder = opened.session_folder
         self._objects = opened.session.objects
         self._known = opened.features.memory
         self._memory = memory
@@ -222,7 +222,7 @@ class MemoryCommands:
         return self._memory.find(name), text.strip()
 
     def _project(self) -> str:
-        return self._workplace.project.id
+        return self._session_folder.project.id
 
 
 def memory_commands(opened: OpenedSession) -> MemoryCommands:

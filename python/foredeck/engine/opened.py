@@ -12,8 +12,8 @@ from foredeck.context.messages.items import Item
 from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.features import Features
-from foredeck.derived.layer import Patience
-from foredeck.engine.facility import Facilities, Opening
+from foredeck.derived.layer import TimeBudget
+from foredeck.engine.facility import Facilities, FacilityInputs
 from foredeck.engine.project_notes import take_in_notes
 from foredeck.engine.resumption import keep_calls, keep_members, keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
@@ -36,7 +36,7 @@ class OpenedSession:
 
     def __init__(
         self,
-        opening: Opening,
+        opening: FacilityInputs,
         facilities: Facilities,
         watch: SessionWatch | NoWatch,
         switches: Switches | None = None,
@@ -45,7 +45,7 @@ class OpenedSession:
     ) -> None:
         self.config = opening.config
         self.session = opening.session
-        self.workplace = opening.workplace
+        self.session_folder = opening.session_folder
         self._layers_wait = opening.layers_wait
         """What is left of the time that layers are waited for at the opening, or after a call."""
         self.facilities = facilities
@@ -133,7 +133,7 @@ class OpenedSession:
             keep_calls(home, session.chat, ends=ends)
             keep_members(home, session.objects, ends=ends)
             if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
-                self._layers_wait = Patience(FOLLOWING_S)
+                self._layers_wait = TimeBudget(FOLLOWING_S)
                 self._follow_sections()
                 if session.info.is_live:
                     follow_work(self.config, session.objects.store)
@@ -167,7 +167,7 @@ class OpenedSession:
             self.config,
             self.session.objects,
             self.session.inbox,
-            self.workplace,
+            self.session_folder,
             self._layers_wait,
         )
 
@@ -175,8 +175,8 @@ class OpenedSession:
         """Let go of memory that was not used for long, and tell the user."""
         memory = self.features.memory
         try:
-            if memory is not None and (told := memory.tidy()):
-                self.session.inbox.user_messages.append(told)
+            if memory is not None and (notice := memory.tidy()):
+                self.session.inbox.user_messages.append(notice)
         except ForedeckError as error:
             log.warning("memory was not looked through: %s", error)
 

@@ -11,9 +11,9 @@ from foredeck.context.state.chat import StoredChats
 from foredeck.context.state.objects import Recall
 from foredeck.context.state.opening import Beginning, OpeningHooks, open_session
 from foredeck.context.state.session import Session
-from foredeck.context.state.workplace import Workplace
-from foredeck.derived.layer import Patience
-from foredeck.engine.facility import MakeFacilities, Opening, configured_facilities
+from foredeck.context.state.session_folder import SessionFolder
+from foredeck.derived.layer import TimeBudget
+from foredeck.engine.facility import FacilityInputs, MakeFacilities, configured_facilities
 from foredeck.engine.memory import begun_by
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import settle_privacy
@@ -67,24 +67,26 @@ class SessionOpener:
     ) -> OpenedSession:
         """Load a session, or begin it. `reconcile` is asked for what the watch has seen change;
         `calls_at_opening`: how many calls it had when the host opened it, where that was before."""
-        workplace = Workplace(self._config, params.cwd)
-        session = self._load(store, params, workplace.filesystems, calls_at_opening)
+        session_folder = SessionFolder(self._config, params.cwd)
+        session = self._load(store, params, session_folder.filesystems, calls_at_opening)
         if not session.chat.log.newest and (lost := unreadable_lines(params.file or "")):
             session.inbox.user_messages.append(damage_report(lost))
         settle_privacy(session.objects, session.chat, session.inbox, params.private)
-        opening = Opening(self._config, session, workplace, Patience(self._config.opening_s))
+        opening = FacilityInputs(
+            self._config, session, session_folder, TimeBudget(self._config.opening_s)
+        )
         facilities = self._make_facilities(opening)
-        guard, keeper = self._guard(session, workplace.filesystems), None
-        watch = self._watch(session, workplace.filesystems, reconcile, guard)
+        guard, keeper = self._guard(session, session_folder.filesystems), None
+        watch = self._watch(session, session_folder.filesystems, reconcile, guard)
         if self._config.rewind and session.info.is_live:
             keeper = ChangeKeeper(
                 session.chat,
-                workplace.filesystems,
+                session_folder.filesystems,
                 self._config.prepare_ms / 1000,
                 idle=self._host.call_soon is not None,
             )
         is_replay = self._recorded is not None
-        switches = None if is_replay else Switches.of(self._config, store, workplace)
+        switches = None if is_replay else Switches.of(self._config, store, session_folder)
         return OpenedSession(opening, facilities, watch, switches, guard, keeper)
 
     def _load(

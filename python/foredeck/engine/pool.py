@@ -14,8 +14,8 @@ from foredeck.context.head.lines import pool_line, pool_rest
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.graph import name_of_node
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.workplace import Workplace
-from foredeck.derived.layer import Patience
+from foredeck.context.state.session_folder import SessionFolder
+from foredeck.derived.layer import TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import SessionDocument
 from foredeck.model.quoting import name as named
@@ -66,11 +66,13 @@ class PoolSection:
 
     name = "this project has (activate PATH to read one)"
 
-    def __init__(self, config: Config, objects: Objects, chat: Chat, workplace: Workplace) -> None:
+    def __init__(
+        self, config: Config, objects: Objects, chat: Chat, session_folder: SessionFolder
+    ) -> None:
         self._config = config
         self._objects = objects
         self._chat = chat
-        self._workplace = workplace
+        self._session_folder = session_folder
 
     def text(self, limit: int) -> str:
         """A line for each object, newest first, and how many more there are."""
@@ -91,7 +93,7 @@ class PoolSection:
             return ""
         return "\n".join([*lines, _rest(found[len(lines) :])]).removesuffix("\n")
 
-    def follow(self, wait: Patience) -> None:
+    def follow(self, wait: TimeBudget) -> None:
         """Bring the graph of notes nearer to the store."""
         try:
             with (
@@ -197,7 +199,7 @@ class PoolSection:
         folders = self._config.notes.folders
         if not self._objects.info.is_live:
             return NoteRule(folders, lambda _folder: None)
-        filesystems = self._workplace.filesystems
+        filesystems = self._session_folder.filesystems
         return NoteRule(folders, lambda folder: checkout_of(folder, filesystems))
 
     def _places(self) -> list[str]:
@@ -205,7 +207,7 @@ class PoolSection:
         cwd = self._objects.info.cwd
         if not self._objects.info.is_live:
             return [cwd]
-        root = self._workplace.project.root
+        root = self._session_folder.project.root
         return list(dict.fromkeys((cwd, root)))
 
     def _named(self, head: Head, node: Node, tags: Sequence[str]) -> PoolObject:
@@ -226,13 +228,13 @@ class PoolSection:
 
 
 def make_pool(
-    config: Config, objects: Objects, chat: Chat, workplace: Workplace, wait: Patience
+    config: Config, objects: Objects, chat: Chat, session_folder: SessionFolder, wait: TimeBudget
 ) -> PoolSection | None:
     """The section; None where it is switched off. Brings the graph of notes nearer to the store
     now, so that the first head need not wait for it."""
     if not config.head.pool or not config.head.tokens:
         return None
-    section = PoolSection(config, objects, chat, workplace)
+    section = PoolSection(config, objects, chat, session_folder)
     section.follow(wait)
     return section
 

@@ -23,9 +23,9 @@ from foredeck.config import Config
 from foredeck.context.intake.reconcile import look_again, take_in_unmet
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.derived.file import LayerBusy
-from foredeck.derived.layer import Patience
+from foredeck.derived.layer import TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.model.portions import portions
 from foredeck.notes.live import StillReading, live_graph
@@ -79,7 +79,7 @@ LEFT_OUT = (
 
 
 def take_in_notes(
-    config: Config, objects: Objects, inbox: Inbox, workplace: Workplace, wait: Patience
+    config: Config, objects: Objects, inbox: Inbox, session_folder: SessionFolder, wait: TimeBudget
 ) -> None:
     """Bring the store up to date with the project's folders of notes, as far as the opening of a
     session may take.
@@ -91,7 +91,7 @@ def take_in_notes(
         return
     try:
         with wait.spent() as left_s:
-            listing = _list(config, workplace.filesystems, time.monotonic() + left_s)
+            listing = _list(config, session_folder.filesystems, time.monotonic() + left_s)
         if listing.bounds:
             gone = _gone(config, objects.store, listing, wait) if listing.is_whole else []
             with wait.spent() as left_s:
@@ -191,7 +191,7 @@ def _take_in(
             return
 
 
-def _gone(config: Config, store: Store, listing: _Listing, wait: Patience) -> list[str]:
+def _gone(config: Config, store: Store, listing: _Listing, wait: TimeBudget) -> list[str]:
     """Ids of the Markdown files that the store knows to be in the folders, and that are not there;
     none while the graph is still being read: then no note is taken for deleted at this opening."""
     try:

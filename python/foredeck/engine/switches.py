@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from foredeck.config import Config
 from foredeck.config.model import ToolsSection
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.errors import ForedeckError
 from foredeck.model.own_tools import Facility
 from foredeck.model.working import working_id
@@ -54,15 +54,15 @@ class Switches:
         self.keeps_page = keeps_page
 
     @classmethod
-    def of(cls, config: Config, store: Store, workplace: Workplace) -> Self:
+    def of(cls, config: Config, store: Store, session_folder: SessionFolder) -> Self:
         """Those of the project that a session works in."""
-        project = workplace.project
+        project = session_folder.project
         return cls(
             config.home,
             project.root,
             config.tools,
             lambda: bool(store.query("task", {"project": project.id}, limit=1)),
-            workplace.cwd,
+            session_folder.cwd,
             lambda: store.head(working_id("resource", project.id)) is not None,
         )
 

@@ -9,7 +9,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.model.tasks import TaskLink
 from foredeck.store.protocol import Store
@@ -21,13 +21,13 @@ from foredeck.working.section import ContextUpdates
 
 
 def work_on_tasks(
-    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+    config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> TaskWork | None:
     """The project's tasks, for the session's agent; None where they are switched off."""
     local = store.local
     if config.tools.tasks == "off" or not info.is_live or local is None:
         return None
-    return TaskWork(local, workplace.project.id, Actor(info.id))
+    return TaskWork(local, session_folder.project.id, Actor(info.id))
 
 
 def tasks_of(

@@ -114,8 +114,8 @@ class SessionWatch:
 
     def remind(self) -> None:
         """Look again in a moment at files that were being written at the last look."""
-        if self._inbox.unsettled:
-            self._tracker.remind(self._inbox.unsettled)
+        if self._inbox.being_written:
+            self._tracker.remind(self._inbox.being_written)
 
     def hold(self, call_id: str, event: ToolEvent) -> None:
         """A tool is about to write: leave changes of its files until its end.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.config import Config
 from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.model.documents import Provenance
 from foredeck.model.working import by_an_agent
 from foredeck.sources.projects import Project
@@ -34,30 +34,30 @@ def session_page(config: Config, store: Store, session: str, by: Provenance) -> 
 
 
 def working_section(
-    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+    config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> WorkingSection | None:
     """The section of the head; None where it is switched off, and in a replay: which project its
     folder was in is no longer known."""
     if not config.working.head or not info.is_live:
         return None
-    return WorkingSection(_pages(config, store, info, workplace))
+    return WorkingSection(_pages(config, store, info, session_folder))
 
 
 def update_context(
-    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+    config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> ContextUpdates | None:
     """What the model's `update_context` does; None in a replay."""
     if not info.is_live:
         return None
-    project, own = _pages(config, store, info, workplace)
+    project, own = _pages(config, store, info, session_folder)
     return ContextUpdates({"resource": project, "thread": own})
 
 
 def _pages(
-    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+    config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> tuple[WorkingMemory, WorkingMemory]:
     by = by_an_agent(info.id)
     return (
-        project_page(config, store, workplace.project, by),
+        project_page(config, store, session_folder.project, by),
         session_page(config, store, info.id, by),
     )

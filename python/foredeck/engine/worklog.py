@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from foredeck.config import Config
 from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.derived.file import LayerBusy, reported
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import Patience
+from foredeck.derived.layer import TimeBudget
 from foredeck.derived.registry import load_layer
 from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
@@ -47,7 +47,7 @@ class RecalledWork:
 
 
 def recall_work(
-    config: Config, store: Store, info: SessionInfo, workplace: Workplace, wait: Patience
+    config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder, wait: TimeBudget
 ) -> RecalledWork:
     """What the project's other sessions did and learned, as far as that is switched on. A failure
     to read it is only logged: the session opens without it."""
@@ -55,7 +55,7 @@ def recall_work(
     local = store.local
     if (section.lines or section.head) and local is not None and store.latest() is not None:
         try:
-            found = _read(config, local, info, workplace, wait)
+            found = _read(config, local, info, session_folder, wait)
         except StoreError as error:
             log.warning("the work log cannot be read: %s", error)
     lessons = BranchLessons(() if found is None else found.lessons)
@@ -85,7 +85,11 @@ def make_work_log(config: Config, earlier: EarlierWork | None, cwd: str) -> Work
 
 
 def _read(
-    config: Config, store: LocalStore, info: SessionInfo, workplace: Workplace, wait: Patience
+    config: Config,
+    store: LocalStore,
+    info: SessionInfo,
+    session_folder: SessionFolder,
+    wait: TimeBudget,
 ) -> EarlierWork:
     layer = load_layer("worklog")
     with (
@@ -95,18 +99,20 @@ def _read(
         # What is left is taken in at the next opening; until then the session knows what was read.
         with suppress(_TimeIsUpError, LayerBusy):
             follower.catch_up(_until(time.monotonic() + left_s))
-        return _of_project(follower, store, info, workplace)
+        return _of_project(follower, store, info, session_folder)
 
 
 def _of_project(
-    follower: Follower, store: Store, info: SessionInfo, workplace: Workplace
+    follower: Follower, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> EarlierWork:
     with reported(follower.path):
         known = folders(follower.db)
         wanted, project = {info.cwd}, None
         if info.is_live:  # a replay must not look at the disk
-            project = workplace.project.id
-            found = folders_of_project(info.cwd, sorted({*known.values()}), workplace.filesystems)
+            project = session_folder.project.id
+            found = folders_of_project(
+                info.cwd, sorted({*known.values()}), session_folder.filesystems
+            )
             wanted.update(found)
         hidden = {info.id, *private_sessions(store)}
         others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id not in hidden]

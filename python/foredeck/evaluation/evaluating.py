@@ -69,11 +69,11 @@ class EvalPlan:
                     yield task, RunKey(*key)
 
 
-Told = Callable[[RunResult, bool], None]
+Show = Callable[[RunResult, bool], None]
 """Is called with each result, and whether it was there before."""
 
 
-def evaluate(plan: EvalPlan, results: ResultsFile, told: Told) -> list[RunResult]:
+def evaluate(plan: EvalPlan, results: ResultsFile, show: Show) -> list[RunResult]:
     """Make the runs whose results are not there yet; all results of the plan, in their order,
     without those for which the budget was too small.
 
@@ -89,7 +89,7 @@ def evaluate(plan: EvalPlan, results: ResultsFile, told: Told) -> list[RunResult
         if known is None:
             results.add(result)
             spent += result.cost
-        told(result, known is not None)
+        show(result, known is not None)
         found.append(result)
     return found
 

@@ -171,15 +171,19 @@ class _ClaudeCodeReader:
             "isError": bool(block.get("is_error")),
             "timestamp": time_ms,
         }
-        told = line.value.get("toolUseResult")
-        details = {k: told[k] for k in _KEPT_DETAILS if k in told} if isinstance(told, dict) else {}
+        tool_result = line.value.get("toolUseResult")
+        details = (
+            {k: tool_result[k] for k in _KEPT_DETAILS if k in tool_result}
+            if isinstance(tool_result, dict)
+            else {}
+        )
         return result | ({"details": details} if details else {})
 
 
 def _file_before(line: Line) -> str | None:
     """The text of the file that an edit was made in."""
-    told = line.value.get("toolUseResult")
-    return _text_or_none(told.get("originalFile")) if isinstance(told, dict) else None
+    tool_result = line.value.get("toolUseResult")
+    return _text_or_none(tool_result.get("originalFile")) if isinstance(tool_result, dict) else None
 
 
 def _is_command(value: dict[str, Any]) -> bool:

@@ -200,8 +200,8 @@ def read_output(output: Any) -> tuple[list[Block], bool]:
     if not isinstance(output, str):
         return _blocks(output), failed
     text, code = _unwrapped(output)
-    if code is None and (told := _EXIT_CODE.search(text[:_HEAD])):
-        code = int(told[1])
+    if code is None and (exit_code := _EXIT_CODE.search(text[:_HEAD])):
+        code = int(exit_code[1])
     return [text_block(text)], failed or bool(code)
 
 

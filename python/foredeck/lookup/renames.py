@@ -35,8 +35,8 @@ def stretches(store: Store, found: Found) -> list[Stretch]:
     own = Stretch(found, _versions(store, found.id))
     seen = {found.id}
     before = list(_before(store, own, seen))
-    told = [head for each in (*before, own) for head in in_histories(store, each.found)]
-    histories = [Stretch(Found(head), _versions(store, head.id)) for head in told]
+    heads = [head for each in (*before, own) for head in in_histories(store, each.found)]
+    histories = [Stretch(Found(head), _versions(store, head.id)) for head in heads]
     return [*histories, *reversed(before), own, *_after(store, own, seen)]
 
 
@@ -46,8 +46,8 @@ def versions_until_now(store: Store, found: Found) -> list[Head]:
     versions: dict[tuple[object, ...], Head] = {}
     for stretch in stretches(store, found):
         for head in (version.head for version in stretch.versions):
-            told = history_source(head.fields)
-            call = tool_call_of(head) if told else None
+            source = history_source(head.fields)
+            call = tool_call_of(head) if source else None
             versions.setdefault(
                 (call, head.view(Document).text_hash) if call else (head.token, head.id), head
             )

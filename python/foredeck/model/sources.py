@@ -155,8 +155,8 @@ def pointer_label(fields: Mapping[str, Any]) -> str:
     source = fields.get("source") or {}
     if source.get("type") == "git" and "ref" in source:
         return ":".join(filter(None, ("git", source["ref"][:_SHORT_ID], source.get("path"))))
-    if (told := history_source(fields)) is not None:
-        return f"{told.path} in session {told.session}"
+    if (history := history_source(fields)) is not None:
+        return f"{history.path} in session {history.session}"
     return str(fields.get("locator") or "")
 
 

@@ -231,12 +231,12 @@ def _by_path(store: Store, text: str) -> list[Head]:
 def _one_for_a_path(heads: Iterable[Head], session: str | None) -> list[Head]:
     """Without what histories show of a file where something better has its path: the history of
     the session that is asked for, the file itself, or a newer history."""
-    told = [(head, history_source(head.fields)) for head in heads]
-    shown = {source.path: head for head, source in told if source and source.session == session}
-    own = [head for head, source in told if source is None and _path(head) not in shown]
+    sources = [(head, history_source(head.fields)) for head in heads]
+    shown = {source.path: head for head, source in sources if source and source.session == session}
+    own = [head for head, source in sources if source is None and _path(head) not in shown]
     taken = {_path(head) for head in own} | shown.keys()
     newest = {
-        _path(h): h for h, source in sorted(told, key=lambda each: version_ms(each[0])) if source
+        _path(h): h for h, source in sorted(sources, key=lambda each: version_ms(each[0])) if source
     }
     return [*own, *shown.values(), *(head for path, head in newest.items() if path not in taken)]
 
@@ -301,8 +301,8 @@ def _nothing_like(store: Store, text: str) -> str:
 
 
 def _path(head: Head) -> str:
-    told = history_source(head.fields)
-    return path_of(head.fields) or (told.path if told else "")
+    source = history_source(head.fields)
+    return path_of(head.fields) or (source.path if source else "")
 
 
 def _named(head: Head) -> str:

@@ -58,9 +58,9 @@ async def _serve(
     upstream: str | None,
 ) -> int:
     port = listener.getsockname()[1]
-    told: list[str] = []
+    notices: list[str] = []
     bases = upstreams(upstream, os.environ)
-    proxy = Proxy(Conversations(options), port, bases, told.append if command else _say)
+    proxy = Proxy(Conversations(options), port, bases, notices.append if command else _say)
     server = (_QuietServer if command else uvicorn.Server)(
         uvicorn.Config(
             proxy, log_level="critical", lifespan="off", server_header=False, date_header=False
@@ -77,7 +77,7 @@ async def _serve(
         server.should_exit = True
         await serving
         await proxy.close()
-        for text in told:
+        for text in notices:
             _say(text)
 
 

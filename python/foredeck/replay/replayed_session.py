@@ -11,8 +11,8 @@ from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import (
     Facilities,
+    FacilityInputs,
     MakeFacilities,
-    Opening,
     configured_facilities,
 )
 from foredeck.histories.transcripts import RecordedCall, Transcript
@@ -91,7 +91,7 @@ class ReplayedSession:
             self.engine.close()
             self.engine = None
 
-    def _observed(self, opening: Opening) -> Facilities:
+    def _observed(self, opening: FacilityInputs) -> Facilities:
         """The session's facilities, with what this replay's own observer notes."""
         made = self._facilities(opening)
         return replace(made, features=replace(made.features, stand_ins=self.observer))

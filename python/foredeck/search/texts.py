@@ -192,7 +192,7 @@ def _of_toolcall(head: Head, source: Fetched) -> Iterator[SearchedText]:
 
 
 def _of_file(head: Head, source: Fetched) -> Iterator[SearchedText]:
-    told = history_source(head.fields)
+    history = history_source(head.fields)
     if head.fields.get("text_hash"):
         yield SearchedText(
             document=head.id,
@@ -203,7 +203,7 @@ def _of_file(head: Head, source: Fetched) -> Iterator[SearchedText]:
             role="",
             object=head.id,
             time_ms=version_ms(head),
-            session=None if told is None else told.session,
+            session=None if history is None else history.session,
             path=(head.fields.get("source") or {}).get("path"),
             output=source.content(head),
         )

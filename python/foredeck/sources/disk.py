@@ -18,11 +18,11 @@ from foredeck.sources.indexing import (
     CHANGING,
     NOTHING_PENDING,
     OUTSIDE,
+    FileSnapshot,
     Known,
     Limits,
     Pending,
     Role,
-    Sighting,
     ToolEvent,
     lookup,
 )
@@ -119,7 +119,7 @@ class DiskSource:
         cwd: str | None = None,
         pending: Pending = NOTHING_PENDING,
         unasked: bool = False,
-    ) -> Sighting:
+    ) -> FileSnapshot:
         """Look at one file."""
         self._filesystems.forget()
         location = self._locate(tool_path(path), role, cwd)
@@ -128,7 +128,9 @@ class DiskSource:
             return unchanged(location, role, known, OUTSIDE)
         return self._sight(location, role, known, _FOUND)
 
-    def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
+    def after_tool(
+        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
+    ) -> list[FileSnapshot]:
         """The files that a tool call touched, as they are on the disk now."""
         self._filesystems.forget()
         touches = touched_paths(event, self._limits.discovered_paths)
@@ -144,14 +146,14 @@ class DiskSource:
         for touch, place in located:
             before = known[place.object_id]
             if place.object_id not in met and self._is_worth_a_look(event, touch, place, before):
-                sighting = self._sight(place, touch.role, before, by)
-                met[place.object_id] = Inspected(place, before, sighting)
+                snapshot = self._sight(place, touch.role, before, by)
+                met[place.object_id] = Inspected(place, before, snapshot)
         self._follow_moves(met, [], by, pending)
-        return [m.sighting for m in met.values() if m.known.exists or m.sighting.document]
+        return [m.snapshot for m in met.values() if m.known.exists or m.snapshot.document]
 
     def after_unobserved(
         self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[Sighting]:
+    ) -> list[FileSnapshot]:
         """The files that a tool call touched; the main one as the tool itself reported it."""
         found = self.after_tool(event, pending=pending)
         text, touch = whole_text(event), next(iter(touched_paths(event, 1)), None)
@@ -167,7 +169,7 @@ class DiskSource:
 
     def reconcile(
         self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
-    ) -> list[Sighting]:
+    ) -> list[FileSnapshot]:
         """Compare known files with the disk."""
         self._filesystems.forget()
         met: dict[str, Inspected] = {}
@@ -176,18 +178,18 @@ class DiskSource:
             if not known.exists:
                 untracked.setdefault(place.object_id, place)
             elif place.object_id not in met:
-                sighting = self._sight(place, "mentioned", known, _FOUND, cautious=cautious)
-                met[place.object_id] = Inspected(place, known, sighting)
-                if sighting.state == "deleted" and place.local is not None:
+                snapshot = self._sight(place, "mentioned", known, _FOUND, cautious=cautious)
+                met[place.object_id] = Inspected(place, known, snapshot)
+                if snapshot.state == "deleted" and place.local is not None:
                     beyond = self._filesystems.locate_local(place.local)
                     if not self._project.leads_out(place, beyond):
                         untracked.setdefault(beyond.object_id, beyond)
-        if any(m.sighting.state == CHANGING and _is_gone(m.location) for m in met.values()):
+        if any(m.snapshot.state == CHANGING and _is_gone(m.location) for m in met.values()):
             # It may have been renamed to another of these, so they are taken in together.
             return [deferred(m) for m in met.values()]
         others = [s for s in untracked.values() if s.object_id not in met]
         self._follow_moves(met, others, _FOUND, pending)
-        return [m.sighting for m in met.values()]
+        return [m.snapshot for m in met.values()]
 
     def point(self, name: str, cwd: str | None = None) -> Document:
         """The object of what a pointer names."""
@@ -233,7 +235,7 @@ class DiskSource:
 
     def _sight(
         self, place: Location, role: Role, known: Known, by: _Origin, *, cautious: bool = False
-    ) -> Sighting:
+    ) -> FileSnapshot:
         if place.local is None:
             return unchanged(place, role, known, "unreachable")
         if role in ("listed", "mentioned") and known.state != "deleted":
@@ -248,7 +250,7 @@ class DiskSource:
         seen = Look("missing") if linked else self._look(place.local, known)
         return self._seen(place, role, known, seen, by, cautious=cautious)
 
-    def _first_mention(self, place: Location, role: Role, known: Known) -> Sighting:
+    def _first_mention(self, place: Location, role: Role, known: Known) -> FileSnapshot:
         assert place.local is not None
         seen = look(place.local, max_bytes=-1, hashed_bytes=-1)
         if seen.kind == "special":
@@ -256,7 +258,7 @@ class DiskSource:
         if seen.kind != "huge":
             return unchanged(place, role, known, seen.kind)
         document = file_version(place, known.fields, state="listed", by=_FOUND)
-        return Sighting(place.path, document.id, role, document, known.head, "listed")
+        return FileSnapshot(place.path, document.id, role, document, known.head, "listed")
 
     def _look(self, local: str, known: Known) -> Look:
         """Look at a file, without reading it when it is as it was and the store knows it so."""
@@ -296,8 +298,8 @@ class DiskSource:
         by: _Origin,
         *,
         cautious: bool = False,
-    ) -> Sighting:
-        """The sighting that follows from a look, with a new version if one is due."""
+    ) -> FileSnapshot:
+        """The snapshot that follows from a look, with a new version if one is due."""
         local = place.local or ""
         if seen.kind in ("missing", "directory"):
             if not known.exists or known.state == "deleted":
@@ -328,7 +330,7 @@ class DiskSource:
             by=by,
             captured=captured,
         )
-        return Sighting(place.path, document.id, role, document, known.head, state)
+        return FileSnapshot(place.path, document.id, role, document, known.head, state)
 
     def _may_read(self, place: Location, known: Known) -> bool:
         """Whether a file may be read unasked."""
@@ -364,8 +366,8 @@ class DiskSource:
         gone = [
             m
             for m in met.values()
-            if m.sighting.document is not None
-            and m.sighting.document.state == "deleted"
+            if m.snapshot.document is not None
+            and m.snapshot.document.state == "deleted"
             and m.known.fields.get("source_hash") not in (None, EMPTY_HASH)
         ]
         if not gone:
@@ -410,8 +412,8 @@ class DiskSource:
             if place.local is not None and os.path.exists(place.local):
                 document = same_again(self._store, head, by)
                 state = known.state
-                sighting = Sighting(place.path, head.id, "mentioned", document, head, state)
-                found.append(Inspected(place, known, sighting))
+                snapshot = FileSnapshot(place.path, head.id, "mentioned", document, head, state)
+                found.append(Inspected(place, known, snapshot))
         return found
 
     def _arrived_at(
@@ -441,8 +443,8 @@ class DiskSource:
         if place.local is None:
             return None
         seen = self._look(place.local, known)
-        sighting = self._seen(place, met.sighting.role, known, seen, by)
-        return None if sighting.document is None else Inspected(place, known, sighting)
+        snapshot = self._seen(place, met.snapshot.role, known, seen, by)
+        return None if snapshot.document is None else Inspected(place, known, snapshot)
 
     def _arrivals(
         self,
@@ -453,7 +455,7 @@ class DiskSource:
     ) -> list[Inspected]:
         """Files that have come to hold bytes with one of these hashes since the last look."""
         arrived = [m for m in met.values() if new_hash(m) in hashes]
-        bare = [m for m in met.values() if m.sighting.state == "listed"]
+        bare = [m for m in met.values() if m.snapshot.state == "listed"]
         bare += [
             Inspected(s, Known(), unchanged(s, "mentioned", Known(), "missing")) for s in untracked
         ]
@@ -474,11 +476,11 @@ def _is_gone(place: Location) -> bool:
     return place.local is not None and not os.path.exists(place.local)
 
 
-def _source_hash(sighting: Sighting) -> str | None:
-    """Hash of the bytes that the file has with this sighting."""
-    if sighting.document is not None:
-        return sighting.document.source_hash
-    return None if sighting.head is None else sighting.head.fields.get("source_hash")
+def _source_hash(snapshot: FileSnapshot) -> str | None:
+    """Hash of the bytes that the file has with this snapshot."""
+    if snapshot.document is not None:
+        return snapshot.document.source_hash
+    return None if snapshot.head is None else snapshot.head.fields.get("source_hash")
 
 
 def _fingerprint(local: str) -> Fingerprint | None:

@@ -1,4 +1,4 @@
-"""How the engine asks about files, and what it is answered: sightings.
+"""How the engine asks about files, and what it is answered: snapshots.
 
 A source never writes. It compares what is out there with what the store holds and hands back
 sealed documents; the caller commits them with the rest of its transaction. Documents that are
@@ -27,11 +27,11 @@ NOTHING_PENDING: Pending = MappingProxyType({})
 
 
 CHANGING = "changing"
-"""State of a sighting that says nothing yet: the file may be half written."""
+"""State of a snapshot that says nothing yet: the file may be half written."""
 
 
 OUTSIDE = "outside"
-"""State of a sighting of a file that is not foredeck's to read by itself."""
+"""State of a snapshot of a file that is not foredeck's to read by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ToolEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class FileSnapshot:
     """What a look at one file found.
 
     `path` is absolute within its file system. `document` is a sealed new version to commit, None
@@ -108,15 +108,17 @@ class FileSource(Protocol):
         cwd: str | None = None,
         pending: Pending = NOTHING_PENDING,
         unasked: bool = False,
-    ) -> Sighting:
+    ) -> FileSnapshot:
         """Look at one file. `read` and `written` take in its content, `listed` never does.
 
         `unasked`: no tool and no user has named the file to be read. Then one outside the project
         that was never read before stays unread, links resolved: its state is `OUTSIDE`.
         """
 
-    def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
-        """The files that a tool call touched, at most one sighting each, the main one first.
+    def after_tool(
+        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
+    ) -> list[FileSnapshot]:
+        """The files that a tool call touched, at most one snapshot each, the main one first.
 
         Paths that name no file are left out. For an event that failed, only files that are known
         already are read.
@@ -124,19 +126,19 @@ class FileSource(Protocol):
 
     def after_unobserved(
         self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[Sighting]:
+    ) -> list[FileSnapshot]:
         """As `after_tool`, for a tool that ran a while ago, unseen.
 
-        Where the tool's result gives the whole text of its file, the main sighting has that text,
+        Where the tool's result gives the whole text of its file, the main snapshot has that text,
         whatever the file holds by now.
         """
 
     def reconcile(
         self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
-    ) -> list[Sighting]:
+    ) -> list[FileSnapshot]:
         """Compare known files with what is out there now.
 
-        `targets`: object ids, or paths of this machine as a tracker reports them. Sightings come
+        `targets`: object ids, or paths of this machine as a tracker reports them. Snapshots come
         in that order, each object once; only changed ones carry documents. Unknown ids and
         paths are left out, except for a path that a known file was renamed to.
 

@@ -19,11 +19,11 @@ from foredeck.sources.edits import apply_edits, edits_of
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.indexing import (
     NOTHING_PENDING,
+    FileSnapshot,
     Known,
     Limits,
     Pending,
     Role,
-    Sighting,
     ToolEvent,
     lookup,
 )
@@ -157,7 +157,7 @@ class RecordedSource:
         cwd: str | None = None,
         pending: Pending = NOTHING_PENDING,
         unasked: bool = False,
-    ) -> Sighting:
+    ) -> FileSnapshot:
         """What is known of one file; only a listing makes a new object."""
         del unasked  # nothing is read
         location = self._filesystems.locate(path, cwd, follow=False)
@@ -168,7 +168,9 @@ class RecordedSource:
             else _as_known(location, role, known)
         )
 
-    def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
+    def after_tool(
+        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
+    ) -> list[FileSnapshot]:
         """The files of a recorded tool call; a guessed path counts only if the file is known."""
         touches = touched_paths(event, self._limits.discovered_paths)
         located = [
@@ -176,7 +178,7 @@ class RecordedSource:
             for touch in touches
         ]
         known = lookup(self._store, (place.object_id for _, place in located), pending)
-        found: dict[str, Sighting] = {}
+        found: dict[str, FileSnapshot] = {}
         for touch, place in located:
             id, before = place.object_id, known[place.object_id]
             if id in found or (touch.role == "mentioned" and not before.exists):
@@ -185,20 +187,20 @@ class RecordedSource:
             if reported is not None:
                 found[id] = _content(place, touch.role, before, reported, event.tool)
             elif touch.role == "read" and self._is_outdated(event, id, pending):
-                found[id] = Sighting(place.path, id, "read", None, before.head, "unreachable")
+                found[id] = FileSnapshot(place.path, id, "read", None, before.head, "unreachable")
             else:
                 found[id] = _name_only(place, touch.role, before)
         return list(found.values())
 
     def after_unobserved(
         self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
-    ) -> list[Sighting]:
+    ) -> list[FileSnapshot]:
         """As `after_tool`: the disk is not read while a recording is replayed."""
         return self.after_tool(event, pending=pending)
 
     def reconcile(
         self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
-    ) -> list[Sighting]:
+    ) -> list[FileSnapshot]:
         """What is known of these files: a recording has nothing to compare them with."""
         del cautious
         ids = [target if is_object_id(target) else self.identify(target)[0] for target in targets]
@@ -282,14 +284,14 @@ def _was_binary(text: str) -> bool:
     return "\0" in text or text.count("\ufffd") * REPLACEMENT_SHARE > len(text)
 
 
-def as_reported(place: Location, role: Role, before: Known, text: str, tool: str) -> Sighting:
+def as_reported(place: Location, role: Role, before: Known, text: str, tool: str) -> FileSnapshot:
     """The file with this text, as a tool reported it; `before`: what is known of it."""
     return _content(place, role, before, _Reported("text", text), tool)
 
 
 def _content(
     place: Location, role: Role, before: Known, reported: _Reported, tool: str
-) -> Sighting:
+) -> FileSnapshot:
     digest = None if reported.text is None else hash_text(reported.text)
     if before.state == reported.state and before.fields.get("source_hash") == digest:
         return _as_known(place, role, before)
@@ -302,16 +304,16 @@ def _content(
         source_hash=digest,
         by=(f"recorded {tool}", generator),
     )
-    return Sighting(place.path, document.id, role, document, before.head, document.state)
+    return FileSnapshot(place.path, document.id, role, document, before.head, document.state)
 
 
-def _name_only(place: Location, role: Role, before: Known) -> Sighting:
+def _name_only(place: Location, role: Role, before: Known) -> FileSnapshot:
     if before.exists and before.state != "deleted":
         return _as_known(place, role, before)
     document = file_version(place, before.fields, state="listed", by=("recording", "system"))
-    return Sighting(place.path, document.id, role, document, before.head, "listed")
+    return FileSnapshot(place.path, document.id, role, document, before.head, "listed")
 
 
-def _as_known(place: Location, role: Role, known: Known) -> Sighting:
+def _as_known(place: Location, role: Role, known: Known) -> FileSnapshot:
     state = known.state or "missing"
-    return Sighting(place.path, place.object_id, role, None, known.head, state)
+    return FileSnapshot(place.path, place.object_id, role, None, known.head, state)

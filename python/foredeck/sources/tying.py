@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from foredeck.model.documents import FileDocument, Generator
 from foredeck.model.quoting import name
 from foredeck.sources.filesystem import Location
-from foredeck.sources.indexing import CHANGING, Known, Role, Sighting
+from foredeck.sources.indexing import CHANGING, FileSnapshot, Known, Role
 from foredeck.sources.recorded import location_of
 from foredeck.sources.versions import EMPTY_HASH, MOVED_FROM, file_version, link_move
 from foredeck.store.protocol import Head, Store
@@ -29,24 +29,24 @@ class Inspected:
 
     location: Location
     known: Known
-    sighting: Sighting
+    snapshot: FileSnapshot
 
 
-def unchanged(place: Location, role: Role, known: Known, state: str) -> Sighting:
-    """A sighting that makes no version."""
-    return Sighting(place.path, place.object_id, role, None, known.head, state)
+def unchanged(place: Location, role: Role, known: Known, state: str) -> FileSnapshot:
+    """A snapshot that makes no version."""
+    return FileSnapshot(place.path, place.object_id, role, None, known.head, state)
 
 
-def deferred(met: Inspected) -> Sighting:
-    """The sighting while a change does not count yet."""
-    if met.sighting.document is None:
-        return met.sighting
-    return unchanged(met.location, met.sighting.role, met.known, CHANGING)
+def deferred(met: Inspected) -> FileSnapshot:
+    """The snapshot while a change does not count yet."""
+    if met.snapshot.document is None:
+        return met.snapshot
+    return unchanged(met.location, met.snapshot.role, met.known, CHANGING)
 
 
 def new_hash(met: Inspected) -> str | None:
     """Hash of the bytes of the new version; None where there is none."""
-    document = met.sighting.document
+    document = met.snapshot.document
     return None if document is None else document.source_hash
 
 
@@ -56,7 +56,7 @@ def tie_renames(
     """Link each file that is gone to the one that has its bytes; returns those without a match.
 
     Of several the one whose path ends most alike is meant. Where that, too, fits several, none is
-    guessed: the sighting of what is gone names them. A match is used once, and joins `met`.
+    guessed: the snapshot of what is gone names them. A match is used once, and joins `met`.
     """
     left = list(gone)
     while pairs := [(old, new) for old in left if (new := _match(old, left, arrived)) is not None]:
@@ -64,12 +64,12 @@ def tie_renames(
             left.remove(old)
             arrived.remove(new)
             met[new.location.object_id] = new
-            if old.sighting.document is not None and new.sighting.document is not None:
-                link_move(old.sighting.document, new.sighting.document)
+            if old.snapshot.document is not None and new.snapshot.document is not None:
+                link_move(old.snapshot.document, new.snapshot.document)
     for old in left:
         places = tuple(sorted(new.location.path for new in arrived if _has_bytes_of(new, old)))
         if places:
-            old.sighting = replace(old.sighting, candidates=places)
+            old.snapshot = replace(old.snapshot, candidates=places)
     return left
 
 
@@ -145,8 +145,8 @@ def came_later(store: Store, head: Head, than: Head | None) -> bool:
     )
 
 
-def tied(store: Store, gone: Head, new: Head) -> list[Sighting]:
-    """The sightings with which a file that is gone becomes another one that is stored."""
+def tied(store: Store, gone: Head, new: Head) -> list[FileSnapshot]:
+    """The snapshots with which a file that is gone becomes another one that is stored."""
     by: tuple[str, Generator] = ("renames", "human")
     place = location_of(gone.id, Known(gone, gone.fields))
     old, arrived = (
@@ -156,8 +156,8 @@ def tied(store: Store, gone: Head, new: Head) -> list[Sighting]:
     link_move(old, arrived)
     path = location_of(new.id, Known(new, new.fields)).path
     return [
-        Sighting(place.path, gone.id, "mentioned", old, gone, "deleted"),
-        Sighting(path, new.id, "mentioned", arrived, new, arrived.state),
+        FileSnapshot(place.path, gone.id, "mentioned", old, gone, "deleted"),
+        FileSnapshot(path, new.id, "mentioned", arrived, new, arrived.state),
     ]
 
 

@@ -9,13 +9,13 @@ from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import HASHES, SUMMARIES, FileDocument, Generator, Provenance
 from foredeck.sources.classify import Look
 from foredeck.sources.filesystem import Location
-from foredeck.sources.indexing import Known, Sighting
+from foredeck.sources.indexing import FileSnapshot, Known
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:  # looking at files takes what reading stored versions does without
     from foredeck.sources.classify import Look
     from foredeck.sources.filesystem import Location
-    from foredeck.sources.indexing import Known, Sighting
+    from foredeck.sources.indexing import FileSnapshot, Known
 
 EMPTY_HASH = sha256_hex(b"")
 
@@ -44,11 +44,11 @@ def is_captured(fields: Mapping[str, Any]) -> bool:
     return CAPTURED in (fields.get("provenance") or {})
 
 
-def is_unmet(sighting: Sighting) -> bool:
+def is_unmet(snapshot: FileSnapshot) -> bool:
     """Whether only commands have brought a sighted file into the store."""
-    if sighting.document is not None:
-        return CAPTURED in (sighting.document.provenance.model_extra or {})
-    return sighting.head is not None and is_captured(sighting.head.fields)
+    if snapshot.document is not None:
+        return CAPTURED in (snapshot.document.provenance.model_extra or {})
+    return snapshot.head is not None and is_captured(snapshot.head.fields)
 
 
 def is_unread(fields: Mapping[str, Any]) -> bool:
@@ -100,10 +100,10 @@ def file_version(
     return FileDocument.model_validate(body).seal()
 
 
-def put_down_to(sightings: Iterable[Sighting], tool_call: str) -> None:
+def attribute_to_tool(snapshots: Iterable[FileSnapshot], tool_call: str) -> None:
     """Let the versions that a tool has made name its call: the id of the call's object."""
-    for sighting in sightings:
-        made = sighting.document
+    for snapshot in snapshots:
+        made = snapshot.document
         if made is not None and made.provenance.generator in ("agent", "tool"):
             made.provenance = made.provenance.model_copy(update={TOOL_CALL: tool_call})
             made.seal()

@@ -90,10 +90,10 @@ def _read(path: Path) -> EngineAtWork | None:
     finally:
         os.close(descriptor)
     try:
-        told = json.loads(text)
-        here = told["space"] == _space()
-        pid, host = (int(told[name]) if here else 0 for name in ("pid", "host"))
-        return EngineAtWork(pid, host, told["session"])
+        stored = json.loads(text)
+        here = stored["space"] == _space()
+        pid, host = (int(stored[name]) if here else 0 for name in ("pid", "host"))
+        return EngineAtWork(pid, host, stored["session"])
     except (ValueError, LookupError, TypeError):
         return EngineAtWork(0, 0, None)  # which is about to say so
 

@@ -79,7 +79,7 @@ def _fitting(lines: Sequence[str], limit: int) -> str:
     return "\n".join([*lines[:kept], f"({len(lines) - kept:,} more lines differ)"])
 
 
-def stands_clear(known: str, now: str, edits: Sequence[Edit]) -> bool:
+def is_disjoint(known: str, now: str, edits: Sequence[Edit]) -> bool:
     """Whether an edit that was meant for `known` does the same to `now`, away from what changed.
 
     Each old text must occur once in both, with the same line before it and after it: so nothing

@@ -21,10 +21,10 @@ from foredeck.model.quoting import block
 from foredeck.model.quoting import name as quote
 from foredeck.sources.edits import apply_edits, edits_of
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import Sighting, ToolEvent
+from foredeck.sources.indexing import FileSnapshot, ToolEvent
 from foredeck.sources.recorded import ReadRange, parse_read_range, whole_text
 from foredeck.sources.toolpaths import WRITERS, path_argument
-from foredeck.timeline.differences import difference, stands_clear
+from foredeck.timeline.differences import difference, is_disjoint
 from foredeck.timeline.knowledge import UNKNOWN_HASH, Knowledge, KnownState, state_of, state_of_text
 from foredeck.timeline.locks import PathLocks
 from foredeck.timeline.states import capture
@@ -65,7 +65,7 @@ class NoGuard:
         """See `ToolGuard`."""
         return []
 
-    def observed(self, call_id: str, event: ToolEvent, sightings: list[Sighting]) -> None:
+    def observed(self, call_id: str, event: ToolEvent, snapshots: list[FileSnapshot]) -> None:
         """See `ToolGuard`."""
 
     def saw(self, paths: Iterable[str]) -> None:
@@ -131,14 +131,14 @@ class ToolGuard:
         if not self._locks.acquire(place.object_id, call_id):
             return Verdict(block=busy_text(path, tool))
         self._knowledge.recall(place.object_id)
-        sighting = look_now(self._objects, self._inbox, path)
+        snapshot = look_now(self._objects, self._inbox, path)
         self._windows.looked(place.local)
-        now = state_of(sighting)
-        verdict = Verdict() if now is None else self._judge(sighting, now, tool, arguments)
+        now = state_of(snapshot)
+        verdict = Verdict() if now is None else self._judge(snapshot, now, tool, arguments)
         if verdict.block is not None:
             self._locks.release(call_id)
         elif now is not None:
-            self._note_write(call_id, sighting.object_id, now, (tool, arguments))
+            self._note_write(call_id, snapshot.object_id, now, (tool, arguments))
         return verdict
 
     def _note_write(
@@ -152,9 +152,9 @@ class ToolGuard:
         self._writes[call_id] = PendingWrite(object_id, now, text, not others, makes)
 
     def _judge(
-        self, sighting: Sighting, now: KnownState, tool: str, arguments: Mapping[str, Any]
+        self, snapshot: FileSnapshot, now: KnownState, tool: str, arguments: Mapping[str, Any]
     ) -> Verdict:
-        id, known = sighting.object_id, self._knowledge.of(sighting.object_id)
+        id, known = snapshot.object_id, self._knowledge.of(snapshot.object_id)
         if known is None or known.source_hash == now.source_hash or self._is_shown(id, now):
             return Verdict()
         if self._is_writing(id, now):
@@ -164,7 +164,7 @@ class ToolGuard:
         old = self._knowledge.text_of(id, known)
         new = self._knowledge.text_of(id, now)
         self._knowledge.stale.add(id)
-        name, what = self._name(sighting), _what_happened(known, now)
+        name, what = self._name(snapshot), _what_happened(known, now)
         diff = None if old is None or new is None else difference(old, new)
         clear = diff is not None and tool == "edit" and _is_clear(old, new, arguments)
         if clear or self._mode == "warn":
@@ -189,11 +189,11 @@ class ToolGuard:
             return False
         return self._knowledge.is_shown(entry)
 
-    def _name(self, sighting: Sighting) -> str:
+    def _name(self, snapshot: FileSnapshot) -> str:
         index = self._objects.index
-        ordinal = index.by_object.get(sighting.object_id)
+        ordinal = index.by_object.get(snapshot.object_id)
         if ordinal is None:
-            return quote(sighting.path)
+            return quote(snapshot.path)
         return f"@{ordinal} {quote(self._objects.name_of(index.entries[ordinal]))}"
 
     def known_files(self) -> list[str]:
@@ -204,22 +204,22 @@ class ToolGuard:
         """A tool has ended: the files of the session that have changed while it ran."""
         return [] if tool in WRITERS else self._windows.end(call_id)
 
-    def observed(self, call_id: str, event: ToolEvent, sightings: list[Sighting]) -> None:
+    def observed(self, call_id: str, event: ToolEvent, snapshots: list[FileSnapshot]) -> None:
         """A tool has ended, and its files have been taken in."""
         write = self._writes.pop(call_id, None)
         self._locks.release(call_id)
-        for sighting in sightings:
-            state = state_of(sighting)
-            local = self._filesystems.locate_local(sighting.path).local
+        for snapshot in snapshots:
+            state = state_of(snapshot)
+            local = self._filesystems.locate_local(snapshot.path).local
             if state is None or local is None:
                 continue
-            if sighting.role == "written" and not event.is_error:
-                self._shown.pop(sighting.object_id, None)
-                self._learn_written(event, sighting, state, write)
-            elif sighting.role == "read" and not event.is_error:
-                self._learn_read(event, sighting, state, local)
-            elif self._is_own(event, sighting, local) or self._is_all_in(event, sighting, state):
-                self._knowledge.learn(sighting.object_id, state)
+            if snapshot.role == "written" and not event.is_error:
+                self._shown.pop(snapshot.object_id, None)
+                self._learn_written(event, snapshot, state, write)
+            elif snapshot.role == "read" and not event.is_error:
+                self._learn_read(event, snapshot, state, local)
+            elif self._is_own(event, snapshot, local) or self._is_all_in(event, snapshot, state):
+                self._knowledge.learn(snapshot.object_id, state)
             self._windows.looked(local)
 
     def saw(self, paths: Iterable[str]) -> None:
@@ -239,10 +239,14 @@ class ToolGuard:
                 write.saved = found.state.digest
 
     def _learn_written(
-        self, event: ToolEvent, sighting: Sighting, found: KnownState, write: PendingWrite | None
+        self,
+        event: ToolEvent,
+        snapshot: FileSnapshot,
+        found: KnownState,
+        write: PendingWrite | None,
     ) -> None:
         """The agent knows what its own call makes of the file, whoever has saved it since."""
-        id, made = sighting.object_id, state_after(event, write)
+        id, made = snapshot.object_id, state_after(event, write)
         for other in self._writes.values():
             if other.object_id == id:
                 other.alone = False
@@ -258,10 +262,10 @@ class ToolGuard:
             self._inbox.notices.add(ordinal, "changed")
 
     def _learn_read(
-        self, event: ToolEvent, sighting: Sighting, found: KnownState, local: str
+        self, event: ToolEvent, snapshot: FileSnapshot, found: KnownState, local: str
     ) -> None:
         """The agent knows what it was shown, which may have changed before we read it."""
-        id, whole = sighting.object_id, whole_text(event)
+        id, whole = snapshot.object_id, whole_text(event)
         text = self._knowledge.text_of(id, found)
         shown = parse_read_range(event.input, event.text)
         if text is None or shown is None or _shows(text, shown):
@@ -275,33 +279,33 @@ class ToolGuard:
             self._knowledge.learn(id, KnownState(UNKNOWN_HASH))
         return None
 
-    def _is_own(self, event: ToolEvent, sighting: Sighting, local: str) -> bool:
+    def _is_own(self, event: ToolEvent, snapshot: FileSnapshot, local: str) -> bool:
         """Whether the tool has made the file what it is, from what the agent knew."""
-        if local not in event.changed or sighting.object_id in self._knowledge.stale:
+        if local not in event.changed or snapshot.object_id in self._knowledge.stale:
             return False
-        return not self._is_another_sessions(sighting)
+        return not self._is_another_sessions(snapshot)
 
-    def _is_another_sessions(self, sighting: Sighting) -> bool:
+    def _is_another_sessions(self, snapshot: FileSnapshot) -> bool:
         """Whether a tool of another session has made the file what it is, while ours ran.
 
         Then its engine has stored that already, as a tool's doing; a watcher's versions say
         nothing of who it was. A session that ours has started works for it.
         """
-        if sighting.document is not None or sighting.head is None:
+        if snapshot.document is not None or snapshot.head is None:
             return False
-        author = (sighting.head.fields.get("provenance") or {}).get("generator")
+        author = (snapshot.head.fields.get("provenance") or {}).get("generator")
         if author not in ("agent", "tool"):
             return False
         return not self._objects.store.query(
             "session", {"started_by": self._objects.info.id}, limit=1
         )
 
-    def _is_all_in(self, event: ToolEvent, sighting: Sighting, state: KnownState) -> bool:
+    def _is_all_in(self, event: ToolEvent, snapshot: FileSnapshot, state: KnownState) -> bool:
         """Whether a command's output shows the whole of a file that the agent knew otherwise."""
-        known = self._knowledge.of(sighting.object_id)
+        known = self._knowledge.of(snapshot.object_id)
         if known is None or known.source_hash == state.source_hash:
             return False
-        text = self._knowledge.text_of(sighting.object_id, state)
+        text = self._knowledge.text_of(snapshot.object_id, state)
         return bool(text) and contains_lines(event.text, text or "")
 
     def forget(self) -> None:
@@ -316,7 +320,7 @@ class ToolGuard:
 
 
 def _is_clear(old: str | None, new: str | None, arguments: Mapping[str, Any]) -> bool:
-    return old is not None and new is not None and stands_clear(old, new, edits_of(arguments))
+    return old is not None and new is not None and is_disjoint(old, new, edits_of(arguments))
 
 
 def _what_happened(known: KnownState, now: KnownState) -> str:

@@ -10,7 +10,7 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument, chat_id
-from foredeck.sources.indexing import Sighting
+from foredeck.sources.indexing import FileSnapshot
 from foredeck.sources.versions import is_captured
 from foredeck.timeline.callers import tool_call_of
 
@@ -108,16 +108,16 @@ class Knowledge:
         return head is not None and head.fields.get("source_hash") == state.source_hash
 
 
-def state_of(sighting: Sighting) -> KnownState | None:
+def state_of(snapshot: FileSnapshot) -> KnownState | None:
     """What a look found; None where it says nothing of the bytes."""
-    fields = None if sighting.head is None else sighting.head.fields
-    if sighting.document is not None:
-        if sighting.state == "deleted":
+    fields = None if snapshot.head is None else snapshot.head.fields
+    if snapshot.document is not None:
+        if snapshot.state == "deleted":
             return KnownState(None)
-        return _state(sighting.document.source_hash, sighting.document.content)
-    if sighting.state in ("deleted", "missing"):
+        return _state(snapshot.document.source_hash, snapshot.document.content)
+    if snapshot.state in ("deleted", "missing"):
         return KnownState(None)
-    if fields is None or sighting.state not in ("text", "binary", "huge"):
+    if fields is None or snapshot.state not in ("text", "binary", "huge"):
         return None
     return _state(fields.get("source_hash"), None)
 

@@ -12,7 +12,7 @@ from typing import Any
 from foredeck.accounting.prices import load_prices
 from foredeck.context.messages.validity import find_faults
 from foredeck.context.state.features import Features
-from foredeck.engine.facility import Facilities, Opening, configured_facilities
+from foredeck.engine.facility import Facilities, FacilityInputs, configured_facilities
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.transcripts import Transcript
 from foredeck.model.own_tools import definition_chars
@@ -167,6 +167,6 @@ class FilledSection:
         return "\n".join(_LINE.format(number) for number in range(count))[:limit]
 
 
-def filled_head(_opening: Opening) -> Facilities:
+def filled_head(_opening: FacilityInputs) -> Facilities:
     """Facilities of which there is nothing but that section."""
     return Facilities(Features((FilledSection(),)))

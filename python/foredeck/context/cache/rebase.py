@@ -141,7 +141,7 @@ def is_immutable(plan: Plan, index: int) -> bool:
     return REASONING not in plan.ops[index].folded
 
 
-def is_closing(plan: Plan) -> bool:
+def precedes_bound_turn(plan: Plan) -> bool:
     """Whether this call is the last for a while at which everything may change: the newest message
     is the user's, and the turn before it held bound reasoning, as the one that begins will."""
     items = plan.items

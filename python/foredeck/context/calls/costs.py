@@ -19,9 +19,9 @@ from foredeck.context.cache.economics import (
 from foredeck.context.cache.rebase import (
     DEFAULT_TTL_S,
     RebaseInputs,
-    is_closing,
     is_cold,
     may_change,
+    precedes_bound_turn,
 )
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.rewriting.foldable import Fold
@@ -116,7 +116,7 @@ def paying_rebase(
     """The rebase that pays at this call, by the rent that what may go has cost so far."""
     if not messages:
         return None
-    if is_closing(branch.plan):
+    if precedes_bound_turn(branch.plan):
         thresholds = replace(thresholds, factor=thresholds.factor * thresholds.closing)
     # As if this call changed nothing: the guard asks what a rebase would add to that.
     so_far = costs.ledger_after(branch, costs.first_new)

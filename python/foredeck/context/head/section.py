@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from foredeck.derived.layer import Patience
+from foredeck.derived.layer import TimeBudget
 
 
 class HeadSection(Protocol):
@@ -54,7 +54,7 @@ class FollowingSection(HeadSection, Protocol):
     """A section that is made from something worked out from the store, which takes time where much
     is new there."""
 
-    def follow(self, wait: Patience) -> None:
+    def follow(self, wait: TimeBudget) -> None:
         """Do that now, while no call waits for the section's text, in the time that is left."""
         ...
 

@@ -25,8 +25,8 @@ from foredeck.errors import Conflict
 from foredeck.model.exchanges import newest_answer
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import turn_id
-from foredeck.sources.indexing import Sighting, ToolEvent
-from foredeck.sources.versions import is_unmet, put_down_to
+from foredeck.sources.indexing import FileSnapshot, ToolEvent
+from foredeck.sources.versions import attribute_to_tool, is_unmet
 
 if TYPE_CHECKING:  # imported where a session has tasks
     from foredeck.tasks.active import ActiveTask
@@ -39,7 +39,7 @@ class _ToolRun:
     event: ToolEvent
     item: Item
     """Its result as the message that it will be."""
-    look: Callable[[], list[Sighting]]
+    look: Callable[[], list[FileSnapshot]]
     object_id: str
     """The id that its object gets, unless that is stored already."""
     place: CallPlace
@@ -57,7 +57,7 @@ def store_early_result(
     blocks: list[Block],
     full_output: bytes | None = None,
     nesting: Nesting | None = None,
-) -> list[Sighting]:
+) -> list[FileSnapshot]:
     """Store a tool's result and the files that it touched, which are returned; committed before
     this returns.
 
@@ -68,12 +68,12 @@ def store_early_result(
     if nesting is None:
         run = _ToolRun(event, item, look, call_id, _own_place(chat), full_output)
         found = inbox.early_results[call_id] = _store(objects, inbox, run)
-        return found.sightings
+        return found.snapshots
     place = CallPlace(_turn_ref(chat), nesting.position, nesting.parent)
     object_id = nested_object_id(objects, event, call_id, place)
     stored = _store(objects, inbox, _ToolRun(event, item, look, object_id, place, full_output))
-    index_nested(objects, chat.branch, object_id, call_id, stored.sightings, stored.token)
-    return stored.sightings
+    index_nested(objects, chat.branch, object_id, call_id, stored.snapshots, stored.token)
+    return stored.snapshots
 
 
 def store_lost_results(
@@ -103,7 +103,7 @@ def store_lost_results(
             _ToolRun(event, item, look, item.call_id, _own_place(chat)),
         )
         inbox.early_results[item.call_id] = found
-        stale = (s.object_id for s in found.sightings if s.role in ("read", "written"))
+        stale = (s.object_id for s in found.snapshots if s.role in ("read", "written"))
         inbox.stale.update(stale)
 
 
@@ -135,11 +135,11 @@ def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
     # stored.
     is_new = workspace.head(run.object_id) is None
     if is_new:
-        put_down_to(found, run.object_id)
-    for sighting in found:
-        if sighting.document is not None:
-            workspace.put_over(sighting.document, sighting.head)
-        _note_change(objects, inbox, sighting, run)
+        attribute_to_tool(found, run.object_id)
+    for snapshot in found:
+        if snapshot.document is not None:
+            workspace.put_over(snapshot.document, snapshot.head)
+        _note_change(objects, inbox, snapshot, run)
     for claim, before in moved_claims(objects.store, found):
         workspace.put_over(claim, before)
     if is_new:
@@ -199,17 +199,17 @@ def _turn_ref(chat: Chat) -> str:
     return turn_id(chat.info.id, chat.turns + 1)
 
 
-def _note_change(objects: Objects, inbox: Inbox, sighting: Sighting, run: _ToolRun) -> None:
+def _note_change(objects: Objects, inbox: Inbox, snapshot: FileSnapshot, run: _ToolRun) -> None:
     """The agent knows what it reads and writes, but not what other tools of its do to a file, nor
     what a script of its has read."""
-    ordinal = objects.index.by_object.get(sighting.object_id)
+    ordinal = objects.index.by_object.get(snapshot.object_id)
     if ordinal is None:
         return
     nested = run.place.parent_ref is not None
-    if sighting.role == "written" or (sighting.role == "read" and not nested):
+    if snapshot.role == "written" or (snapshot.role == "read" and not nested):
         inbox.notices.withdraw(ordinal)
-    elif sighting.document is not None and not is_unmet(sighting):
-        inbox.notices.add(ordinal, change_of(sighting))
+    elif snapshot.document is not None and not is_unmet(snapshot):
+        inbox.notices.add(ordinal, change_of(snapshot))
 
 
 def _item(event: ToolEvent, call_id: str, blocks: list[Block]) -> Item:

@@ -19,7 +19,7 @@ from foredeck.model.ids import uuid7
 from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.sources import path_of
-from foredeck.sources.indexing import Sighting, ToolEvent
+from foredeck.sources.indexing import FileSnapshot, ToolEvent
 from foredeck.store.protocol import Head, Token
 
 
@@ -52,7 +52,7 @@ def index_nested(
     branch: Branch,
     object_id: str,
     call_id: str,
-    sightings: Sequence[Sighting],
+    snapshots: Sequence[FileSnapshot],
     token: Token | None,
 ) -> None:
     """Take a nested call and the files that it touched into index and pool; the index is committed
@@ -60,7 +60,7 @@ def index_nested(
 
     `token`: the transaction that has stored them, None where all of them were stored before.
     """
-    files = [see_file(objects, sighting, token).ordinal for sighting in sightings]
+    files = [see_file(objects, snapshot, token).ordinal for snapshot in snapshots]
     head = objects.workspace.head(object_id)
     if head is not None:
         _show(branch, head, [*files, objects.see_head(head, call_id).ordinal])

@@ -16,7 +16,7 @@ from foredeck.context.wording import (
     moved_on_disk,
     overwritten_on_disk,
 )
-from foredeck.sources.indexing import Sighting
+from foredeck.sources.indexing import FileSnapshot
 
 
 def attach_notices(objects: Objects, inbox: Inbox, context: RenderContext) -> None:
@@ -111,12 +111,12 @@ def store_notices(objects: Objects, inbox: Inbox) -> bool:
     return True
 
 
-def change_of(sighting: Sighting) -> FileChange:
+def change_of(snapshot: FileSnapshot) -> FileChange:
     """What has happened to a file, for a notice."""
-    if sighting.state != "deleted":
+    if snapshot.state != "deleted":
         return "changed"
-    if sighting.document is not None:
-        target = sighting.document.moved_to
+    if snapshot.document is not None:
+        target = snapshot.document.moved_to
     else:
-        target = sighting.head.fields.get("moved_to") if sighting.head else None
+        target = snapshot.head.fields.get("moved_to") if snapshot.head else None
     return "deleted" if target is None else "moved"

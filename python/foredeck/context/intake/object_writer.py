@@ -38,7 +38,7 @@ from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
 from foredeck.sources.indexing import ToolEvent
-from foredeck.sources.versions import put_down_to
+from foredeck.sources.versions import attribute_to_tool
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:  # imported where a session has tasks
@@ -231,11 +231,11 @@ class ObjectWriter:
         """A result met for the first time. `head`: its object, where observing has stored it."""
         if observed is None:
             observed = self._recall(item, call)
-            put_down_to(observed.sightings, object_id)
-        sightings = observed.sightings
-        files = [see_file(self._objects, sighting, observed.token) for sighting in sightings]
-        among = zip(files, sightings, strict=True)
-        shown = next((file for file, sighting in among if reads_file(item, sighting)), None)
+            attribute_to_tool(observed.snapshots, object_id)
+        snapshots = observed.snapshots
+        files = [see_file(self._objects, snapshot, observed.token) for snapshot in snapshots]
+        among = zip(files, snapshots, strict=True)
+        shown = next((file for file, snapshot in among if reads_file(item, snapshot)), None)
         if shown is not None and shown.newest.text_hash is None:
             shown = None  # only the result has what was read
         if head is not None:
@@ -245,7 +245,7 @@ class ObjectWriter:
             item,
             call,
             object_id,
-            sightings,
+            snapshots,
             CallPlace(turn_id(self._objects.info.id, self._chat.turns), self._round.position(call)),
             token=observed.token,
             full_output=observed.full_output,
@@ -261,9 +261,9 @@ class ObjectWriter:
         event = ToolEvent(
             item.tool, call.arguments, item.text, item.details, item.failed, self._objects.info.cwd
         )
-        sightings = objects_among(self._objects.recall(event, self._objects.workspace.pending))
-        self._withdraw_notices(s.object_id for s in sightings if s.role == "written")
-        return EarlyResult(sightings)
+        snapshots = objects_among(self._objects.recall(event, self._objects.workspace.pending))
+        self._withdraw_notices(s.object_id for s in snapshots if s.role == "written")
+        return EarlyResult(snapshots)
 
     def _withdraw_notices(self, objects: Iterable[str]) -> None:
         """The model needs no notice about these files, nor after a restart."""

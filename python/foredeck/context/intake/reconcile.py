@@ -15,7 +15,7 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.workspace import PENDING
 from foredeck.context.wording import outside_project
 from foredeck.errors import Conflict, ToolError
-from foredeck.sources.indexing import CHANGING, OUTSIDE, Sighting
+from foredeck.sources.indexing import CHANGING, OUTSIDE, FileSnapshot
 from foredeck.sources.recorded import is_object_id
 from foredeck.sources.tying import unclear_rename
 from foredeck.sources.versions import is_unmet
@@ -33,7 +33,7 @@ def look_again(
 ) -> None:
     """Compare files with the disk. `targets`: object ids, or paths of this machine.
 
-    Files that seem to be being written become `unsettled`, unless they settle within
+    Files that seem to be being written become `being_written`, unless they settle within
     `patience_s` seconds: what is half written is no version.
     """
     end = time.monotonic() + patience_s
@@ -42,9 +42,9 @@ def look_again(
         # The last look begins when the time is up: one look may take all of it on a busy machine,
         # and what it finds unsettled has settled meanwhile.
         is_last = time.monotonic() >= end
-        inbox.unsettled.difference_update(left)
+        inbox.being_written.difference_update(left)
         left = _look(objects, inbox, left)
-        inbox.unsettled.update(left)
+        inbox.being_written.update(left)
         if is_last:
             return
         if left:
@@ -59,21 +59,21 @@ def read_listed(objects: Objects, path: str) -> None:
     if not objects.workspace.empty:
         objects.workspace.commit()
     for _ in range(MAX_ATTEMPTS):
-        sighting = objects.source.sight(path, "read", unasked=True)
-        if sighting.state == OUTSIDE:
-            raise ToolError(outside_project(sighting.path))
+        snapshot = objects.source.sight(path, "read", unasked=True)
+        if snapshot.state == OUTSIDE:
+            raise ToolError(outside_project(snapshot.path))
         try:
-            token = _store(objects.store, [sighting])
+            token = _store(objects.store, [snapshot])
         except Conflict:
             continue  # another engine has read it
-        if sighting.document is not None:
-            objects.see(SeenVersion.of(sighting.document, sighting.path, token))
-        elif sighting.head is not None:
-            objects.see_head(sighting.head, sighting.path)
+        if snapshot.document is not None:
+            objects.see(SeenVersion.of(snapshot.document, snapshot.path, token))
+        elif snapshot.head is not None:
+            objects.see_head(snapshot.head, snapshot.path)
         return
 
 
-def look_now(objects: Objects, inbox: Inbox, path: str) -> Sighting:
+def look_now(objects: Objects, inbox: Inbox, path: str) -> FileSnapshot:
     """What a file holds at this moment, half written or not, stored where it is a new version.
 
     `path`: as the host's tools have it. What the session knows already gets the version, and the
@@ -82,24 +82,24 @@ def look_now(objects: Objects, inbox: Inbox, path: str) -> Sighting:
     if not objects.workspace.empty:
         objects.workspace.commit()
     for _ in range(MAX_ATTEMPTS - 1):
-        sighting = objects.source.sight(path, "read", unasked=True)
+        snapshot = objects.source.sight(path, "read", unasked=True)
         try:
-            token = _store(objects.store, [sighting])
+            token = _store(objects.store, [snapshot])
         except Conflict:
             continue  # another engine has stored one
-        _take_in(objects, inbox, [sighting], token)
-        return sighting
+        _take_in(objects, inbox, [snapshot], token)
+        return snapshot
     return objects.source.sight(path, "read", unasked=True)
 
 
 def look_now_at(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> None:
     """As `look_now`, for known files. `targets`: object ids, or paths of this machine."""
-    sightings = objects.source.reconcile(targets)
+    snapshots = objects.source.reconcile(targets)
     try:
-        token = _store(objects.store, sightings)
+        token = _store(objects.store, snapshots)
     except Conflict:
         return  # another engine has taken them in; the next look finds it
-    _take_in(objects, inbox, sightings, token)
+    _take_in(objects, inbox, snapshots, token)
 
 
 def take_in_unmet(objects: Objects, paths: Sequence[str]) -> None:
@@ -107,41 +107,43 @@ def take_in_unmet(objects: Objects, paths: Sequence[str]) -> None:
 
     `paths`: as the host's tools have them.
     """
-    sightings = [objects.source.sight(path, "read", unasked=True) for path in paths]
+    snapshots = [objects.source.sight(path, "read", unasked=True) for path in paths]
     with suppress(Conflict):  # another engine takes them in
-        _store(objects.store, sightings)
+        _store(objects.store, snapshots)
 
 
 def _look(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> list[str]:
     """Take in what has changed; returns what must be read again."""
-    sightings = objects.source.reconcile(targets, cautious=True)
+    snapshots = objects.source.reconcile(targets, cautious=True)
     try:
-        token = _store(objects.store, sightings)
+        token = _store(objects.store, snapshots)
     except Conflict:
         return list(targets)
-    _take_in(objects, inbox, sightings, token)
-    left = [s.object_id for s in sightings if s.state == CHANGING]
+    _take_in(objects, inbox, snapshots, token)
+    left = [s.object_id for s in snapshots if s.state == CHANGING]
     # A path that names no known file may be where one of the unsettled ones has moved to.
     return left + [t for t in targets if not is_object_id(t)] if left else left
 
 
-def _store(store: Store, sightings: Sequence[Sighting]) -> Token:
+def _store(store: Store, snapshots: Sequence[FileSnapshot]) -> Token:
     """Commit new versions, each on top of the one that it was compared with, or nothing.
 
     Raises `Conflict` where another engine was faster: the same bytes would become two versions.
     """
     batch = Batch()
-    for sighting in sightings:
-        if sighting.document is not None:
-            batch.puts.append(sighting.document)
-            batch.expect[sighting.object_id] = sighting.head.token if sighting.head else None
-    for claim, before in moved_claims(store, sightings):
+    for snapshot in snapshots:
+        if snapshot.document is not None:
+            batch.puts.append(snapshot.document)
+            batch.expect[snapshot.object_id] = snapshot.head.token if snapshot.head else None
+    for claim, before in moved_claims(store, snapshots):
         batch.puts.append(claim)
         batch.expect[claim.id] = before.token
     return store.commit(batch) if batch.puts else PENDING
 
 
-def _take_in(objects: Objects, inbox: Inbox, sightings: Sequence[Sighting], token: Token) -> None:
+def _take_in(
+    objects: Objects, inbox: Inbox, snapshots: Sequence[FileSnapshot], token: Token
+) -> None:
     """Note which visible files have changed under the model. `token`: of their new versions.
 
     Only the model and the user decide what is in view, so a watcher never changes a session's
@@ -149,20 +151,20 @@ def _take_in(objects: Objects, inbox: Inbox, sightings: Sequence[Sighting], toke
     a renamed file.
     """
     notices, seen = inbox.notices, False
-    for sighting in sightings:
-        ordinal = objects.index.by_object.get(sighting.object_id)
-        if ordinal is None or is_unmet(sighting):
+    for snapshot in snapshots:
+        ordinal = objects.index.by_object.get(snapshot.object_id)
+        if ordinal is None or is_unmet(snapshot):
             continue
-        if sighting.candidates:
-            inbox.notify(unclear_rename(sighting.path, sighting.candidates))
-        if sighting.document is not None:
+        if snapshot.candidates:
+            inbox.notify(unclear_rename(snapshot.path, snapshot.candidates))
+        if snapshot.document is not None:
             inbox.behind.keep(ordinal, objects.index.entries[ordinal].newest.text_hash)
-            entry = objects.see(SeenVersion.of(sighting.document, sighting.path, token))
-            notices.add(ordinal, change_of(sighting))
+            entry = objects.see(SeenVersion.of(snapshot.document, snapshot.path, token))
+            notices.add(ordinal, change_of(snapshot))
             renamed(objects, entry)  # so that it is followed under its new name from now on
             seen = True
-        elif _is_news(objects, inbox, ordinal, sighting.head):
-            notices.add(ordinal, change_of(sighting))
+        elif _is_news(objects, inbox, ordinal, snapshot.head):
+            notices.add(ordinal, change_of(snapshot))
     if store_notices(objects, inbox) or seen:
         objects.workspace.commit()
 

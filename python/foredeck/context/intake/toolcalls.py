@@ -19,7 +19,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Provenance, ToolcallDocument, chat_id
 from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION
-from foredeck.sources.indexing import Sighting
+from foredeck.sources.indexing import FileSnapshot
 from foredeck.sources.versions import AT_MS
 from foredeck.store.protocol import Head, Token
 
@@ -45,7 +45,7 @@ def make_toolcall(
     item: Item,
     call: ToolUse,
     object_id: str,
-    sightings: Sequence[Sighting],
+    snapshots: Sequence[FileSnapshot],
     place: CallPlace,
     *,
     token: Token | None = None,
@@ -76,8 +76,8 @@ def make_toolcall(
         turn_ref=place.turn_ref,
         position=place.position,
         parent_ref=place.parent_ref,
-        file_refs=[sighting.object_id for sighting in sightings],
-        file_pin=_file_pin(objects, item, sightings, token),
+        file_refs=[snapshot.object_id for snapshot in snapshots],
+        file_pin=_file_pin(objects, item, snapshots, token),
         provider_call_id=call.id,
         details=pack(item.details, blobs),
         images=images,
@@ -130,19 +130,19 @@ def same_call(
     return result is None or fields.get("text_hash") == hash_text(result.text)
 
 
-def see_file(objects: Objects, sighting: Sighting, token: Token | None) -> Entry:
+def see_file(objects: Objects, snapshot: FileSnapshot, token: Token | None) -> Entry:
     """A file's index entry; its new version is written unless `token` has stored it already."""
-    document = sighting.document
+    document = snapshot.document
     if document is not None:
         if token is None:
             objects.workspace.put(document)
         elif document.text_hash is None and (newer := _newer_entry(objects, document, token)):
             return newer
-        return objects.see(SeenVersion.of(document, sighting.path, token or SAME_TRANSACTION))
-    head = sighting.head or objects.workspace.head(sighting.object_id)
+        return objects.see(SeenVersion.of(document, snapshot.path, token or SAME_TRANSACTION))
+    head = snapshot.head or objects.workspace.head(snapshot.object_id)
     if head is None:
-        raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
-    return objects.see_head(head, sighting.path)
+        raise AssertionError(f"{snapshot.path}: sighted, but neither stored nor new")
+    return objects.see_head(head, snapshot.path)
 
 
 def _newer_entry(objects: Objects, document: Document, token: Token) -> Entry | None:
@@ -163,32 +163,32 @@ def _newer_entry(objects: Objects, document: Document, token: Token) -> Entry | 
     return entry if len(order) == 2 and order[-1].token == newest.token else None
 
 
-def objects_among(sightings: Sequence[Sighting]) -> list[Sighting]:
+def objects_among(snapshots: Sequence[FileSnapshot]) -> list[FileSnapshot]:
     """Those that are objects: a folder, or a file that was never there, is none."""
-    return [s for s in sightings if s.document is not None or s.head is not None]
+    return [s for s in snapshots if s.document is not None or s.head is not None]
 
 
-def reads_file(item: Item, sighting: Sighting) -> bool:
+def reads_file(item: Item, snapshot: FileSnapshot) -> bool:
     """Whether a result is the sighted file's text, and not an image, an error or a listing."""
-    if sighting.role != "read" or item.failed or item.has_image:
+    if snapshot.role != "read" or item.failed or item.has_image:
         return False
-    return sighting.state in ("text", "listed", "huge")
+    return snapshot.state in ("text", "listed", "huge")
 
 
 def _file_pin(
-    objects: Objects, item: Item, sightings: Sequence[Sighting], token: Token | None
+    objects: Objects, item: Item, snapshots: Sequence[FileSnapshot], token: Token | None
 ) -> dict[str, Any] | None:
     """For a read: exactly which version of the file was current, as fields of a `VersionRef`."""
-    for sighting in sightings:
-        if reads_file(item, sighting):
-            version = _version(sighting, token)
-            ordinal = objects.index.version_of(sighting.object_id, version.get("content_hash"))
-            return {"object": sighting.object_id, "version": ordinal, **version}
+    for snapshot in snapshots:
+        if reads_file(item, snapshot):
+            version = _version(snapshot, token)
+            ordinal = objects.index.version_of(snapshot.object_id, version.get("content_hash"))
+            return {"object": snapshot.object_id, "version": ordinal, **version}
     return None
 
 
-def _version(sighting: Sighting, token: Token | None) -> dict[str, Any]:
-    document, head = sighting.document, sighting.head
+def _version(snapshot: FileSnapshot, token: Token | None) -> dict[str, Any]:
+    document, head = snapshot.document, snapshot.head
     fields: Mapping[str, Any]
     if document is not None:
         fields, own = document.model_dump(include=_VERIFIED), token or SAME_TRANSACTION

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from foredeck.context.cache.rebase import is_closing
+from foredeck.context.cache.rebase import precedes_bound_turn
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
@@ -61,7 +61,7 @@ def run_policy(
         time_ms,
         cold,
         state,
-        closing=is_closing(plan),
+        closing=precedes_bound_turn(plan),
         pieces=pieces,
     )
     decision = policy.decide(history)

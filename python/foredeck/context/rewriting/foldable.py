@@ -59,10 +59,10 @@ class FoldFinder:
         }
         found = [
             Fold(PieceRef(index), self.saving(context, index))
-            for index in by_policy.union(self._given_up(context))
+            for index in by_policy.union(self._released(context))
             if self.may_fold(context, index, flight)
         ]
-        pieces = {ref for ref in collapsible if ref.slot} | set(_given_up_pastes(context, flight))
+        pieces = {ref for ref in collapsible if ref.slot} | set(_released_pastes(context, flight))
         return sorted([*found, *self._worthwhile_pieces(context, pieces)])
 
     def results(self, context: RenderContext) -> list[int]:
@@ -123,7 +123,7 @@ class FoldFinder:
             found.setdefault(PieceRef(index), self.saving(context, index))
         return sum(found.values()), held
 
-    def _given_up(self, context: RenderContext) -> Iterator[int]:
+    def _released(self, context: RenderContext) -> Iterator[int]:
         """Results whose content is no longer kept, and copies that newer ones supersede."""
         plan, sets = context.plan, context.sets
         for ordinal, indexes in plan.holders.items():
@@ -199,7 +199,7 @@ def find_superseded(context: RenderContext, indexes: list[int]) -> frozenset[int
     return frozenset(old - referred_to)
 
 
-def _given_up_pastes(context: RenderContext, flight: int) -> Iterator[PieceRef]:
+def _released_pastes(context: RenderContext, flight: int) -> Iterator[PieceRef]:
     """Long texts of the user's, of earlier turns, that were deactivated."""
     plan, sets = context.plan, context.sets
     for ordinal, indexes in plan.holders.items():

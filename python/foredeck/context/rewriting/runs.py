@@ -268,8 +268,8 @@ def run_text(
     if run.said and (last := _last_words(items)):
         lines.append(last_words(last))
     text = "\n".join(lines)
-    shown, told = identifiers(text), _in_view(context, run.messages)
-    names = unheld_names(told, held, min(NAMED_CHARS, room), named_before=shown)
+    shown, names_here = identifiers(text), _in_view(context, run.messages)
+    names = unheld_names(names_here, held, min(NAMED_CHARS, room), named_before=shown)
     return (f"{text}\n{names}", shown | identifiers(names)) if names else (text, shown)
 
 
@@ -302,8 +302,8 @@ def _listed(context: RenderContext, messages: Sequence[int]) -> Iterator[str]:
             _add(calls, {"path": path} if path else item.arguments, context, item, op)
     for (tool, of_paths), calls in tools.items():
         lines = [called.line(shown) for shown, called in calls.items()]
-        told = [", ".join(lines)] if of_paths else lines
-        yield from (f"{word(tool)} {line}" for line in told)
+        joined = [", ".join(lines)] if of_paths else lines
+        yield from (f"{word(tool)} {line}" for line in joined)
 
 
 def _add(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from foredeck.context.state.request import CompactionRequest
-from foredeck.sources.indexing import Sighting
+from foredeck.sources.indexing import FileSnapshot
 from foredeck.store.protocol import Token
 
 FileChange = Literal["changed", "deleted", "moved", "overwritten"]
@@ -29,7 +29,7 @@ class EarlyResult:
     `stored`: the call's own object was written with them; its turn was only a guess then.
     """
 
-    sightings: list[Sighting]
+    snapshots: list[FileSnapshot]
     token: Token | None = None
     full_output: str | None = None
     stored: bool = False
@@ -140,7 +140,7 @@ class Inbox:
     behind: KnownTexts = field(default_factory=lambda: KnownTexts())
     stale: set[str] = field(default_factory=set)
     """Ids of files whose newest version is what a tool said of them: the disk may differ."""
-    unsettled: set[str] = field(default_factory=set)
+    being_written: set[str] = field(default_factory=set)
     """Ids or paths of files that seem to be being written: to be read once more."""
     refused: list[int] = field(default_factory=list)
     """Ordinals of calls that the provider refused, and that no record says so of yet."""

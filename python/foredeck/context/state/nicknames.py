@@ -13,7 +13,7 @@ from foredeck.errors import Conflict, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
 from foredeck.model.sources import path_of
-from foredeck.sources.indexing import Sighting
+from foredeck.sources.indexing import FileSnapshot
 from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
 
 MAX_CHARS = 100
@@ -69,11 +69,11 @@ def _give(store: Store, id: str, name: str) -> bool:
 
 
 def moved_claims(
-    store: Store, sightings: Iterable[Sighting]
+    store: Store, snapshots: Iterable[FileSnapshot]
 ) -> list[tuple[NicknameDocument, Head]]:
     """The claims of nicknames that renamed files take along, each with the one before it. A file
     that has a name of its own keeps that."""
-    documents = (sighting.document for sighting in sightings)
+    documents = (snapshot.document for snapshot in snapshots)
     moves = {d.id: d.moved_to for d in documents if d is not None and d.moved_to is not None}
     return [
         (_claim(_name_in(held), target, by_foredeck()), held)

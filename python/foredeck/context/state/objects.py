@@ -13,14 +13,14 @@ from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.model.documents import Document, SessionDocument, session_object_id
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.model.sources import filesystem_source
-from foredeck.sources.indexing import FileSource, Pending, Sighting, ToolEvent
+from foredeck.sources.indexing import FileSnapshot, FileSource, Pending, ToolEvent
 from foredeck.sources.versions import is_captured
 from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:  # imported with the first question to it
     from foredeck.notes.graph import Graph
 
-Recall = Callable[[ToolEvent, Pending], list[Sighting]]
+Recall = Callable[[ToolEvent, Pending], list[FileSnapshot]]
 OpenGraph = Callable[[], AbstractContextManager["Graph"]]
 
 

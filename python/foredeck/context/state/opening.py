@@ -28,7 +28,7 @@ from foredeck.model.documents import (
     system_prompt_id,
 )
 from foredeck.model.records import VersionRef
-from foredeck.sources.indexing import FileSource, Pending, Sighting, ToolEvent
+from foredeck.sources.indexing import FileSnapshot, FileSource, Pending, ToolEvent
 from foredeck.sources.toolpaths import touched_paths
 from foredeck.store.protocol import Store
 
@@ -79,7 +79,7 @@ def names_only(source: FileSource) -> Recall:
     """
     new: dict[tuple[str, str], FileDocument] = {}
 
-    def recall(event: ToolEvent, pending: Pending) -> list[Sighting]:
+    def recall(event: ToolEvent, pending: Pending) -> list[FileSnapshot]:
         found = []
         # What a listing or a command merely names is not looked for: of a long history that
         # would be a fifth of the work.
@@ -89,10 +89,10 @@ def names_only(source: FileSource) -> Recall:
             is_found = name in new and pending.get(new[name].id) is new[name]
             if touch.role not in ("read", "written") or is_found:
                 continue
-            sighting = source.sight(touch.path, "listed", cwd=event.cwd or None, pending=pending)
-            if sighting.document is not None and sighting.head is None:
-                new[name] = sighting.document
-            found.append(replace(sighting, role=touch.role))
+            snapshot = source.sight(touch.path, "listed", cwd=event.cwd or None, pending=pending)
+            if snapshot.document is not None and snapshot.head is None:
+                new[name] = snapshot.document
+            found.append(replace(snapshot, role=touch.role))
         return found
 
     return recall

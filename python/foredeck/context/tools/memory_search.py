@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.memory.session import SessionMemory
 from foredeck.store.protocol import LocalStore
 
@@ -27,7 +27,7 @@ class SearchPlace:
 
     store: LocalStore
     home: Path
-    workplace: Workplace
+    session_folder: SessionFolder
     objects: Objects
     chat: Chat
     memory: SessionMemory | None
@@ -64,7 +64,7 @@ def memory_search(
     config: Config,
     objects: Objects,
     chat: Chat,
-    workplace: Workplace,
+    session_folder: SessionFolder,
     memory: SessionMemory | None,
     tasks: TaskWork | None,
 ) -> MemorySearch | None:
@@ -74,4 +74,6 @@ def memory_search(
     store = objects.store.local
     if store is None:
         return None
-    return MemorySearch(SearchPlace(store, config.home, workplace, objects, chat, memory, tasks))
+    return MemorySearch(
+        SearchPlace(store, config.home, session_folder, objects, chat, memory, tasks)
+    )

@@ -67,7 +67,7 @@ class SessionSearch:
     def __init__(self, place: SearchPlace) -> None:
         self._store = place.store
         self._home = place.home
-        self._workplace = place.workplace
+        self._session_folder = place.session_folder
         self._objects = place.objects
         self._chat = place.chat
         self._memory = place.memory
@@ -150,13 +150,13 @@ class SessionSearch:
         if scope == "all":
             return None
         folders = index.folders()
-        known, place = set(folders.values()), self._workplace
+        known, place = set(folders.values()), self._session_folder
         ours = set(folders_of_project(place.cwd, known, place.filesystems))
         return tuple(session for session, folder in folders.items() if folder in ours)
 
     def _tasks_of_project(self) -> tuple[str, ...]:
         """Those of the project, whoever made them."""
-        found = self._store.query("task", {"project": self._workplace.project.id})
+        found = self._store.query("task", {"project": self._session_folder.project.id})
         return tuple(head.id for head in found)
 
     def _task(self, name: str | None) -> str | None:

@@ -31,8 +31,8 @@ def _folded_paste(context: RenderContext, item: Item, text: str) -> str:
     lines = text.count("\n", 0, start) + 1, text.count("\n", 0, end)
     ordinal = user_object(context.objects, text).ordinal
     reference = folded_paste(ordinal, len(middle), lines if middle.endswith("\n") else None)
-    told = _digest(context, item, middle, {*identifiers(first), *identifiers(last)})
-    between = [reference, told] if told else [reference]
+    facts = _digest(context, item, middle, {*identifiers(first), *identifiers(last)})
+    between = [reference, facts] if facts else [reference]
     return "\n".join([first.removesuffix("\n"), *between, last])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from foredeck.config.model import AskingSection
 from foredeck.context.state.session import Session
 from foredeck.engine.background.asking import SessionAsking
-from foredeck.engine.background.jobs import BackgroundWorker, Happening, Job
+from foredeck.engine.background.jobs import BackgroundWorker, Job, SessionEvent
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import Host
 
@@ -65,7 +65,7 @@ class Background:
         self._asking, self._running, self._workers = None, None, ()
         self._waiting.clear()
 
-    def happened(self, happening: Happening) -> None:
+    def happened(self, happening: SessionEvent) -> None:
         """Ask the workers what is due, and begin with it unless a job runs already. Needs a running
         event loop where anything is due."""
         for worker in self._workers:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
 
-Happening = Literal["call", "tool", "answer", "command", "compaction"]
+SessionEvent = Literal["call", "tool", "answer", "command", "compaction"]
 """What has just happened in the session.
 
 call        a prompt has gone out
@@ -36,7 +36,7 @@ class Job:
 class BackgroundWorker(Protocol):
     """Says what is to be done; made for one session, as sections and tools are."""
 
-    def due(self, happened: Happening) -> Iterable[Job]:
+    def due(self, happened: SessionEvent) -> Iterable[Job]:
         """The jobs that may run now. Called on the engine's thread after the answer has gone out:
         short, since the next request waits for it."""
         ...

@@ -11,7 +11,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.workplace import Workplace
+from foredeck.context.state.session_folder import SessionFolder
 from foredeck.context.window.compactions import SummaryRequest, summary_of
 from foredeck.context.window.transcript import split_turns
 from foredeck.engine.observing.observing import Observing, observing_settings
@@ -33,7 +33,7 @@ SUMMARY_CHARS = 8000
 
 
 def make_observing(
-    config: Config, objects: Objects, chat: Chat, inbox: Inbox, workplace: Workplace
+    config: Config, objects: Objects, chat: Chat, inbox: Inbox, session_folder: SessionFolder
 ) -> Observing | None:
     """The observer; None where it is switched off, in a replay, and for a subagent.
 
@@ -47,7 +47,7 @@ def make_observing(
     store = objects.store.local
     if settings is None or store is None:
         return None
-    rules, project = settings.rules, workplace.project.id
+    rules, project = settings.rules, session_folder.project.id
     key = info.id if rules.scope == "thread" else project
     sessions = (info.id, *sorted(info.ancestors))
     observing = Observing(
@@ -104,10 +104,10 @@ def _summary(objects: Objects, branch: Branch, chunk: Chunk) -> str:
 
 
 def others_section(
-    config: Config, store: Store, info: SessionInfo, workplace: Workplace
+    config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> OtherSessionsSection | None:
     """The section of the head; None unless notes are the project's, and in a replay."""
     is_shared = config.observations != "off" and config.observing.scope == "resource"
     if not is_shared or not info.is_live:
         return None
-    return OtherSessionsSection(store, workplace.project.id, info.family)
+    return OtherSessionsSection(store, session_folder.project.id, info.family)

@@ -14,7 +14,7 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.engine.background.jobs import Happening, Job
+from foredeck.engine.background.jobs import Job, SessionEvent
 from foredeck.engine.observing.notes import SessionNotes
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.observations import Mode, ModeBy, Work
@@ -133,7 +133,7 @@ class Observing:
         """Who writes down what is observed, once."""
         return self.make_keeper()
 
-    def due(self, happened: Happening) -> Iterator[Job]:
+    def due(self, happened: SessionEvent) -> Iterator[Job]:
         """See `BackgroundWorker`."""
         if happened in ("answer", "command"):
             self.notes.look()
@@ -152,7 +152,7 @@ class Observing:
             self.keeper.lease.close()
 
     async def _observe(
-        self, happened: Happening, before: ChatBefore | None, asking: SessionAsking
+        self, happened: SessionEvent, before: ChatBefore | None, asking: SessionAsking
     ) -> None:
         run = self._run(asking, "observe", before)
         await run.observe(under_way=happened in ("call", "tool"))

@@ -65,7 +65,7 @@ class _Commit:
     deadline: float
     nonce: str = field(default_factory=lambda: secrets.token_hex(8))
     attempts: int = 0
-    unsettled: list[Token] = field(default_factory=list)
+    being_written: list[Token] = field(default_factory=list)
     """Tokens of attempts whose answer was lost."""
     lost_on: Clock | None = None
     """The clock of an attempt that failed."""
@@ -164,7 +164,7 @@ class XtdbWriter:
     # Commits that the node orders
 
     def _is_stamped(self, commit: _Commit) -> bool:
-        if commit.stamp in commit.unsettled:
+        if commit.stamp in commit.being_written:
             return True
         wanted = self._brings_news(commit) if commit.origin is not None else self.to_stamp > 0
         if not wanted or commit.unstampable:
@@ -191,7 +191,7 @@ class XtdbWriter:
             self._now_ms() if commit.origin is None else 0,
             self._missing(commit.blobs),
         )
-        unsettled = len(commit.unsettled)
+        being_written = len(commit.being_written)
         committed = self._send(operations, commit, None)
         # The node has filled in place and time: the clock that is remembered is out of date.
         self._knows_clock = False
@@ -200,7 +200,7 @@ class XtdbWriter:
         if committed:
             self._remember_blobs(commit.blobs)
             return commit.stamp
-        if len(commit.unsettled) > unsettled:
+        if len(commit.being_written) > being_written:
             return None
         token = self._settled(commit)
         if token is None:
@@ -269,18 +269,18 @@ class XtdbWriter:
             return self._client.commit(operations)
         except OutcomeUnknown:
             token = commit.stamp if plan is None else plan.transaction.origin.token
-            if commit.origin is None and token is not None and token not in commit.unsettled:
-                commit.unsettled.append(token)
+            if commit.origin is None and token is not None and token not in commit.being_written:
+                commit.being_written.append(token)
             if time.monotonic() > commit.deadline:
                 raise
             return False
 
     def _settled(self, commit: _Commit) -> Token | None:
         """The token under which an attempt turns out to have committed after all."""
-        if not commit.unsettled:
+        if not commit.being_written:
             return None
         self._client.catch_up()
-        for token in commit.unsettled:
+        for token in commit.being_written:
             transaction = self._reader.transaction(token)
             if transaction is not None and transaction.nonce == commit.nonce:
                 return token
@@ -349,7 +349,7 @@ def stamped_operations(
     changes = tuple((document.id, document.type) for document in documents)
     # Time and place are the function's to fill in.
     record = Transaction(Origin(token, 0), 0, commit.nonce, origin is not None, changes)
-    attempts = dict.fromkeys([token, *commit.unsettled])
+    attempts = dict.fromkeys([token, *commit.being_written])
     arguments = {
         "namespace": names.namespace,
         "now": now_ms,

@@ -12,7 +12,7 @@ from foredeck.sources.projects import Project, project_of
 
 
 @dataclass(frozen=True)
-class Workplace:
+class SessionFolder:
     """One session's, looked for once: all that is made for the session shares it."""
 
     config: Config
