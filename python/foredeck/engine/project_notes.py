@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.intake.reconcile import look_again, take_in_unmet
+from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session_folder import SessionFolder
 from foredeck.derived.file import LayerBusy
 from foredeck.derived.layer import TimeBudget
 from foredeck.errors import StoreUnavailable
