@@ -178,7 +178,9 @@ def test_no_file_of_a_project_stops_foredeck_or_sets_what_it_may_not(tmp_path: P
                 value = getattr(value, part)
             assert found.value(key) == value
         assert len(found.warning) < 2000
-    assert counted > SETTINGS / 4
+    assert (
+        counted > SETTINGS / 5
+    )  # most keys are the user's alone, and one bad line sets a file aside
 
 
 @pytest.mark.parametrize("target", ["foredeck.toml", "..", "/", "/dev/full", "not-there"])
