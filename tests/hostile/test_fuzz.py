@@ -154,7 +154,7 @@ def file_of(luck: random.Random) -> bytes:
     known = sorted(all_keys())
     lines = []
     for _ in range(luck.randint(0, 12)):
-        key = luck.choice(known) if luck.random() < 0.8 else f'"{luck.choice(("", "a.b", "é"))}"'
+        key = luck.choice(known) if luck.random() < 0.9 else f'"{luck.choice(("", "a.b", "é"))}"'
         value = default_of(key) if luck.random() < 0.4 else value_of(luck)
         lines.append(f"{key} = {value}")
     if luck.random() < 0.2:
@@ -178,9 +178,7 @@ def test_no_file_of_a_project_stops_foredeck_or_sets_what_it_may_not(tmp_path: P
                 value = getattr(value, part)
             assert found.value(key) == value
         assert len(found.warning) < 2000
-    assert (
-        counted > SETTINGS / 5
-    )  # most keys are the user's alone, and one bad line sets a file aside
+    assert counted > SETTINGS / 4
 
 
 @pytest.mark.parametrize("target", ["foredeck.toml", "..", "/", "/dev/full", "not-there"])
