@@ -18,7 +18,7 @@ import pytest
 from foredeck import __version__, errors
 from foredeck.cli import registry
 from foredeck.cli.main import EXIT_CODES, build_parser, main
-from foredeck.cli.registry import COMMANDS, GROUPS, RENAMED, later, load
+from foredeck.cli.registry import COMMANDS, GROUPS, NO_PLUGINS, RENAMED, later, load
 from foredeck.store.registry import STORES
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
@@ -91,10 +91,14 @@ def test_an_old_name_does_what_the_new_one_does_and_says_so(
     assert name not in COMMANDS
 
 
-def test_garbage_is_collected_again_where_a_command_cannot_be_imported() -> None:
+def test_what_spares_time_at_the_import_of_a_command_ends_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(NO_PLUGINS, raising=False)
     with pytest.raises(ModuleNotFoundError):
         later("no_such_command")(Namespace())
     assert gc.isenabled()
+    assert NO_PLUGINS not in os.environ
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,17 +126,23 @@ class Command:
     run: Callable[[Namespace], int]
 
 
+NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+"""Where it is set, pydantic does not look for plugins in all packages when a model is made."""
+
+
 def later(module: str, function: str = "run") -> Callable[[Namespace], int]:
     """A function of a module of `foredeck.cli`, which is imported once the command runs: help and
     errors of usage do without what the work takes."""
 
     def run(args: Namespace) -> int:
-        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # saves a scan of all packages
-        enabled = gc.isenabled()
+        enabled, is_ours = gc.isenabled(), NO_PLUGINS not in os.environ
         gc.disable()  # what imports leave behind stays: looking for garbage in it only costs time
+        os.environ.setdefault(NO_PLUGINS, "1")
         try:
             command = getattr(import_module(f"foredeck.cli.{module}"), function)
         finally:
+            if is_ours:  # an agent or editor that the command starts may have plugins
+                del os.environ[NO_PLUGINS]
             if enabled:
                 gc.enable()
         code: int = command(args)
