@@ -248,7 +248,8 @@ export async function packageVersion(root: string = PACKAGE_ROOT): Promise<strin
  * installed, so that an update in place (a git pull) gets an engine of its own.
  */
 export async function engineKey(root: string = PACKAGE_ROOT): Promise<string> {
-  const paths = ["pyproject.toml", "requirements.lock", ...(await pythonSources(root))];
+  const fixed = ["pyproject.toml", "requirements.lock", "ts-shim/tools.json"];
+  const paths = [...fixed, ...(await pythonSources(root))];
   // All at once: the engine's start waits for some hundreds of files.
   const files = await Promise.all(paths.map((path) => readFile(join(root, path))));
   const hash = createHash("sha256");

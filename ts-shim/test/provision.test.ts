@@ -38,6 +38,8 @@ function samplePackage(): string {
   const root = join(folder, "package");
   mkdirSync(join(root, "python", "foredeck", "cli"), { recursive: true });
   mkdirSync(join(root, "wheels"));
+  mkdirSync(join(root, "ts-shim"));
+  writeFileSync(join(root, "ts-shim", "tools.json"), "[]");
   cpSync(join(PACKAGE_ROOT, "python", "setup_engine.py"), join(root, "python", "setup_engine.py"));
   writeFileSync(join(root, "package.json"), '{"version": "1.2.3"}');
   writeFileSync(join(root, "requirements.lock"), "");
@@ -174,8 +176,11 @@ test("the engine's key changes with its sources and nothing else", async () => {
   const copy = join(folder, "copy");
   cpSync(root, copy, { recursive: true });
   assert.equal(await engineKey(copy), key);
-  writeFileSync(join(root, "python", "foredeck", "new.py"), "");
-  assert.notEqual(await engineKey(root), key);
+  for (const path of ["python/foredeck/new.py", "ts-shim/tools.json"]) {
+    const before = await engineKey(root);
+    writeFileSync(join(root, path), " ");
+    assert.notEqual(await engineKey(root), before, path);
+  }
 });
 
 test("the engine is looked for in the documented order", async () => {
