@@ -17,7 +17,7 @@ from foredeck.context.tools.version_refs import version_seen
 from foredeck.errors import OutOfSync
 from foredeck.hosts.protocol import SessionEventParams
 from foredeck.lookup.chat import chat_fields
-from foredeck.model.call_changes import PartRow
+from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import (
     ChatDocument,

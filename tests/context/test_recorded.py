@@ -39,8 +39,7 @@ from foredeck.context.window import (
     summary,
     transcript,
 )
-from foredeck.model.call_changes import PartRow
-from foredeck.model.call_values import Decision
+from foredeck.model.call_values import Decision, PartRow
 from foredeck.model.quoting import is_reference
 
 USERS = (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_changes import NO_CHANGES
+from foredeck.model.call_values import NO_CHANGES
 
 ACTIONS = ("show", "activate", "deactivate", "expire", "pin", "unpin")
 actions = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(1, 4)), max_size=30)

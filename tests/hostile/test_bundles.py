@@ -17,12 +17,14 @@ from foredeck.memory.trust import TrustOf, session_statement
 from foredeck.memory.user import User
 from foredeck.model.calls import CallDocument
 from foredeck.model.documents import Document, SessionDocument, ToolcallDocument
-from foredeck.model.file_changes import MISSING, PathChange, PathState
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.messages import put_blob
 from foredeck.model.records import (
+    MISSING,
     CalibrationDocument,
     ForgottenDocument,
+    PathChange,
+    PathState,
     calibration_id,
     forgotten_id,
 )

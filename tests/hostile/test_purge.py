@@ -19,9 +19,8 @@ from context.messages import lines
 from context.scenes import ask, bash, finish, use
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.model.file_changes import MISSING, PathChange
 from foredeck.model.messages import put_blob
-from foredeck.model.records import NicknameDocument
+from foredeck.model.records import MISSING, NicknameDocument, PathChange
 from foredeck.sources.pointers import pointer
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Store

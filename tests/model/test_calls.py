@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.model.call_changes import NO_CHANGES, Delta, PartRow, SetChanges
 from foredeck.model.call_values import (
+    NO_CHANGES,
     NO_PREDICTION,
     Ack,
     BranchCost,
@@ -13,7 +13,10 @@ from foredeck.model.call_values import (
     CalledModel,
     CallStats,
     Decision,
+    Delta,
+    PartRow,
     ReportedUsage,
+    SetChanges,
 )
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.messages import MessageKey

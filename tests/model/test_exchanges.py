@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from foredeck.model.exchanges import (
+from foredeck.model.messages import (
     MessageKind,
     are_answered,
     exchange_of,

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.model.documents import SessionDocument
+from foredeck.model.documents import SessionDocument, view_of
 from foredeck.model.records import MemberDocument
-from foredeck.model.views import view_of
 
 STORED: dict[str, Any] = {
     "id": "member:s:1",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from foredeck.model.canonical import sha256_hex
-from foredeck.model.compactions import CompactionDocument, compaction_id
 from foredeck.model.documents import Document, UserDocument
-from foredeck.model.file_changes import FileChangeDocument, PathChange, PathState, change_id
-from foredeck.model.memory import MemoryDocument
+from foredeck.model.memory import MemoryDocument, WorkingDocument, working_id
 from foredeck.model.messages import put_blob
 from foredeck.model.observations import (
+    CompactionDocument,
     ObservationDocument,
     ObservingDocument,
     ReflectionDocument,
     Remark,
+    compaction_id,
     observation_id,
     observing_id,
     reflection_id,
@@ -22,20 +22,23 @@ from foredeck.model.records import (
     AskedDocument,
     CalibrationDocument,
     ExtractionDocument,
+    FileChangeDocument,
     ForgottenDocument,
+    PathChange,
+    PathState,
     SealsDocument,
     TurnDocument,
     archived_id,
     asked_id,
     calibration_id,
     call_id,
+    change_id,
     extraction_id,
     forgotten_id,
     seals_id,
     turn_id,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument, claim_id
-from foredeck.model.working import WorkingDocument, working_id
 from foredeck.sources.pointers import pointer
 from foredeck.store.protocol import Batch, Store
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.model.file_changes import UNKNOWN, changes_of
+from foredeck.model.records import UNKNOWN, changes_of
 from foredeck.timeline import keeping
 from foredeck.timeline.keeping import FOLDER_FILES, ChangeKeeper
 from foredeck_bench.file_agent import FileAgent as Agent

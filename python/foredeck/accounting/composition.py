@@ -21,7 +21,7 @@ from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.state.call_log import CallLog
 from foredeck.hosts.outgoing import to_message
 from foredeck.lookup.prompts import system_at
-from foredeck.model.call_changes import PartRow
+from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import MessageKey, marked, unpack

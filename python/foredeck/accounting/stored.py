@@ -15,7 +15,7 @@ from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import CallLog
 from foredeck.hosts.outgoing import rewritten, to_message
 from foredeck.lookup.prompts import system_at
-from foredeck.model.call_changes import PartRow
+from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message
 from foredeck.model.own_tools import OWN_TOOLS

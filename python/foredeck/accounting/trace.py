@@ -18,8 +18,7 @@ from foredeck.context.messages.shape import Message
 from foredeck.context.plan.codec import unpack_op, unpack_says
 from foredeck.context.state.branch_state import BranchState
 from foredeck.lookup.prompts import system_at
-from foredeck.model.call_changes import PartRow
-from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS
+from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
 from foredeck.model.figures import counted

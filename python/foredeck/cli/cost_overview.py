@@ -18,8 +18,7 @@ from foredeck.cli.output import screen_width, table, typed
 from foredeck.cli.progress import Progress
 from foredeck.lookup.sessions import newest_calls, project_folder
 from foredeck.model.documents import SessionDocument
-from foredeck.model.figures import counted
-from foredeck.model.short_texts import shortened
+from foredeck.model.figures import counted, shortened
 from foredeck.store.protocol import Store
 
 WEEKS, PROJECTS = 12, 15

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from foredeck.cli.graphs import asked_id, opened_graph, selection_of, shown
 from foredeck.cli.output import print_json, screen_width, table
 from foredeck.errors import CommandRefused
-from foredeck.model.figures import counted
+from foredeck.model.figures import counted, cut
 from foredeck.model.quoting import name, one_line
-from foredeck.model.short_texts import cut
 from foredeck.notes.graph import Edge, Neighbourhood
 
 

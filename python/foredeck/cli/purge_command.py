@@ -31,9 +31,9 @@ from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.canonical import hash_text
 from foredeck.model.figures import counted
+from foredeck.model.ids import ENTRY
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
-from foredeck.model.short_names import ENTRY
 from foredeck.names.finding import find_object
 from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular

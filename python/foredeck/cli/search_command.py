@@ -23,7 +23,7 @@ from foredeck.errors import CommandRefused, NotFound
 from foredeck.lookup.memories import shown_memories
 from foredeck.lookup.sessions import titles
 from foredeck.model.figures import when
-from foredeck.model.short_names import TASK, ShortNames
+from foredeck.model.ids import TASK, ShortNames
 from foredeck.names.finding import find_session
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search

@@ -10,9 +10,8 @@ from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.cli.output import coloured, print_json, screen_width, table, typed
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.sessions import SessionSummary, newest_calls, summaries
-from foredeck.model.figures import counted, lasted, short_count, when
+from foredeck.model.figures import counted, lasted, short_count, shortened, when
 from foredeck.model.quoting import printable
-from foredeck.model.short_texts import shortened
 from foredeck.store.forgetting import size_of
 
 WIDEST = 100

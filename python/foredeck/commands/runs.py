@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from foredeck.commands.output import counted
-from foredeck.model.short_texts import shortened
+from foredeck.model.figures import shortened
 
 _TESTS = re.compile(
     r".*\b\d+ (?:passed|failed|passing|failing|examples?|tests? (?:passed|failed))\b"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from foredeck.model.short_texts import shortened
+from foredeck.model.figures import shortened
 from foredeck.sources.toolpaths import split_cd
 
 ARGS_CHARS = 100

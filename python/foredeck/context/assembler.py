@@ -39,7 +39,7 @@ from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
 from foredeck.context.state.session import Session
-from foredeck.model.compactions import Writer
+from foredeck.model.observations import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction
     from foredeck.context.window.compacting import CompactionDecision, CompactionSettings

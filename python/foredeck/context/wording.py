@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from foredeck.model.figures import cut
 from foredeck.model.quoting import name as named
 from foredeck.model.quoting import one_line, quoted, word
-from foredeck.model.short_texts import cut
 
 WHY_NO_CONTENT = {
     "binary": "it is not text",

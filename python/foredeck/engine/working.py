@@ -6,7 +6,7 @@ from foredeck.config import Config
 from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.info import SessionInfo
 from foredeck.model.documents import Provenance
-from foredeck.model.working import by_an_agent
+from foredeck.model.memory import by_an_agent
 from foredeck.sources.projects import Project
 from foredeck.store.protocol import Store
 from foredeck.working.markdown import TEMPLATE

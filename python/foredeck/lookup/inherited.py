@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from foredeck.context.state.call_log import CallLog
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import hash_text
-from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message
+from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import call_id, forgotten_id
 from foredeck.store.ancestry import ancestry
 from foredeck.store.protocol import Head, Store

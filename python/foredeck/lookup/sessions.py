@@ -13,8 +13,8 @@ from foredeck.histories.standing import progress_in
 from foredeck.hosts.pi.files import session_name
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, session_object_id
+from foredeck.model.figures import shortened
 from foredeck.model.records import call_id
-from foredeck.model.short_texts import shortened
 from foredeck.regular_files import read_text
 from foredeck.search.titles import TITLE_CHARS, first_prompt
 from foredeck.store.protocol import Head, Store

@@ -11,8 +11,8 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.extracting.likeness import KnownFact, compare
 from foredeck.memory.reading import MemoryReader
 from foredeck.memory.rules import one_line
+from foredeck.model.figures import shortened
 from foredeck.model.records import turn_id
-from foredeck.model.short_texts import shortened
 from foredeck.store.protocol import Store
 
 _PROMPT_CHARS = 160

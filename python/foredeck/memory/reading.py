@@ -8,8 +8,8 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.rules import MemoryCaps, MemoryRefused, NoSuchEntry, too_many
 from foredeck.memory.trust import TrustOf
 from foredeck.memory.user import User
+from foredeck.model.ids import ENTRY, ShortNames
 from foredeck.model.memory import MemoryDocument, MemoryState, Place, list_of_user
-from foredeck.model.short_names import ENTRY, ShortNames
 from foredeck.store.protocol import Head, Scalar, Store, Token
 
 _MOST_NAMED = 5

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.lasting import says_it_lasts
 from foredeck.memory.words import content_words
+from foredeck.model.figures import whole_lines
 from foredeck.model.quoting import block, one_line
-from foredeck.model.short_texts import whole_lines
 
 MAX_BYTES = 16 * 1024
 """Of one section, however much the head has room for."""

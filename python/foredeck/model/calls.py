@@ -13,7 +13,6 @@ from typing import Any
 
 from pydantic import Field
 
-from foredeck.model.call_changes import Delta, PartRow, SetChanges
 from foredeck.model.call_values import (
     Ack,
     BranchCost,
@@ -21,7 +20,10 @@ from foredeck.model.call_values import (
     CalledModel,
     CallStats,
     Decision,
+    Delta,
     ModelSpending,
+    PartRow,
+    SetChanges,
 )
 from foredeck.model.documents import Document, Provenance
 from foredeck.model.messages import MessageKey

@@ -1,4 +1,4 @@
-"""One canonical JSON for hashing, and JSON text that survives every string a host can send.
+"""Hashes, and the canonical JSON that they are taken of.
 
 Canonical means: keys sorted, no white space, UTF-8, strings as given (no Unicode
 normalisation). Two values that are equal as JSON have equal canonical bytes.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 JsonValue = Any
@@ -72,3 +74,14 @@ def hash_value(value: JsonValue) -> str:
 def hash_text(text: str) -> str:
     """SHA-256 of a text's own bytes: the address of the blob that stores it."""
     return sha256_hex(encode_text(text))
+
+
+@lru_cache
+def hash_of_modules(names: tuple[str, ...]) -> str:
+    """A hash of the source of these modules, named by their paths within the package: what they have
+    worked out is kept for other processes that run the same code.
+
+    Raises `OSError` where one cannot be read.
+    """
+    root = Path(__file__).parents[1]
+    return sha256_hex(b"\0".join((root / name).read_bytes() for name in names))

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from foredeck.model.calls import CallDocument
-from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -17,9 +16,9 @@ from foredeck.model.documents import (
     ToolcallDocument,
     UserDocument,
 )
-from foredeck.model.file_changes import FileChangeDocument
-from foredeck.model.memory import MemoryDocument, is_kept_with
+from foredeck.model.memory import MemoryDocument, WorkingDocument, is_kept_with
 from foredeck.model.observations import (
+    CompactionDocument,
     ObservationDocument,
     ObservingDocument,
     ReflectionDocument,
@@ -29,6 +28,7 @@ from foredeck.model.records import (
     AskedDocument,
     CalibrationDocument,
     ExtractionDocument,
+    FileChangeDocument,
     ForgottenDocument,
     ImportedDocument,
     MemberDocument,
@@ -37,7 +37,6 @@ from foredeck.model.records import (
     TurnDocument,
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument
-from foredeck.model.working import WorkingDocument
 
 KINDS: dict[str, type[Document]] = {
     "session": SessionDocument,

@@ -18,11 +18,11 @@ from pathlib import Path, PurePath
 
 from foredeck.errors import NotFound
 from foredeck.model.documents import Fields, session_object_id
+from foredeck.model.ids import ENTRY, TASK, ShortNames
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import one_line
 from foredeck.model.records import MemberDocument, member_id, nickname_id
-from foredeck.model.short_names import ENTRY, TASK, ShortNames
 from foredeck.model.sources import history_source, is_pointer, path_of, pointer_label
 from foredeck.sources.versions import version_ms
 from foredeck.store.protocol import Head, Store

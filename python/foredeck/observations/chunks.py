@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from foredeck.model.figures import shortened
 from foredeck.model.observations import MessagePart
-from foredeck.model.short_texts import shortened
 from foredeck.observations.messages import SourceMessage, ends_of_batches, tokens_of
 
 CHARS_PER_TOKEN = 4

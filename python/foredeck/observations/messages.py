@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.model.exchanges import CallOrResult, MessageKind, are_answered
-from foredeck.model.messages import strings_in
+from foredeck.model.messages import CallOrResult, MessageKind, are_answered, strings_in
 from foredeck.sources.toolpaths import path_argument
 
 

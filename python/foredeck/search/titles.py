@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 from foredeck.errors import ForedeckError
+from foredeck.model.figures import shortened
 from foredeck.model.messages import load_with_words
 from foredeck.model.records import TurnDocument, turn_id
-from foredeck.model.short_texts import shortened
 from foredeck.search.passages import passage
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import said_by

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
-from foredeck.model.documents import Document, FileDocument
+from foredeck.model.documents import Document, FileDocument, view_of
 from foredeck.model.sources import FilesystemSource, path_of
-from foredeck.model.views import view_of
 from foredeck.store.protocol import Head, Store
 
 Role = Literal["read", "written", "listed", "mentioned"]

@@ -15,8 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, NewType, Protocol, TypeAlias, TypeVar
 
-from foredeck.model.documents import Document
-from foredeck.model.views import view_of
+from foredeck.model.documents import Document, view_of
 
 Token = NewType("Token", str)
 D = TypeVar("D", bound=Document)

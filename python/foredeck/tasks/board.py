@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
-from foredeck.model.short_names import TASK, ShortNames
+from foredeck.model.ids import TASK, ShortNames
 from foredeck.store.protocol import Head, Lineage, LocalStore, Token
 from foredeck.tasks.task import Task, task_of
 

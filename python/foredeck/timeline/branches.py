@@ -8,9 +8,8 @@ from itertools import pairwise
 
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_text
-from foredeck.model.compactions import CompactionDocument
-from foredeck.model.file_changes import FileChangeDocument
-from foredeck.model.records import call_id
+from foredeck.model.observations import CompactionDocument
+from foredeck.model.records import FileChangeDocument, call_id
 from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
 

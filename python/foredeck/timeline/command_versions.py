@@ -19,7 +19,7 @@ from itertools import islice
 from foredeck.context.state.chat import Chat
 from foredeck.errors import Conflict
 from foredeck.model.documents import FileDocument, Generator, chat_id
-from foredeck.model.file_changes import FileChangeDocument, PathChange, PathState
+from foredeck.model.records import FileChangeDocument, PathChange, PathState
 from foredeck.model.sources import path_of
 from foredeck.sources.classify import decode
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within

@@ -14,14 +14,14 @@ from typing import Any
 
 from foredeck.context.state.chat import Chat
 from foredeck.errors import Conflict
-from foredeck.model.file_changes import (
+from foredeck.model.messages import put_blob
+from foredeck.model.records import (
     MISSING,
     FileChangeDocument,
     PathChange,
     PathState,
     change_id,
 )
-from foredeck.model.messages import put_blob
 from foredeck.sources.classify import Fingerprint
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.indexing import ToolEvent

@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.model.file_changes import MISSING, PathState
 from foredeck.model.messages import put_blob
+from foredeck.model.records import MISSING, PathState
 from foredeck.sources.git_process import Git, GitUnusable, NoRepository, RunningGit, opened_git
 from foredeck.timeline.states import Captured, capture
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from foredeck.context.state.info import SessionInfo
 from foredeck.errors import ToolError
 from foredeck.model.calls import CallRecord
-from foredeck.model.file_changes import FileChangeDocument
+from foredeck.model.records import FileChangeDocument
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
 from foredeck.timeline.rewind_text import (

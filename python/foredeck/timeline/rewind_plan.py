@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foredeck.model.file_changes import MISSING, UNKNOWN, PathState
+from foredeck.model.records import MISSING, UNKNOWN, PathState
 
 Action = Literal["write", "create", "delete", "none", "impossible"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from foredeck.errors import Missing
-from foredeck.model.file_changes import PathState
 from foredeck.model.quoting import name
+from foredeck.model.records import PathState
 from foredeck.sources.classify import decode
 from foredeck.store.protocol import Store
 from foredeck.timeline.differences import difference

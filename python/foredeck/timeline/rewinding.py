@@ -17,16 +17,17 @@ from typing import Any
 from foredeck.errors import ForedeckError
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import ToolcallDocument, chat_id
-from foredeck.model.file_changes import (
+from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.model.records import (
     MISSING,
     FileChangeDocument,
     PathChange,
     PathState,
+    call_id,
     change_id,
     changes_of,
+    imported_id,
 )
-from foredeck.model.own_tools import OWN_TOOLS
-from foredeck.model.records import call_id, imported_id
 from foredeck.regular_files import read_text
 from foredeck.sources.toolpaths import READERS, WRITERS
 from foredeck.store.location import private_draft

@@ -11,7 +11,7 @@ import stat
 from dataclasses import dataclass
 
 from foredeck.errors import ForedeckError
-from foredeck.model.file_changes import MISSING, PathState
+from foredeck.model.records import MISSING, PathState
 from foredeck.regular_files import open_regular
 
 MAX_BYTES = 32 * 1024 * 1024

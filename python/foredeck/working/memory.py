@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from foredeck.errors import ForedeckError
 from foredeck.model.documents import Provenance
 from foredeck.model.json_schema import faults
+from foredeck.model.memory import MemoryScope, WorkingDocument, working_id
 from foredeck.model.quoting import one_line
-from foredeck.model.working import MemoryScope, WorkingDocument, working_id
 from foredeck.store.change import changed
 from foredeck.store.protocol import Batch, Store, Token
 from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_of, shown

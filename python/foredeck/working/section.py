@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.errors import Conflict, ToolError
+from foredeck.model.figures import whole_lines
+from foredeck.model.memory import MemoryScope
 from foredeck.model.quoting import block, quoted
-from foredeck.model.short_texts import whole_lines
-from foredeck.model.working import MemoryScope
 from foredeck.working.memory import Page, PageRefused, WorkingMemory
 
 OF_THIS_SESSION = "For this session:"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from foredeck.commands.output import ToolOutput
 from foredeck.commands.runs import test_facts
 from foredeck.commands.shell import command_of
-from foredeck.model.short_texts import shortened
+from foredeck.model.figures import shortened
 from foredeck.sources.toolpaths import path_argument
 from foredeck.worklog.complaints import was_run
 from foredeck.worklog.lessons import acts

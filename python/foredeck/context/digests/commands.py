@@ -12,7 +12,7 @@ from foredeck.commands.runs import error_facts, install_facts, test_facts
 from foredeck.commands.shell import programs
 from foredeck.context.digests.files import json_facts, text_facts
 from foredeck.context.digests.searches import listing_facts, search_facts
-from foredeck.model.short_texts import cut
+from foredeck.model.figures import cut
 
 _PYTHON = re.compile(
     r"^( *)Traceback \(most recent call last\):\n((?:\1 .*\n|\1$\n?)+)\1(\S.*)", re.MULTILINE

@@ -22,8 +22,7 @@ from foredeck.context.state.inbox import EarlyResult, Inbox
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.objects import Objects
 from foredeck.errors import Conflict
-from foredeck.model.exchanges import newest_answer
-from foredeck.model.messages import MessageKey
+from foredeck.model.messages import MessageKey, newest_answer
 from foredeck.model.records import turn_id
 from foredeck.sources.indexing import FileSnapshot, ToolEvent
 from foredeck.sources.versions import attribute_to_tool, is_unmet

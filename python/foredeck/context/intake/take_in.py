@@ -15,7 +15,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.pastes import paste_of, user_object
-from foredeck.model.exchanges import newest_answer
+from foredeck.model.messages import newest_answer
 
 if TYPE_CHECKING:  # imported where a session has tasks
     from foredeck.tasks.active import ActiveTask

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any, NamedTuple, overload
 
-from foredeck.model.exchanges import MessageKind
-from foredeck.model.messages import MessageKey
+from foredeck.model.messages import MessageKey, MessageKind
 from foredeck.model.own_tools import OWN_TOOLS
 
 Block = dict[str, Any]

@@ -24,8 +24,7 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.context.messages.items import Block, Item, PromptUsage, ToolUse
-from foredeck.model.exchanges import MessageKind
-from foredeck.model.messages import KnownMessages, MessageKey, store_message, text_in
+from foredeck.model.messages import KnownMessages, MessageKey, MessageKind, store_message, text_in
 
 Message = dict[str, Any]
 

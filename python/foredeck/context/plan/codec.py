@@ -23,7 +23,7 @@ from foredeck.context.messages.items import Block
 from foredeck.context.plan.ops import Keep, Omit, Op, Rewrite, Shown, as_host
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.says import SPANNING, MessageSpan, Purpose, Say
-from foredeck.model.call_changes import Form, PartRow
+from foredeck.model.call_values import Form, PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, pack, unpack
 

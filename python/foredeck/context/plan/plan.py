@@ -30,8 +30,7 @@ from foredeck.context.plan.ops import (
 )
 from foredeck.context.plan.repairs import Repairs
 from foredeck.context.plan.says import LASTING, SPANNING, MessageSpan, Purpose, Say
-from foredeck.model.exchanges import newest_answer
-from foredeck.model.messages import MessageKey
+from foredeck.model.messages import MessageKey, newest_answer
 from foredeck.model.own_tools import CONTEXT_TOOLS
 
 

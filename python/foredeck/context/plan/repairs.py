@@ -14,7 +14,7 @@ from itertools import islice
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.says import Say
 from foredeck.context.wording import history_cut, no_result
-from foredeck.model.exchanges import newest_answer
+from foredeck.model.messages import newest_answer
 
 
 @dataclass(slots=True)

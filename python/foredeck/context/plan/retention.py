@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.plan.plan import Plan
-from foredeck.model.call_changes import Delta
+from foredeck.model.call_values import Delta
 
 
 @dataclass(slots=True)

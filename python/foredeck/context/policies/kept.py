@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.policy import UseRule
-from foredeck.model.code import hash_of_modules
+from foredeck.model.canonical import hash_of_modules
 
 DECIDED_BY = (
     *("context/messages/items.py", "context/plan/ops.py"),

@@ -29,8 +29,7 @@ from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
 from foredeck.context.state.chat import turn_of
 from foredeck.context.wording import handle
 from foredeck.model.documents import chat_id
-from foredeck.model.exchanges import exchanges
-from foredeck.model.messages import strings_in
+from foredeck.model.messages import exchanges, strings_in
 from foredeck.model.names import identifiers
 from foredeck.model.quoting import one_line, word
 from foredeck.sources.edits import written_texts

@@ -14,7 +14,7 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.retention import Retention
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_changes import PartRow
+from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import marked
 from foredeck.store.protocol import Store

@@ -13,8 +13,7 @@ from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.plan.codec import StoredPlan, packed_span
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_changes import Delta
-from foredeck.model.call_values import BranchCost
+from foredeck.model.call_values import BranchCost, Delta
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey
 

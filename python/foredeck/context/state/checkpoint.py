@@ -14,13 +14,13 @@ from typing import Any, Self
 
 from foredeck.context.state.branch_state import BranchState
 from foredeck.model.calls import CallRecord
-from foredeck.model.code import hash_of_modules
+from foredeck.model.canonical import hash_of_modules
 from foredeck.store.protocol import Store
 
 DECIDED_BY = (
     *("context/cache/cached.py", "context/plan/codec.py", "context/plan/ops.py"),
     *("context/state/branch_state.py", "context/state/call_log.py", "context/state/checkpoint.py"),
-    *("context/state/sets.py", "model/call_changes.py", "model/call_values.py", "model/calls.py"),
+    *("context/state/sets.py", "model/call_values.py", "model/calls.py"),
     *("model/canonical.py", "model/messages.py"),
 )
 """The modules that decide what follows from records."""

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from foredeck.model.code import hash_of_modules
+from foredeck.model.canonical import hash_of_modules
 from foredeck.model.records import SAME_TRANSACTION, VersionRef
 from foredeck.store.protocol import Head, Origin, Store
 

@@ -16,7 +16,6 @@ from foredeck.context.state.objects import Objects, OpenGraph, Recall
 from foredeck.context.state.request import PromptFrame
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import Workspace
-from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
     Fields,
@@ -27,6 +26,7 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
+from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import VersionRef
 from foredeck.sources.indexing import FileSnapshot, FileSource, Pending, ToolEvent
 from foredeck.sources.toolpaths import touched_paths

@@ -13,7 +13,7 @@ from foredeck.context.messages.wires import Wire, wire_of
 from foredeck.context.plan.ops import Op
 from foredeck.context.plan.says import Say
 from foredeck.model.call_values import CalledModel
-from foredeck.model.compactions import AskedBy
+from foredeck.model.observations import AskedBy
 from foredeck.model.records import VersionRef
 
 OutcomeKind = Literal["applied", "fallback", "aborted", "off"]

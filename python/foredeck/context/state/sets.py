@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from foredeck.model.call_changes import Delta, SetChanges
+from foredeck.model.call_values import Delta, SetChanges
 
 RECORDED = ("pool", "active", "pins")
 """The sets that change, in the order of `SetChanges`."""

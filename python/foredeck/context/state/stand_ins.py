@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal, Protocol
 
 from foredeck.context.messages.items import Item
-from foredeck.model.exchanges import are_answered
+from foredeck.model.messages import are_answered
 
 StandInKind = Literal["observation", "reflection"]
 

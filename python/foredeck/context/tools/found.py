@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from foredeck.commands.output import counted
 from foredeck.context.tools.asked_search import AskedSearch
 from foredeck.model import figures
+from foredeck.model.figures import cut
 from foredeck.model.quoting import block, one_line, quoted
 from foredeck.model.quoting import name as named
-from foredeck.model.short_texts import cut
 from foredeck.search.index import IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
 from foredeck.search.texts import VERSIONED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from foredeck.model.ids import ENTRY, TASK, ShortNames
 from foredeck.model.records import MemberDocument
-from foredeck.model.short_names import ENTRY, TASK, ShortNames
 from foredeck.search.searching import SearchHit
 from foredeck.store.protocol import Store
 

@@ -7,7 +7,7 @@ import re
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.rendering import lines_of
 from foredeck.memory.session import SessionMemory
-from foredeck.model.short_names import ENTRY, TASK, ShortNames
+from foredeck.model.ids import ENTRY, TASK, ShortNames
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Store

@@ -35,8 +35,8 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.documents import Document
+from foredeck.model.ids import ENTRY, ShortNames
 from foredeck.model.kinds import OBJECT_TYPES
-from foredeck.model.short_names import ENTRY, ShortNames
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage
 from foredeck.search.searching import LeaveOut, SearchHit, SearchResult, search

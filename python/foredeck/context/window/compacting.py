@@ -34,9 +34,9 @@ from foredeck.context.window.fitting import last_cut_point
 from foredeck.context.window.summary import ASKED_CHARS
 from foredeck.context.window.transcript import split_turns
 from foredeck.context.wording import turn_line, turns_span
-from foredeck.model.compactions import Writer
+from foredeck.model.figures import shortened
+from foredeck.model.observations import Writer
 from foredeck.model.quoting import block
-from foredeck.model.short_texts import shortened
 
 SummaryAuthor = Literal["foredeck", "model"]
 LEAST_SUMMARY_CHARS = 400

@@ -28,7 +28,7 @@ from foredeck.context.window.compactions import (
     turn_number,
 )
 from foredeck.model.call_values import Decision
-from foredeck.model.exchanges import exchange_of
+from foredeck.model.messages import exchange_of
 
 
 def fit(

@@ -13,9 +13,9 @@ from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames
 from foredeck.context.wording import handle
+from foredeck.model.figures import shortened
 from foredeck.model.names import identifiers
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck.model.short_texts import shortened
 from foredeck.sources.toolpaths import path_argument
 
 MAX_LINES = 40

@@ -12,7 +12,7 @@ from foredeck.context.window.compactions import (
 from foredeck.context.window.losses import losses_of
 from foredeck.context.window.transcript import split_turns
 from foredeck.errors import ToolError
-from foredeck.model.compactions import CompactionDocument
+from foredeck.model.observations import CompactionDocument
 
 
 def last_compaction(objects: Objects, compactions: Compactions) -> str:

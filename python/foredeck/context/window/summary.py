@@ -18,9 +18,9 @@ from foredeck.context.digests.commands import command_facts
 from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.context.wording import more_lines
+from foredeck.model.figures import shortened
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.quoting import block, one_line
-from foredeck.model.short_texts import shortened
 from foredeck.sources.toolpaths import path_argument
 from foredeck.worklog.done import FinishedWork, SessionWork, failed_run, newest
 from foredeck.worklog.text import describe

@@ -18,12 +18,18 @@ from pydantic import ValidationError
 from foredeck.errors import ImportRefused
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document, session_object_id, user_object_id
-from foredeck.model.file_changes import FileChangeDocument, change_id
 from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of
+from foredeck.model.memory import working_id
 from foredeck.model.messages import is_digest
-from foredeck.model.records import archived_id, call_id, member_id, nickname_id
+from foredeck.model.records import (
+    FileChangeDocument,
+    archived_id,
+    call_id,
+    change_id,
+    member_id,
+    nickname_id,
+)
 from foredeck.model.sources import FilesystemSource
-from foredeck.model.working import working_id
 from foredeck.store.fields import stated
 from foredeck.store.portable.lines import (
     FORMAT,

@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.lookup.prompts import Prompt, prompt_at, prompts_at
 from foredeck.lookup.sessions import checked_call, count_calls
-from foredeck.model.call_changes import PartRow
+from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.store.protocol import Store
