@@ -157,7 +157,7 @@ NAME_PI = frozenset(
         "context/messages/shape.py",
         "context/window/compacting.py",
         "model/documents.py",
-        "store/opening.py",
+        "store/kind.py",
         "store/sqlite/adapter.py",
         "store/sqlite/codec.py",
         "store/sqlite/connection.py",

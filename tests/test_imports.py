@@ -37,22 +37,9 @@ CONTEXT = (
 
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
 STORE = (
-    *(
-        "clock",
-        "protocol",
-        "change",
-        "ancestry",
-        "privacy",
-        "location",
-        "fields",
-        "verify",
-        "references",
-        "archives",
-        "at_work",
-        "copying",
-    ),
-    *("kind", "registry", "erasing", "sqlite", "session_cache", "opening"),
-    *("portable", "forgetting", "redaction", "state_files", "purging"),
+    *("clock", "protocol", "sessions", "location", "versions", "references", "at_work", "copying"),
+    *("kind", "erasing", "sqlite", "session_cache"),
+    *("portable", "forgetting", "redaction", "purging"),
 )
 
 #: The same within `xtdb`.

@@ -16,7 +16,7 @@ from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
 from foredeck.timeline.blame import blame
 from foredeck_bench.made_documents import file_document

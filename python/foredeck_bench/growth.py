@@ -30,7 +30,7 @@ from foredeck.model.canonical import hash_value
 from foredeck.model.figures import short_count
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import erasure_of, plan_forgetting
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from foredeck_bench.figures import quantile
 from foredeck_bench.measure.growth import folder_bytes

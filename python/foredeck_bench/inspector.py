@@ -19,7 +19,7 @@ from foredeck.config import Config
 from foredeck.lookup.reader import Reader
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.model.figures import short_count
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore, Store
 from foredeck.ui.pages import WebPage, render
 from foredeck.ui.server import collect_seldom

@@ -23,7 +23,7 @@ from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.timeline.rewinding import apply, go_on, interrupted, plan_for_call
 from foredeck_bench.arguments import print_figures
 from foredeck_bench.file_agent import FileAgent

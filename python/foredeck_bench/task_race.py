@@ -27,7 +27,7 @@ from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.ids import uuid7
 from foredeck.model.tasks import TaskDependency, TaskDocument
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.tasks.claiming import Actor

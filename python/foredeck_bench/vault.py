@@ -30,7 +30,7 @@ from foredeck.notes.layer import LAYER
 from foredeck.notes.markdown import parse_note
 from foredeck.sources.disk import open_source
 from foredeck.sources.opening import open_filesystems
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import find_runtime

@@ -11,7 +11,7 @@ from foredeck.cli.common import add_json_flag
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.commands.shell import command_of
+from foredeck.commands import command_of
 from foredeck.histories.finding import history_files
 from foredeck.histories.formats import format_of
 from foredeck.histories.lines import opened_lines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from foredeck.accounting.composition import Kind, compositions
 from foredeck.config import Config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck_bench.file_agent import FileAgent
 
 

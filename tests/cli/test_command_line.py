@@ -19,7 +19,7 @@ from foredeck import __version__, errors
 from foredeck.cli import registry
 from foredeck.cli.main import EXIT_CODES, build_parser, main
 from foredeck.cli.registry import COMMANDS, GROUPS, NO_PLUGINS, RENAMED, later, load
-from foredeck.store.registry import STORES
+from foredeck.store import STORES
 
 FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
 

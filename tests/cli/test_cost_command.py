@@ -20,7 +20,7 @@ from foredeck.cli.progress import Progress
 from foredeck.config import Config
 from foredeck.model.figures import money
 from foredeck.model.records import AskedDocument
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
 
 TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"

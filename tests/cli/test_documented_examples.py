@@ -35,7 +35,7 @@ from foredeck.config.keys import all_keys, sections
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 from foredeck.store.clock import DAY_MS
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import Runtime
 from observations.desk import noted

@@ -20,9 +20,9 @@ from foredeck.config import Config
 from foredeck.context.state.opening import CUT
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
-from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Batch
 from foredeck.store.session_cache import read_cached, write_cached
+from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.store.sqlite.kind import SqliteErasable
 from foredeck.xtdb.journal.store import JournaledStore

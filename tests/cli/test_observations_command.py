@@ -11,7 +11,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from observations.desk import block, noted, reflect
 from search.sessions import Talk
 

@@ -20,7 +20,7 @@ from foredeck.config import Config
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.at_work import EngineAtWork
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 

@@ -20,9 +20,9 @@ from foredeck.hosts.protocol import SessionEventParams
 from foredeck.model.messages import load_message
 from foredeck.model.records import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.tasks import TaskDocument, TaskLink
-from foredeck.store.archives import stored_messages
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
+from foredeck.store.references import stored_messages
 from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared
 from store.xtdb_node import installed_home

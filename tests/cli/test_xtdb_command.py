@@ -18,7 +18,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.config import load_config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.xtdb import delivery
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.process import own_node_folder, start, stop

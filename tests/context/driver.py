@@ -36,7 +36,7 @@ from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.model.calls import CallRecord
 from foredeck.replay.replayed_session import recorded_source
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 
 SYSTEM = [{"role": "system", "content": "You are a coding agent."}]

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.commands.output import ToolOutput
-from foredeck.commands.shell import programs
+from foredeck.commands import ToolOutput, programs
 from foredeck.context.digests import KINDS, DigestSize, digest
 from foredeck.context.digests.names import unheld_names
 from foredeck.model.names import identifiers

@@ -17,8 +17,8 @@ from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import session_object_id, user_object_id
-from foredeck.store.privacy import is_private, private_sessions
 from foredeck.store.protocol import Store
+from foredeck.store.sessions import is_private, private_sessions
 
 
 def opening(session: str, **more: object) -> SessionOpenParams:

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.derived import follower as following
-from foredeck.derived.emptying import erasing
-from foredeck.derived.file import LayerBusy
-from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
+from foredeck.derived import load_layer
+from foredeck.derived.follower import Follower, erasing
+from foredeck.derived.layer import LayerBusy
 from foredeck.errors import StoreUnavailable
 from foredeck.store.erasing import Erasure
 from foredeck.store.protocol import Batch, Origin, Token

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.config import Config
-from foredeck.derived import emptying
-from foredeck.derived.file import open_layer_file
+from foredeck.derived import follower, load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
+from foredeck.derived.layer import open_layer_file
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import erasure_of, plan_forgetting
@@ -155,14 +154,14 @@ def test_who_makes_it_again_in_between_is_noticed(
     talk(stored, "first", "apricot")
     talk(stored, "second", RARE)
     mark(stored)
-    overwrite = emptying._overwrite
+    overwrite = follower._overwrite
 
     def then_somebody_searches(db: sqlite3.Connection) -> None:
         overwrite(db)
-        monkeypatch.setattr(emptying, "_overwrite", overwrite)
+        monkeypatch.setattr(follower, "_overwrite", overwrite)
         assert stored.found(RARE)
 
-    monkeypatch.setattr(emptying, "_overwrite", then_somebody_searches)
+    monkeypatch.setattr(follower, "_overwrite", then_somebody_searches)
     forgotten(stored, "second")
     assert b"kumquat" not in stored.index_bytes()
     assert stored.find(RARE).total == 0

@@ -23,7 +23,7 @@ from foredeck.hosts.protocol import (
     ToolCallParams,
     ToolObservedParams,
 )
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Token
 
 MESSAGES: list[dict[str, Any]] = [

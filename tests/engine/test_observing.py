@@ -35,7 +35,7 @@ from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.reading import Observation, stored_notes
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from observations.chat import rounds as chat_rounds
 from observations.desk import MODE, block, keeper, observer, pick
 

@@ -15,7 +15,7 @@ from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.histories.ingesting import ingest_files
 from foredeck.names.finding import find_object
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from foredeck.timeline.callers import text_of_version
 

@@ -28,8 +28,8 @@ from foredeck.model.records import (
     calibration_id,
     forgotten_id,
 )
+from foredeck.store.portable.check import ImportLimits, decode_line
 from foredeck.store.portable.importing import import_file
-from foredeck.store.portable.lines import ImportLimits, decode_line
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.sqlite.adapter import open_sqlite
 from store.contract_portable import exported, lines_of

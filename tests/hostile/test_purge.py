@@ -22,12 +22,11 @@ from foredeck.config import Config
 from foredeck.model.messages import put_blob
 from foredeck.model.records import MISSING, NicknameDocument, PathChange
 from foredeck.sources.pointers import pointer
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Store
-from foredeck.store.purging import holders_in_store
+from foredeck.store.purging import holders_in_files, holders_in_store
 from foredeck.store.redaction import Redaction
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.store.state_files import holders_in_files
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared

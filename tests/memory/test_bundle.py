@@ -21,8 +21,8 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.memory import MemoryDocument
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
-from foredeck.store.privacy import is_private
 from foredeck.store.protocol import Batch, Store
+from foredeck.store.sessions import is_private
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_bench.remembering.worker import accept, begin, extract, user_of_session
 
@@ -172,7 +172,7 @@ def test_a_forged_word_is_nobodys(source: Store, opened: Open) -> None:
 
 def bundle_with(source: Store, change: dict[str, Any]) -> bytes:
     """The file with each entry changed and sealed again, and a last line that fits."""
-    from foredeck.store.portable.lines import Counts, encode_line
+    from foredeck.store.portable.export import Counts, encode_line
 
     counts, lines = Counts(), []
     for line in bundle(source).decode().splitlines():

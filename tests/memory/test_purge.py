@@ -23,12 +23,12 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
 from foredeck.model.records import by_foredeck
 from foredeck.store import purging
-from foredeck.store.opening import PENDING_PURGE, open_store
+from foredeck.store.kind import PENDING_PURGE, open_store
 from foredeck.store.portable.export import export_session
-from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.purging import finish_pending
 from foredeck.store.references import in_message, references
+from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite
 
 SECRET = "sk-live-51H8xQ"

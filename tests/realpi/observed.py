@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.calls import CallRecord
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Head, Store
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel
 from foredeck_bench.scripted.pi_rpc import RpcPi

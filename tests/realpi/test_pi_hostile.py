@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.model.documents import FileDocument
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from hostile.ground import SECRET, make

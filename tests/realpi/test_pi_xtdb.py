@@ -15,7 +15,7 @@ from faults import TEXT, WORK
 from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.model.documents import Document
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import own_node_folder, stop

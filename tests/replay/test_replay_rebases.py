@@ -15,7 +15,7 @@ from foredeck.model.calls import in_order
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.replay.run import replay
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck_bench.judging.replaying import Way, compare
 from replay.recordings import Recording, call, text
 

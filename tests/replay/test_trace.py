@@ -18,7 +18,7 @@ from foredeck.lookup.prompts import prompt_at
 from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.recorded_account import replay_into
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from replay.recordings import SOURCE, Recording, text
 

@@ -18,7 +18,7 @@ from foredeck.cli.main import main
 from foredeck.cli.output import table
 from foredeck.lookup.prompts import prompt_at
 from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from resume.recorded import (
     FIXTURES,
     FORMS,

@@ -33,7 +33,7 @@ from foredeck.histories.pi import load_transcript
 from foredeck.histories.transcripts import Transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.portable.export import export_session
 from resume.work import works
 

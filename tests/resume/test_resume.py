@@ -11,7 +11,7 @@ import pytest
 from foredeck.context.messages.shape import Message
 from foredeck.lookup.prompts import prompt_at
 from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from resume.recorded import FIXTURES, FORMS, StoredSession, digest, stored_sessions, unpack_store
 
 CONSTANTS_THEN = (

@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.cli.registry import COMMANDS
-from foredeck.store.registry import STORES
+from foredeck.store import STORES
 from resume.reading import OTHERS, READING, run_all
 from resume.recorded import FIXTURES, FORMS, unpack_store
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
 from foredeck.model.documents import (
     FileDocument,
     Provenance,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.derived.file import open_layer_file
+from foredeck.derived.layer import open_layer_file
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.ranking import NEAR, PRIOR, WEIGHTS
 from foredeck.search.schema import create_tables

@@ -18,8 +18,9 @@ from foredeck.errors import ImportRefused
 from foredeck.model.calls import CallDocument
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import TurnDocument
+from foredeck.store.portable.check import ImportLimits
+from foredeck.store.portable.export import encode_line
 from foredeck.store.portable.importing import import_file
-from foredeck.store.portable.lines import ImportLimits, encode_line
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
 

@@ -14,8 +14,8 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged
+from foredeck.store.kind import open_beside, open_store
 from foredeck.store.location import inode_of
-from foredeck.store.opening import open_beside, open_store
 from foredeck.store.protocol import Token
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore

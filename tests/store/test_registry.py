@@ -13,8 +13,8 @@ import pytest
 import foredeck
 from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Config
-from foredeck.store.kind import StoreKind
-from foredeck.store.registry import STORES, store_kind
+from foredeck.store import STORES
+from foredeck.store.kind import StoreKind, store_kind
 
 
 def test_every_store_that_can_be_configured_is_registered() -> None:

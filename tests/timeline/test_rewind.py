@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foredeck.config import Config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.timeline.rewinding import (
     CannotRewind,
     Rewound,

@@ -10,7 +10,7 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.work import NewTask, TaskWork

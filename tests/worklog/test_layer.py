@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from examples import examples
 from foredeck.derived import follower as following
+from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import pack
 from foredeck.model.tasks import TaskDocument

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.commands.shell import command_of, programs, steps
+from foredeck.commands import command_of, programs, steps
 from foredeck.worklog.complaints import complaint
 from foredeck.worklog.lessons import Lesson, Run, SessionLessons, acts, as_typed, worked_as
 

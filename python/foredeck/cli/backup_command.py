@@ -11,12 +11,11 @@ from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
 from foredeck.cli.progress import Progress
 from foredeck.config import ensure_home
-from foredeck.derived.file import FOLDER
+from foredeck.derived.layer import FOLDER
 from foredeck.errors import StoreUnavailable
 from foredeck.memory.user import KEY_FILE
 from foredeck.model.figures import counted, short_count, when
-from foredeck.store.kind import PENDING_PURGE, BackupReport
-from foredeck.store.registry import store_kind
+from foredeck.store.kind import PENDING_PURGE, BackupReport, store_kind
 
 
 def run(args: Namespace) -> int:

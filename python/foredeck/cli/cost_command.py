@@ -20,7 +20,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.errors import NotFound
 from foredeck.histories.finding import history_files, usual_folders
 from foredeck.model.figures import counted, money, short_count, when
-from foredeck.store.registry import store_kind
+from foredeck.store.kind import store_kind
 
 
 def run(args: Namespace) -> int:

@@ -13,8 +13,8 @@ from foredeck.cli.common import resolve_config
 from foredeck.cli.output import coloured, print_json, typed
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import fetch_others, opened_store
+from foredeck.derived import LAYERS, load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import LAYERS, load_layer
 from foredeck.finding import Finding
 from foredeck.model.figures import counted, short_count
 

@@ -11,15 +11,15 @@ from foredeck.cli.output import print_json, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
-from foredeck.derived.file import compact, layer_file
-from foredeck.derived.registry import LAYERS
+from foredeck.derived import LAYERS
+from foredeck.derived.layer import compact, layer_file
 from foredeck.errors import CommandRefused
 from foredeck.model.figures import counted, short_count
 from foredeck.names.finding import find_session
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
-from foredeck.store.opening import store_file
+from foredeck.store.kind import store_file
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
 

@@ -17,8 +17,8 @@ from foredeck.errors import NotFound
 from foredeck.histories.finding import UsualFolder, history_files, usual_folders
 from foredeck.histories.ingesting import Report, ingest_files
 from foredeck.model.figures import counted, short_count
+from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
-from foredeck.store.registry import store_kind
 
 MAX_LISTED = 20
 """Skipped files that are listed; of more, the number is given."""

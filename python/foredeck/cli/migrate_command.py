@@ -12,10 +12,10 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ConfigError, Corrupt
+from foredeck.store import STORES
 from foredeck.store.copying import Totals, compare, copy, count_of
-from foredeck.store.kind import StorePlace
+from foredeck.store.kind import StorePlace, store_kind
 from foredeck.store.protocol import Store, digests_of
-from foredeck.store.registry import STORES, store_kind
 
 _COUNTS = ("transactions", "objects", "versions", "blobs")
 

@@ -20,8 +20,8 @@ from foredeck.histories.standing import progress_in
 from foredeck.histories.transcripts import Transcript
 from foredeck.model.documents import session_object_id
 from foredeck.names.finding import find_session
+from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
-from foredeck.store.registry import store_kind
 
 if TYPE_CHECKING:  # loads the engine, which a stored session has no use for
     from foredeck.accounting.figure import CostFigure

@@ -37,22 +37,22 @@ from foredeck.model.messages import LONG_STRING
 from foredeck.names.finding import find_object
 from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
-from foredeck.store.kind import ErasableStore
-from foredeck.store.opening import open_store
+from foredeck.store.kind import ErasableStore, open_store, store_kind
 from foredeck.store.protocol import Head, LocalStore
 from foredeck.store.purging import (
     Purge,
     carry_out,
     check_alone,
     finish_pending,
+    found_in_files,
+    holders_in_files,
     holders_in_store,
     plan_purge,
     purged_stores,
     texts_matched,
+    tidy,
 )
 from foredeck.store.redaction import Redaction
-from foredeck.store.registry import store_kind
-from foredeck.store.state_files import found_in_files, holders_in_files, tidy
 
 PATIENCE_S = 20.0
 """How long to wait until the database has what was last written."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
-from foredeck.store.registry import STORES
+from foredeck.store import STORES
 
 _BENCH = "foredeck_bench"
 

@@ -16,9 +16,9 @@ from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.context.tools.found import Style, describe_to_people
 from foredeck.context.tools.hit_names import HitNames
-from foredeck.derived.file import reported
+from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
+from foredeck.derived.layer import reported
 from foredeck.errors import CommandRefused, NotFound
 from foredeck.lookup.memories import shown_memories
 from foredeck.lookup.sessions import titles
@@ -29,8 +29,8 @@ from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import folders_of_project, project_of
-from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
+from foredeck.store.sessions import private_sessions
 
 
 def run(args: Namespace) -> int:

@@ -11,9 +11,8 @@ from foredeck.cli.common import resolve_config
 from foredeck.cli.progress import Progress
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreUnavailable
-from foredeck.store.opening import nothing_stored, open_store
+from foredeck.store.kind import nothing_stored, open_store, store_kind
 from foredeck.store.protocol import LocalStore
-from foredeck.store.registry import store_kind
 
 
 class NoContent(ForedeckError):

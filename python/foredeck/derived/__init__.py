@@ -1,1 +1,32 @@
 """Derived layers: what is worked out from the store, kept beside it, and can be made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a layer brings the store with it
+    from foredeck.derived.layer import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredLayer:
+    """Where a layer is found: `LAYER` in the module `module`; `summary` says what it is for."""
+
+    module: str
+    summary: str
+
+
+LAYERS: Mapping[str, RegisteredLayer] = {
+    "search": RegisteredLayer("foredeck.search.layer", "full-text search"),
+    "notes": RegisteredLayer("foredeck.notes.layer", "the graph of notes and references"),
+    "worklog": RegisteredLayer("foredeck.worklog.layer", "what was done, and what worked"),
+}
+
+
+def load_layer(name: str) -> Layer:
+    """The layer with a name in `LAYERS`."""
+    layer: Layer = import_module(LAYERS[name].module).LAYER
+    return layer

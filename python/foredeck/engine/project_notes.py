@@ -24,8 +24,7 @@ from foredeck.context.intake.reconcile import look_again, take_in_unmet
 from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
-from foredeck.derived.file import LayerBusy
-from foredeck.derived.layer import TimeBudget
+from foredeck.derived.layer import LayerBusy, TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.model.portions import portions
 from foredeck.notes.live import StillReading, live_graph

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged, StoreError
+from foredeck.store.kind import open_beside, open_store, store_file
 from foredeck.store.location import inode_of
-from foredeck.store.opening import open_beside, open_store, store_file
 from foredeck.store.protocol import Notify, Store
 
 

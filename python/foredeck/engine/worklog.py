@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from foredeck.config import Config
 from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.info import SessionInfo
-from foredeck.derived.file import LayerBusy, reported
+from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.layer import TimeBudget
-from foredeck.derived.registry import load_layer
+from foredeck.derived.layer import LayerBusy, TimeBudget, reported
 from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
-from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Advance, LocalStore, Store
+from foredeck.store.sessions import private_sessions
 from foredeck.worklog.lessons import BranchLessons
 from foredeck.worklog.reading import EarlierWork, done_by, folders, lessons_of
 from foredeck.worklog.text import WorkLog

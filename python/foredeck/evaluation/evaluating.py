@@ -26,8 +26,7 @@ from foredeck.evaluation.scratch import MARK, ScratchRun
 from foredeck.evaluation.task_folders import EvalTask
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument
-from foredeck.store.opening import open_store
-from foredeck.store.registry import store_kind
+from foredeck.store.kind import open_store, store_kind
 
 CHECK_S = 120.0
 """So long a check, or what sets a task up, may take."""

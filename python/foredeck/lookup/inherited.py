@@ -16,8 +16,8 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import call_id, forgotten_id
-from foredeck.store.ancestry import ancestry
 from foredeck.store.protocol import Head, Store
+from foredeck.store.sessions import ancestry
 
 
 @dataclass(frozen=True, slots=True)

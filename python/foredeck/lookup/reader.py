@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from foredeck.config import Config
-from foredeck.derived.file import reported
+from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
+from foredeck.derived.layer import reported
 from foredeck.notes.chat_reading import read_chats
 from foredeck.notes.graph import Graph
 from foredeck.search.index import SearchIndex
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Advance, LocalStore
 
 PATIENCE_S = 1.0

@@ -25,8 +25,8 @@ from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
-from foredeck.store.privacy import is_hidden, is_private, private_sessions
 from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.sessions import is_hidden, is_private, private_sessions
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.mutate import TaskMutate
 from foredeck.tasks.query import TaskQuery

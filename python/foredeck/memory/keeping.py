@@ -29,10 +29,9 @@ from foredeck.memory.trust import Trust, lowest
 from foredeck.memory.user import User
 from foredeck.model.documents import Generator, Provenance
 from foredeck.model.memory import Category, Ground, LearnedFrom, MemoryDocument, MemoryState
-from foredeck.store.change import changed
 from foredeck.store.clock import now_ms
-from foredeck.store.privacy import is_private
-from foredeck.store.protocol import Batch, Store, Token
+from foredeck.store.protocol import Batch, Store, Token, changed
+from foredeck.store.sessions import is_private
 
 BUSY = "Memory is being changed by others all the time: try again."
 

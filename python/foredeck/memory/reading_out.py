@@ -27,9 +27,8 @@ from foredeck.model.memory import MemoryDocument, MemoryState
 from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import ExtractionDocument, extraction_id, turn_id
 from foredeck.search.fetching import Fetched
-from foredeck.store.change import changed
-from foredeck.store.privacy import is_private
-from foredeck.store.protocol import Batch, Head, Store, Token
+from foredeck.store.protocol import Batch, Head, Store, Token, changed
+from foredeck.store.sessions import is_private
 
 LOOKED_BACK = 60
 """Turns before the newest one whose tool results are compared with what was said."""

@@ -19,8 +19,7 @@ from foredeck.memory.rules import (
 from foredeck.memory.trust import Trust
 from foredeck.model.documents import Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
-from foredeck.store.change import changed
-from foredeck.store.protocol import Batch
+from foredeck.store.protocol import Batch, changed
 
 
 @dataclass(frozen=True, slots=True)

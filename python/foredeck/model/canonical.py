@@ -78,8 +78,8 @@ def hash_text(text: str) -> str:
 
 @lru_cache
 def hash_of_modules(names: tuple[str, ...]) -> str:
-    """A hash of the source of these modules, named by their paths within the package: what they have
-    worked out is kept for other processes that run the same code.
+    """A hash of the source of these modules, named by their paths within the package. What they
+    have worked out is kept for other processes that run the same code.
 
     Raises `OSError` where one cannot be read.
     """

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
+from foredeck.derived.layer import reported
 from foredeck.notes.chat import CHUNK, TURN, links_of_turns
 from foredeck.notes.rows import loaded, write_turns
 from foredeck.store.protocol import Advance, Store

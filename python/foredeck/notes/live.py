@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foredeck.derived.file import LayerBusy
+from foredeck.derived.layer import LayerBusy
 from foredeck.errors import StoreUnavailable
 from foredeck.store.protocol import Advance, Store
 

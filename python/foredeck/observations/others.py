@@ -10,8 +10,8 @@ from foredeck.model.quoting import block, one_line
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.reading import Observation, latest_in_project
 from foredeck.observations.texts import text_of
-from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Store
+from foredeck.store.sessions import private_sessions
 
 MOST_CHARS = 2400
 """Of the block. The head may be longer by as much, so that other sections lose no room to it."""

@@ -24,7 +24,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 
 

@@ -25,8 +25,8 @@ from foredeck.replay.options import ReplayOptions
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.indexing import FileSource
 from foredeck.sources.recorded import RecordedSource
+from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
-from foredeck.store.registry import store_kind
 
 REPLAY_FILESYSTEM = "replay"
 

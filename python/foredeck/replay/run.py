@@ -31,7 +31,7 @@ from foredeck.model.calls import CallRecord, in_order
 from foredeck.regular_files import open_regular
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.recorded_account import replay_figure, replay_into
-from foredeck.store.registry import store_kind
+from foredeck.store.kind import store_kind
 
 _PREFIX = "foredeck-replay-"
 

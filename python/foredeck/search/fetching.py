@@ -13,9 +13,8 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message, marked
 from foredeck.model.records import TurnDocument, messages_of_turn
 from foredeck.sources.versions import version_ms
-from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
-from foredeck.store.references import in_message
+from foredeck.store.references import in_message, stored_messages
 
 
 def time_of(message: Mapping[str, Any], stored_ms: int) -> int:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from foredeck.config import Config
 from foredeck.model.kinds import rank_of
 from foredeck.model.portions import portions
+from foredeck.store.kind import store_kind
 from foredeck.store.protocol import (
     Advance,
     Batch,
@@ -28,7 +29,6 @@ from foredeck.store.protocol import (
     order_of,
     records_of,
 )
-from foredeck.store.registry import store_kind
 
 _CHUNK = 200
 """Blobs that are read at once."""
@@ -93,7 +93,7 @@ class Derived:
 
 
 DERIVED = (
-    Derived("layers", "foredeck.derived.emptying"),
+    Derived("layers", "foredeck.derived.follower"),
     Derived("derived", "foredeck.store.session_cache"),
 )
 

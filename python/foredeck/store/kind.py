@@ -1,4 +1,4 @@
-"""What the rest of foredeck asks of a kind of store.
+"""What the rest of foredeck asks of a kind of store; opening the store that is configured.
 
 Nothing outside a kind's own package asks which kind it is: a question to which each has another
 answer is a method here.
@@ -10,10 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from foredeck.store.protocol import LocalStore, Notify, ScanMark, Store
+from foredeck.errors import StoreDamaged, StoreUnavailable
+from foredeck.store import STORES
+from foredeck.store.location import quarantine
+from foredeck.store.protocol import LocalStore, Notify, ScanMark, Store, silent
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -144,7 +148,7 @@ class StoreKind(ABC):
 
     @abstractmethod
     def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> LocalStore:
-        """Open it for an engine; `lazy`, for a command: see `foredeck.store.opening`."""
+        """Open it for an engine; `lazy`, for a command: see `foredeck.store.kind`."""
 
     @abstractmethod
     def open_whole(self, config: Config) -> Store:
@@ -188,3 +192,60 @@ class StoreKind(ABC):
         """Bring all that waits to the database and read everything from both; None where there
         is no copy. Raises `StoreUnavailable` where the database does not take it."""
         return None
+
+
+def store_kind(name: str) -> StoreKind:
+    """The kind with a name in `STORES`, such as `config.store`."""
+    kind: StoreKind = import_module(f"{STORES[name].package}.kind").KIND
+    return kind
+
+
+# Opening the store that a configuration names
+
+
+def nothing_stored(config: Config) -> str:
+    """What to tell a user who has no store yet."""
+    return (
+        f"nothing is stored yet: {store_kind(config.store).file(config)} does not exist. Run Pi "
+        "with foredeck, or read what coding agents have kept with `foredeck ingest`. If it is "
+        "elsewhere, name its folder with --home or FOREDECK_HOME."
+    )
+
+
+def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -> LocalStore:
+    """The configured store. Raises `StoreUnavailable` where it cannot be opened.
+
+    A database is behind a local copy, so that no model call waits for it: `notify` says to the user
+    when it is away and when it is back. `lazy`, for commands: the database is not started before
+    something is needed from it, and then waited for.
+
+    What an interrupted purge has left is not opened: sessions would begin anew.
+    """
+    if (config.home / PENDING_PURGE).exists():
+        raise StoreUnavailable("a purge was interrupted: `foredeck purge` finishes it")
+    return store_kind(config.store).open(config, notify=notify, lazy=lazy)
+
+
+def store_file(config: Config) -> Path:
+    """The file that the engine works with: the store itself, or the local copy of a database."""
+    return store_kind(config.store).file(config)
+
+
+def open_beside(
+    config: Config, damage: StoreDamaged, inode: int | None, *, notify: Notify = silent
+) -> tuple[LocalStore, str]:
+    """Quarantine the damaged file and open a fresh one; with what to tell the user.
+
+    `inode` is that of the damaged file (`store.quarantine`). Raises `StoreDamaged` where it cannot
+    be moved.
+    """
+    file = store_file(config)
+    try:
+        moved_to = quarantine(file, inode)
+    except OSError:
+        raise damage from None
+    kept = f"it is kept as {moved_to.name}" if moved_to else "another process has moved it away"
+    return open_store(config, notify=notify), (
+        f"{file} is {damage.found}: {kept}, {store_kind(config.store).describe_replacement()}; "
+        "Pi's own session files are not touched."
+    )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, NewType, Protocol, TypeAlias, TypeVar
 
+from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Document, view_of
 
 Token = NewType("Token", str)
@@ -175,7 +176,7 @@ class Store(Protocol):
 
     def blob(self, digest: str) -> bytes:
         """The bytes with this SHA-256, or what is left of them where a user has had them pruned
-        (`store/archives.py`). Raises `Missing`; `Corrupt` where they hash otherwise."""
+        (`store/references.py`). Raises `Missing`; `Corrupt` where they hash otherwise."""
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
         """Many blobs at once, exactly as they were put; those that are missing are left out, and
@@ -279,3 +280,20 @@ def digests_of(store: Store) -> Iterator[str]:
     while page := store.digests(last, DIGESTS):
         yield from page
         last = page[-1]
+
+
+T = TypeVar("T")
+
+
+def changed(attempt: Callable[[], T], busy: ForedeckError, attempts: int = ATTEMPTS) -> T:
+    """What `attempt` returns. It reads what it changes and commits with what it `expect`s; where
+    that raises `Conflict`, it is called again and must read anew.
+
+    Raises `busy` where others were faster each time.
+    """
+    for _ in range(attempts):
+        try:
+            return attempt()
+        except Conflict:
+            continue
+    raise busy

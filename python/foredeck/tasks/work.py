@@ -19,10 +19,9 @@ from foredeck.model.tasks import (
     TaskLink,
     TaskType,
 )
-from foredeck.store.change import changed
 from foredeck.store.clock import now_ms
-from foredeck.store.privacy import is_private
-from foredeck.store.protocol import Batch, LocalStore, Token
+from foredeck.store.protocol import Batch, LocalStore, Token, changed
+from foredeck.store.sessions import is_private
 from foredeck.tasks.board import Board, cycle
 from foredeck.tasks.claiming import Actor, holds, is_own, note_claim, pending_claim, refusal
 from foredeck.tasks.task import Task

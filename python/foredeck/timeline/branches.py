@@ -10,8 +10,8 @@ from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_text
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import FileChangeDocument, call_id
-from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
+from foredeck.store.references import stored_messages
 
 _SUMMARY = b'"compactionSummary"'
 

@@ -15,8 +15,7 @@ import uvicorn
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.lookup.reader import Reader
-from foredeck.store.opening import nothing_stored
-from foredeck.store.registry import store_kind
+from foredeck.store.kind import nothing_stored, store_kind
 from foredeck.ui.access import LOOPBACK, OnlyThisUser, listening_on
 from foredeck.ui.app import make_app
 from foredeck.ui.command import PORT

@@ -12,8 +12,7 @@ from foredeck.model.documents import Provenance
 from foredeck.model.json_schema import faults
 from foredeck.model.memory import MemoryScope, WorkingDocument, working_id
 from foredeck.model.quoting import one_line
-from foredeck.store.change import changed
-from foredeck.store.protocol import Batch, Store, Token
+from foredeck.store.protocol import Batch, Store, Token, changed
 from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_of, shown
 
 

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from foredeck.commands.output import ToolOutput
-from foredeck.commands.runs import test_facts
-from foredeck.commands.shell import command_of
+from foredeck.commands import ToolOutput, command_of, test_facts
 from foredeck.model.figures import shortened
 from foredeck.sources.toolpaths import path_argument
 from foredeck.worklog.complaints import was_run

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.commands.shell import command_of
+from foredeck.commands import command_of
 from foredeck.derived.layer import (
     ABSENT_TABLE,
     HasToBeMadeAgain,

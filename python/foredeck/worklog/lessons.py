@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.commands.shell import ShellStep, steps
+from foredeck.commands import ShellStep, steps
 from foredeck.search.secrets import mask_secrets
 from foredeck.store.clock import MINUTE_MS
 from foredeck.worklog.complaints import Complaint, complaint, was_run

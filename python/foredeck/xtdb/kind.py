@@ -1,4 +1,4 @@
-"""XTDB as a kind of store: the door to this package (`foredeck.store.registry`).
+"""XTDB as a kind of store: the door to this package (`foredeck.store`).
 
 What a question needs is imported when it is asked: an engine never needs the commands, and a
 command that looks into the local copy needs neither Java nor HTTP.

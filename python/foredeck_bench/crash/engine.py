@@ -18,7 +18,7 @@ from foredeck.hosts.host import Host
 from foredeck.model.observations import ObservingDocument
 from foredeck.rpc.api import EngineApi
 from foredeck.rpc.server import serve
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck_bench.crash.fuse import (
     AFTER_COMMIT,

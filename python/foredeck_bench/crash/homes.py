@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foredeck.config import Config, load_config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store, store_kind
 from foredeck.store.protocol import Store
-from foredeck.store.registry import store_kind
 from foredeck_bench.crash.tally import Tally
 
 NODE_TIMEOUT_MS = 60_000

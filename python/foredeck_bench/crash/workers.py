@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import LocalStore
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, check_database
 from foredeck_bench.crash.tally import Tally

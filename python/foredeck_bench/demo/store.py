@@ -15,7 +15,7 @@ from pathlib import Path
 
 from foredeck.config import Config, load_config
 from foredeck.errors import Corrupt
-from foredeck.store.registry import store_kind
+from foredeck.store.kind import store_kind
 
 
 @dataclass(frozen=True, slots=True)

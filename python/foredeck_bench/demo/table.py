@@ -15,7 +15,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 
 _DOES_WIDTH, WIDTH = 22, 80
 _LEAST_TOKENS = 30

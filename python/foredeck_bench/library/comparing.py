@@ -26,7 +26,7 @@ from foredeck.errors import CommandRefused
 from foredeck.model.calls import in_order
 from foredeck.model.figures import short_count
 from foredeck.model.names import identifiers
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck_bench.demo.run import copy_sample
 from foredeck_bench.library.story import Round, rounds
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, write_agent_dir

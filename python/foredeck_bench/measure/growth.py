@@ -18,7 +18,7 @@ from foredeck.engine.engine import Engine
 from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Origin, Store, Token
 from foredeck.xtdb.delivery import deliver
 from foredeck_bench.measure.policy import TimedPolicy

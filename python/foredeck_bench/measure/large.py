@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from foredeck.config import Config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck_bench.engine_process import EngineProcess
 from foredeck_bench.figures import Figure
 from foredeck_bench.inspector import add_sessions

@@ -16,7 +16,7 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
 from foredeck.observations.reading import stored_notes
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared
 from foredeck_bench.crash.workers import end
 from foredeck_bench.observing.chat import CLOCK, RULES, answer_to, chat, count

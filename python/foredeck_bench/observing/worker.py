@@ -17,7 +17,7 @@ from foredeck.observations.lease import ObservingFailed, ObservingLease
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import LocalStore
 from foredeck_bench.observing.chat import CLOCK, RULES, ask, chat, count, pick, prompt_of
 

@@ -20,7 +20,7 @@ from foredeck.cli.common import add_json_flag
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.portable.export import export_session
 from foredeck.store.protocol import Store
 from foredeck_bench.arguments import STORES, add_rounds, add_stores_and_seed, noting, print_figures

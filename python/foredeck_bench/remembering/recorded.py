@@ -35,7 +35,7 @@ from foredeck.memory.user_acts import UserActs
 from foredeck.memory.words import content_words
 from foredeck.model.documents import Fields, SessionDocument, session_object_id
 from foredeck.model.records import turn_id
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Store
 from foredeck_bench.arguments import print_figures
 from foredeck_bench.remembering.junk import junk_of

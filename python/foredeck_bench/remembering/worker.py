@@ -28,7 +28,7 @@ from foredeck.model.documents import (
 )
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument, turn_id
-from foredeck.store.opening import open_store
+from foredeck.store.kind import open_store
 from foredeck.store.portable.importing import import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token
 

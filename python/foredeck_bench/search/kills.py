@@ -13,10 +13,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from foredeck.derived.file import discard
+from foredeck.derived import load_layer
 from foredeck.derived.follower import BATCH as USUAL_BATCH
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
+from foredeck.derived.layer import discard
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument
 from foredeck.store.protocol import Batch, LocalStore

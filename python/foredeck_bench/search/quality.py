@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
 from foredeck.errors import ForedeckError
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files

@@ -28,8 +28,8 @@ from foredeck.cli.common import add_json_flag
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
 from foredeck.errors import ForedeckError
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files

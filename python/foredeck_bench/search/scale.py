@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import foredeck
-from foredeck.derived.file import open_layer_file
 from foredeck.derived.follower import BATCH
+from foredeck.derived.layer import open_layer_file
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.schema import create_tables
 from foredeck.search.searching import ranked_entries

@@ -8,7 +8,7 @@ from pathlib import Path
 from foredeck.cli.common import add_config_flags, add_json_flag, add_usual_flags, positive
 from foredeck.cli.registry import Command, later
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
-from foredeck.store.registry import STORES
+from foredeck.store import STORES
 
 
 def facilities_of(text: str) -> tuple[Facility, ...]:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 
 from foredeck.cli.common import add_project_flags, add_usual_flags
 from foredeck.cli.registry import Command, later
-from foredeck.derived.registry import LAYERS
+from foredeck.derived import LAYERS
 
 
 def _doctor(parser: ArgumentParser) -> None:

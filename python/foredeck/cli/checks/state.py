@@ -21,11 +21,10 @@ from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallDocument
 from foredeck.model.documents import Document
 from foredeck.model.records import SealsDocument, seals_id
+from foredeck.store.kind import open_store, store_kind
 from foredeck.store.location import is_network_filesystem
-from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Store
-from foredeck.store.registry import store_kind
-from foredeck.store.sqlite.checking import ELSEWHERE
+from foredeck.store.sqlite.backup import ELSEWHERE
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.commands.output import ToolOutput
+from foredeck.commands import ToolOutput
 from foredeck.context.digests.commands import command_facts, paste_facts
 from foredeck.context.digests.files import file_facts
 from foredeck.context.digests.names import unheld_names

@@ -7,9 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from foredeck.commands.output import ToolOutput, counted
-from foredeck.commands.runs import error_facts, install_facts, test_facts
-from foredeck.commands.shell import programs
+from foredeck.commands import (
+    ToolOutput,
+    counted,
+    error_facts,
+    install_facts,
+    programs,
+    test_facts,
+)
 from foredeck.context.digests.files import json_facts, text_facts
 from foredeck.context.digests.searches import listing_facts, search_facts
 from foredeck.model.figures import cut

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from foredeck.commands.output import ToolOutput
+from foredeck.commands import ToolOutput
 
 _DEFINES = re.compile(
     # A line break to begin with is found faster than the beginning of a line.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from foredeck.commands.output import ToolOutput, counted
+from foredeck.commands import ToolOutput, counted
 
 _HIT = re.compile(r"\n(?!\d+:)([^:\n]+):\d+:")
 _LONG = re.compile(r"^[-dlbcps][-rwxsStT]{9}\S*(?: +\S+){7} ")

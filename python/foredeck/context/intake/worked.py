@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from foredeck.commands.shell import command_of
+from foredeck.commands import command_of
 from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.info import SessionInfo

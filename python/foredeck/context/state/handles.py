@@ -25,8 +25,8 @@ from foredeck.names.finding import (
     with_prefix,
 )
 from foredeck.sources.toolpaths import tool_path
-from foredeck.store.privacy import is_hidden, is_private
 from foredeck.store.protocol import Head
+from foredeck.store.sessions import is_hidden, is_private
 
 _HANDLE = re.compile(r"^@?(\d+)$")
 _AS_GIT_SHOWS = re.compile(r"[\w./~^@{}-]+:[^:\s]+")

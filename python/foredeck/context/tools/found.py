@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from foredeck.commands.output import counted
+from foredeck.commands import counted
 from foredeck.context.tools.asked_search import AskedSearch
 from foredeck.model import figures
 from foredeck.model.figures import cut

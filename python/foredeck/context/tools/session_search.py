@@ -30,9 +30,9 @@ from foredeck.context.tools.found import (
 from foredeck.context.tools.hit_names import HitNames
 from foredeck.context.tools.memory_search import SearchPlace
 from foredeck.context.tools.records import shown_memory
-from foredeck.derived.file import reported
+from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
+from foredeck.derived.layer import reported
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.documents import Document
 from foredeck.model.ids import ENTRY, ShortNames
@@ -41,8 +41,8 @@ from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage
 from foredeck.search.searching import LeaveOut, SearchHit, SearchResult, search
 from foredeck.sources.projects import folders_of_project
-from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
+from foredeck.store.sessions import private_sessions
 from foredeck.tasks.claiming import moment
 
 PATIENCE_S = 2.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.commands.output import ToolOutput
+from foredeck.commands import ToolOutput
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
 from foredeck.context.digests.commands import command_facts

@@ -8,15 +8,17 @@ store. The store is not read here; see `importing.py`.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any, NoReturn
 
 from pydantic import ValidationError
 
 from foredeck.errors import ImportRefused
-from foredeck.model.canonical import decode_text
+from foredeck.model.canonical import decode_text, encode_text
 from foredeck.model.documents import Document, session_object_id, user_object_id
 from foredeck.model.kinds import KINDS, OBJECT_TYPES, owner_of
 from foredeck.model.memory import working_id
@@ -30,19 +32,29 @@ from foredeck.model.records import (
     nickname_id,
 )
 from foredeck.model.sources import FilesystemSource
-from foredeck.store.fields import stated
-from foredeck.store.portable.lines import (
-    FORMAT,
-    VERSION,
-    Counts,
-    ImportLimits,
-    StagedFile,
-    blob_of_line,
-    decode_line,
-)
+from foredeck.store.portable.export import FORMAT, VERSION, Counts, blob_of_line
 from foredeck.store.protocol import Token
 from foredeck.store.references import in_message, references
-from foredeck.store.verify import sealed_body
+from foredeck.store.versions import sealed_body, stated
+
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
+
+
+@dataclass(frozen=True, slots=True)
+class ImportLimits:
+    """What an import accepts. Sizes in bytes; depth in nested lists and objects."""
+
+    file_bytes: int = 16 * 2**30
+    line_bytes: int = 512 * 2**20
+    lines: int = 20_000_000
+    line_structure: int = 8 * 2**20
+    """Of one line with its strings emptied."""
+    depth: int = 100
+    id_length: int = 1_024
+    path_length: int = 4_096
+    clock_skew_ms: int = 86_400_000
+    """How far a transaction's time may lie ahead of this machine's clock."""
+
 
 SOURCED = frozenset({"file", "pointer"})
 """Types whose objects are bound to something outside, by which they have their ids."""
@@ -157,6 +169,12 @@ class VersionHashes:
     content_hash: str
     metadata_view_hash: str
     source_hash: str | None
+
+    @classmethod
+    def of(cls, token: Token, version: Document) -> VersionHashes:
+        """Of a version, or of a view of one."""
+        hashes = version.identity_hash, version.content_hash, version.metadata_view_hash
+        return cls(token, *hashes, version.source_hash)
 
 
 @dataclass(slots=True)
@@ -328,15 +346,7 @@ class _Checker:
         versions = checked.versions.setdefault(id, [])
         if versions and versions[0].identity_hash != document.identity_hash:
             raise ValueError(f"{id!r} changes its source")
-        versions.append(
-            VersionHashes(
-                self._token,
-                document.identity_hash,
-                document.content_hash,
-                document.metadata_view_hash,
-                document.source_hash,
-            )
-        )
+        versions.append(VersionHashes.of(self._token, document))
         if document.type == "nickname":
             checked.claims.setdefault(id, set()).add(getattr(document, "object", None))
 
@@ -374,3 +384,115 @@ def load_document(fields: dict[str, Any], staged: StagedFile) -> Document:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ValueError(f"{fields.get('id')!r}: {where}: {first['msg']}") from error
+
+
+# The file, copied so that it can be read twice
+
+
+class StagedFile:
+    """The lines of a file, copied so that they can be read again exactly as they were checked."""
+
+    def __init__(self, lines: IO[bytes] | Iterable[bytes | str], limits: ImportLimits) -> None:
+        """`lines`: an open binary file, or lines as bytes or text, with or without line ends."""
+        self._source = lines
+        self._limits = limits
+        self._copy: IO[bytes] = TemporaryFile()  # noqa: SIM115  (closed by `close`)
+        self._offsets: dict[str, int] = {}
+
+    def close(self) -> None:
+        """Drop the copy."""
+        self._copy.close()
+
+    def read(self) -> Iterator[tuple[int, bytes]]:
+        """Each line's number, from 1, and its bytes with the line end; raises `ImportRefused`."""
+        total = 0
+        for number, data in enumerate(self._raw(), start=1):
+            total += len(data)
+            if number > self._limits.lines:
+                raise ImportRefused(f"more than {self._limits.lines} lines")
+            if len(data) > self._limits.line_bytes:
+                raise ImportRefused(f"line {number} has more than {self._limits.line_bytes} bytes")
+            if total > self._limits.file_bytes:
+                raise ImportRefused(f"the file has more than {self._limits.file_bytes} bytes")
+            self._copy.write(data)
+            yield number, data
+
+    def _raw(self) -> Iterator[bytes]:
+        readline = getattr(self._source, "readline", None)
+        if readline is not None:
+            while line := readline(self._limits.line_bytes + 1):
+                yield _with_end(line)
+            return
+        for line in self._source:
+            yield _with_end(line)
+
+    def mark_blob(self, digest: str, data: bytes) -> None:
+        """Remember that the line just read, `data`, holds this blob."""
+        self._offsets[digest] = self._copy.tell() - len(data)
+
+    def has_blob(self, digest: str) -> bool:
+        """Whether a line read so far holds this blob."""
+        return digest in self._offsets
+
+    def blob(self, digest: str) -> bytes | None:
+        """The bytes of a blob read so far; None where there is none. For use between reads."""
+        offset = self._offsets.get(digest)
+        if offset is None:
+            return None
+        end = self._copy.tell()
+        self._copy.seek(offset)
+        line = decode_line(self._copy.readline(), self._limits)
+        self._copy.seek(end)
+        return blob_of_line(line)
+
+    def again(self) -> Iterator[dict[str, Any]]:
+        """The lines of the copy, decoded."""
+        position = 0
+        while True:
+            self._copy.seek(position)
+            data = self._copy.readline()
+            if not data:
+                return
+            position += len(data)
+            yield decode_line(data, self._limits)
+
+
+def _with_end(line: bytes | str) -> bytes:
+    data = encode_text(line) if isinstance(line, str) else line
+    return data if data.endswith(b"\n") else data + b"\n"
+
+
+def decode_line(data: bytes, limits: ImportLimits) -> dict[str, Any]:
+    """The object on a line. Raises `ValueError` for anything else, or one nested too deep."""
+    # In memory a byte outside of the strings becomes up to fifty; a string stays as long as it is.
+    most = limits.line_structure
+    if len(data) > most and len(_STRING.sub(b'""', data)) > most:
+        raise ValueError(f"more than {most} bytes of it are no text")
+    try:
+        value = json.loads(data.decode(), parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    except ValueError as error:
+        raise ValueError(f"not JSON in UTF-8, as `foredeck export` writes ({error})") from None
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    _check_depth(value, limits.depth)
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_depth(value: Any, limit: int) -> None:
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            child
+            for item in level
+            if isinstance(item, list | dict)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return
+    raise ValueError(f"nested deeper than {limit}")

@@ -1,27 +1,39 @@
-"""Writing a session out."""
+"""Writing a session out, and the form of the file.
+
+One JSON object per line, UTF-8, separated by `\\n`:
+
+    {"format": "foredeck-session", "version": 1, "session": ..., "foredeck": ...}
+    {"transaction": {"token": ..., "time_ms": ...}}       in the order of the store
+    {"blob": <SHA-256>, "text": ...} or "base64"          what the transaction is first to need
+    {"document": {...}}                                   its versions, with their hashes
+    {"end": {"transactions", "documents", "blobs", "sha256"}}
+
+Long content is left out of a document and is the blob with its `text_hash`. The last line's
+`sha256` is that of all bytes before it.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from foredeck import __version__
 from foredeck.errors import Missing
-from foredeck.model.canonical import encode_text
+from foredeck.model.canonical import encode_text, json_text, sha256_hex
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of, rank_of
-from foredeck.store.archives import Archives
-from foredeck.store.portable.lines import (
-    CONTENT_BYTES,
-    FORMAT,
-    VERSION,
-    Counts,
-    blob_line,
-    encode_line,
-)
-from foredeck.store.portable.scope import versions_of
 from foredeck.store.protocol import Origin, Store, Token
-from foredeck.store.references import in_message, references
+from foredeck.store.references import Archives, in_message, references
+from foredeck.store.sessions import versions_of
+
+FORMAT = "foredeck-session"
+VERSION = 1
+CONTENT_BYTES = 512
+"""Content of fewer bytes is kept in its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +148,59 @@ def _long_contents(documents: list[Document]) -> dict[str, bytes]:
             if len(data) >= CONTENT_BYTES:
                 contents[document.text_hash] = data
     return contents
+
+
+@dataclass(slots=True)
+class Counts:
+    """How much a file holds, and the hash over its lines."""
+
+    transactions: int = 0
+    documents: int = 0
+    blobs: int = 0
+    size: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    def take(self, data: bytes) -> None:
+        """Count a line, its line end included."""
+        self.size += len(data)
+        self.digest.update(data)
+
+    def end(self) -> dict[str, Any]:
+        """The last line of a file with these lines before it."""
+        return {
+            "end": {
+                "transactions": self.transactions,
+                "documents": self.documents,
+                "blobs": self.blobs,
+                "sha256": self.digest.hexdigest(),
+            }
+        }
+
+
+def blob_line(digest: str, data: bytes) -> dict[str, Any]:
+    """Text where the bytes are UTF-8, else base64."""
+    try:
+        return {"blob": digest, "text": data.decode()}
+    except UnicodeDecodeError:
+        return {"blob": digest, "base64": base64.b64encode(data).decode()}
+
+
+def encode_line(value: dict[str, Any]) -> str:
+    """A line with its line end; lone surrogates are escaped."""
+    return json_text(value) + "\n"
+
+
+def blob_of_line(line: dict[str, Any]) -> bytes:
+    """The bytes of a blob line, checked against their hash. Raises `ValueError`."""
+    if line.keys() == {"blob", "text"} and isinstance(line["text"], str):
+        data = line["text"].encode()
+    elif line.keys() == {"blob", "base64"} and isinstance(line["base64"], str):
+        try:
+            data = base64.b64decode(line["base64"], validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"the base64 of a blob is damaged: {error}") from error
+    else:
+        raise ValueError("a blob has either text or base64")
+    if sha256_hex(data) != line["blob"]:
+        raise ValueError(f"blob {line['blob']}: its bytes have another SHA-256")
+    return data

@@ -16,11 +16,13 @@ from foredeck.store.clock import now_ms
 from foredeck.store.portable.check import (
     PREFIXES,
     Checked,
+    ImportLimits,
+    StagedFile,
     VersionHashes,
     check_file,
     load_document,
 )
-from foredeck.store.portable.lines import ImportLimits, StagedFile, blob_of_line
+from foredeck.store.portable.export import blob_of_line
 from foredeck.store.protocol import Batch, Head, Origin, Store, Token
 
 
@@ -199,16 +201,7 @@ def _count_one(id: str, checked: Checked, history: list[Head]) -> int:
 
 
 def _local(history: list[Head]) -> _Local:
-    versions = {
-        head.token: VersionHashes(
-            head.token,
-            head.view(Document).identity_hash,
-            head.view(Document).content_hash,
-            head.view(Document).metadata_view_hash,
-            head.view(Document).source_hash,
-        )
-        for head in history
-    }
+    versions = {h.token: VersionHashes.of(h.token, h.view(Document)) for h in history}
     newest = history[-1]
     claimed = newest.fields.get("object") if newest.type == "nickname" else None
     return _Local(newest.type, newest.view(Document).identity_hash, versions, claimed)

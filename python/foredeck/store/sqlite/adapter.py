@@ -20,9 +20,7 @@ from foredeck.errors import Conflict, Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
-from foredeck.store.archives import Archives
 from foredeck.store.clock import now_ms
-from foredeck.store.fields import INDEXED, matches
 from foredeck.store.protocol import (
     Advance,
     Batch,
@@ -36,8 +34,16 @@ from foredeck.store.protocol import (
     Token,
     order_of,
 )
+from foredeck.store.references import Archives
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.connection import Synchronous, connect, immediate, translated
+from foredeck.store.sqlite.connection import (
+    MAX_DOCUMENTS,
+    POSITION_BITS,
+    Synchronous,
+    connect,
+    immediate,
+    translated,
+)
 from foredeck.store.sqlite.reading import (
     BLOB,
     HISTORY,
@@ -58,14 +64,13 @@ from foredeck.store.sqlite.reading import (
     scan_mark_of,
     select_in,
 )
-from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS
 from foredeck.store.sqlite.writing import (
     EncodedBlobs,
     SqliteWriter,
     prepare,
     writing,
 )
-from foredeck.store.verify import check_blob, restore
+from foredeck.store.versions import INDEXED, check_blob, matches, restore
 
 D = TypeVar("D", bound=Document)
 

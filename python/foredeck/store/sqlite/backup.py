@@ -14,14 +14,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from foredeck.config import looser_than_private
 from foredeck.errors import Corrupt, StoreDamaged, StoreUnavailable
+from foredeck.finding import Finding, note, ok, problem
 from foredeck.regular_files import NotRegular, require_regular
 from foredeck.store.clock import now_ms
 from foredeck.store.kind import Report
 from foredeck.store.location import LOGS, draft_beside, exclusively, free_name, holders, rename_with
 from foredeck.store.sqlite.adapter import SqliteStore
-from foredeck.store.sqlite.connection import is_busy, translated
-from foredeck.store.sqlite.schema import check_ours, new_store_id
+from foredeck.store.sqlite.connection import check_ours, is_busy, new_store_id, translated
 
 PATIENCE_MS = 60_000
 """How long a busy file is waited for: only the user who watches waits."""
@@ -236,3 +237,41 @@ def _check_unused(path: Path) -> None:
 def _in_use(path: Path, pids: list[int]) -> StoreUnavailable:
     by = ", ".join(f"process {pid}" for pid in pids) or "another process"
     return StoreUnavailable(f"{path} is in use by {by}: close all sessions, then restore")
+
+
+ELSEWHERE = "Set FOREDECK_HOME to a folder of its own, or move that file away."
+_START_FRESH = (
+    "`foredeck restore FILE --force` puts a backup in its place and keeps it; or move it away with "
+    "its -wal and -shm files to start afresh; keep them for a report."
+)
+
+
+def check_file(file: Path) -> Finding:
+    """What is to be said of the store in `file`, which is only read."""
+    if not file.exists():
+        return ok("store", f"{file} (made at first use)")
+    if not file.is_file():
+        return problem("store", f"{file} is not a file", ELSEWHERE)
+    try:
+        answer, schema = _quick_check(file)
+    except StoreUnavailable as error:
+        return problem("store", f"{file}: {error}", ELSEWHERE)
+    except sqlite3.OperationalError as error:
+        return problem("store", f"{file} cannot be opened: {error}", f"Check who may read {file}.")
+    except sqlite3.DatabaseError as error:
+        return problem("store", f"{file} is damaged: {error}", _START_FRESH)
+    if answer != "ok":
+        return problem("store", f"{file} is damaged: {answer}", _START_FRESH)
+    if not schema:
+        return problem("store", f"{file} is empty: what was in it is gone", _START_FRESH)
+    if looser_than_private(file) and looser_than_private(file.parent):
+        return note("store", f"other users can read {file}", f"Run: chmod 600 {file}")
+    size = file.stat().st_size / (1024 * 1024)
+    return ok("store", f"{file}, {size:,.1f} MiB, no damage found")
+
+
+def _quick_check(file: Path) -> tuple[str, int]:
+    """What SQLite says of the file, and the number of its schema."""
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        answer: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        return answer, check_ours(connection)

@@ -23,7 +23,7 @@ from typing import Any
 from foredeck.errors import Corrupt
 from foredeck.model.canonical import decode_text, encode_text, json_text
 from foredeck.model.documents import identity_hash
-from foredeck.store.fields import INDEXED, field_value
+from foredeck.store.versions import INDEXED, field_value
 
 _RECORD = b'"provenance":{"generator":"system","origin":"foredeck","parent_refs":[]},"session":"'
 _NONE = b'","source":null,"source_hash":null,'

@@ -132,7 +132,7 @@ class SqliteKind(StoreKind):
     def findings(self, config: Config) -> Iterator[Finding]:
         """See `StoreKind.findings`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.store.sqlite.checking import check_file
+        from foredeck.store.sqlite.backup import check_file
 
         yield check_file(config.sqlite_file)
 

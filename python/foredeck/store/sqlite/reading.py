@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from foredeck.model.portions import portions
-from foredeck.store.fields import LazyFields
 from foredeck.store.protocol import Advance, Change, Head, Origin, Record, ScanMark, Token
 from foredeck.store.references import RECORDS, in_message, references
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.schema import POSITION_BITS
+from foredeck.store.sqlite.connection import POSITION_BITS
+from foredeck.store.versions import LazyFields
 
 CHUNK = 500
 """How many values one `IN (...)` lists."""

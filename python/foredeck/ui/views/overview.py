@@ -18,8 +18,8 @@ from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.user import KEY_FILE
 from foredeck.model.documents import SessionDocument, ToolcallDocument, chat_id, session_of
 from foredeck.sources.versions import version_ms
-from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Head, LocalStore, Store
+from foredeck.store.sessions import private_sessions
 from foredeck.ui.charts import days
 from foredeck.ui.pages import WebPage, link
 from foredeck.ui.views.sessions import active_ms

@@ -13,8 +13,8 @@ from foredeck.names.finding import find_object, find_session
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
 from foredeck.search.types import SEARCHED_TYPES
-from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Store
+from foredeck.store.sessions import private_sessions
 from foredeck.ui.pages import WebPage, link
 
 LIMIT = 30

@@ -1,1 +1,1 @@
-"""The commands that only a store on XTDB has; `foredeck.store.registry` names them."""
+"""The commands that only a store on XTDB has; `foredeck.store` names them."""

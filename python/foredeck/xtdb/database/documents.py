@@ -36,8 +36,8 @@ from foredeck.errors import ConfigError, Corrupt
 from foredeck.model.canonical import encode_text, hash_value, json_text, sha256_hex
 from foredeck.notes.entries import entry_of, has_text
 from foredeck.notes.names import keys_of
-from foredeck.store.fields import INDEXED, LazyFields, field_value
 from foredeck.store.protocol import Head, Origin, Token
+from foredeck.store.versions import INDEXED, LazyFields, field_value
 from foredeck.xtdb.database.client import Doc
 
 _LONGEST = 400

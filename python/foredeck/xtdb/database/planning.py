@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.errors import Conflict
-from foredeck.store.fields import stated
 from foredeck.store.protocol import Origin, Token, order_of
+from foredeck.store.versions import stated
 from foredeck.xtdb.database.client import Doc, Operation, valid_time
 from foredeck.xtdb.database.documents import (
     Clock,

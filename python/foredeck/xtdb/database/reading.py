@@ -13,9 +13,8 @@ from itertools import islice
 
 from foredeck.errors import Missing
 from foredeck.model.portions import portions
-from foredeck.store.fields import INDEXED, matches
 from foredeck.store.protocol import Change, Origin, Record, Scalar, Token, order_of
-from foredeck.store.verify import check_blob
+from foredeck.store.versions import INDEXED, check_blob, matches
 from foredeck.xtdb.database.client import CHUNK, FEW, Doc, XtdbClient
 from foredeck.xtdb.database.documents import (
     Clock,

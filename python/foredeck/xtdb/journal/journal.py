@@ -12,8 +12,8 @@ from pathlib import Path
 from foredeck.model.portions import portions
 from foredeck.store.protocol import Batch, Change, Token
 from foredeck.store.sqlite import codec
+from foredeck.store.sqlite.connection import POSITION_BITS
 from foredeck.store.sqlite.reading import changes_of_others, select_in
-from foredeck.store.sqlite.schema import POSITION_BITS
 from foredeck.xtdb.journal.queue import Backlog, DeliveryQueue, JournalBounds, JournalFile
 
 _PAGE = 500

@@ -18,9 +18,8 @@ from foredeck.errors import StoreUnavailable
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.connection import immediate, translated
+from foredeck.store.sqlite.connection import POSITION_BITS, immediate, new_store_id, translated
 from foredeck.store.sqlite.reading import changes_of_others
-from foredeck.store.sqlite.schema import POSITION_BITS, new_store_id
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS journal (

@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from foredeck.errors import Missing, StoreUnavailable
 from foredeck.model.documents import Document
-from foredeck.store.archives import Archives
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import (
     Advance,
@@ -31,6 +30,7 @@ from foredeck.store.protocol import (
     Token,
     silent,
 )
+from foredeck.store.references import Archives
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.fetching import Fetcher
 from foredeck.xtdb.journal.journal import Journal

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from foredeck.errors import Missing, StoreError, StoreUnavailable
 from foredeck.model.kinds import kind_of
 from foredeck.regular_files import open_regular
-from foredeck.store.archives import Archives
 from foredeck.store.protocol import Batch, Notify, Token
+from foredeck.store.references import Archives
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.journal import Journal, MissingVersions
 from foredeck.xtdb.journal.link import Link

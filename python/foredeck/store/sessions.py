@@ -1,20 +1,66 @@
-"""Which documents belong to a session.
-
-Its own documents, every object in its index with its whole history (also those that it took
-over from other sessions), the nickname claims of these objects, and, for a forked session, the
-calls of other sessions that its own continue: without them its prompts could not be shown.
-"""
+"""Sessions that keep to themselves what is said in them, and what of a store is theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from foredeck.errors import UnknownSession
-from foredeck.model.documents import chat_id
+from foredeck.model.documents import Fields, SessionDocument, chat_id, session_object_id, session_of
 from foredeck.model.kinds import OWNED, owner_of
 from foredeck.model.records import MemberDocument
 from foredeck.store.protocol import Head, Store, Token
+
+
+def is_private(store: Store, session: str | None) -> bool:
+    """Whether a session is private."""
+    head = None if session is None else store.head(session_object_id(session))
+    return head is not None and SessionDocument.is_private(head.fields)
+
+
+def private_sessions(store: Store, own: Collection[str] = ()) -> tuple[str, ...]:
+    """The private sessions of a store, except these, which ask for themselves."""
+    heads = store.query("session", {"private": True})
+    return tuple(id for head in heads if (id := head.view(SessionDocument).session_id) not in own)
+
+
+def is_hidden(store: Store, head: Head, own: Collection[str]) -> bool:
+    """Whether an object belongs to a private session that is none of these. What a user has pasted
+    belongs to all who have met it, and is hidden while they are all private. Files and what else
+    belongs to no session are never private."""
+    owners = _met_by(store, head.id) if head.type == "user" else {_owner(head.fields)}
+    return bool(owners) and not any(
+        owner in own or not is_private(store, owner) for owner in owners
+    )
+
+
+def _met_by(store: Store, object: str) -> set[str | None]:
+    """The sessions in whose index an object is."""
+    return {head.view(MemberDocument).session for head in store.query("member", {"object": object})}
+
+
+def _owner(fields: Fields) -> str | None:
+    reference = fields.get("session_ref")
+    chat = fields.get("chat_ref")
+    named = [
+        fields.get("session_id"),
+        fields.get("session"),
+        session_of(reference) if isinstance(reference, str) and reference else None,
+        chat.removeprefix("chat:") if isinstance(chat, str) else None,
+    ]
+    return next((name for name in named if isinstance(name, str) and name), None)
+
+
+def ancestry(store: Store, session: str) -> Iterator[str]:
+    """A session, the one that it was forked from, and so on. The last may have been forgotten, or
+    never been stored. What an import may bring, a circle of parents, ends where it closes."""
+    seen: set[str] = set()
+    name: str | None = session
+    while name is not None and name not in seen:
+        seen.add(name)
+        yield name
+        head = store.head(session_object_id(name))
+        name = None if head is None else head.fields.get("parent_session")
 
 
 def documents_of(store: Store, session: str) -> list[str]:

@@ -1,1 +1,0 @@
-"""What a command line runs, and what its output says of how that went. Pure."""
