@@ -31,7 +31,7 @@ from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.tools import session_tasks
+from foredeck.tasks.session import session_tasks
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared
 from foredeck_bench.crash.workers import end

@@ -18,8 +18,15 @@ from foredeck.histories.lines import opened_lines
 from foredeck.histories.records import HistoryMessage
 from foredeck.model.messages import text_in
 from foredeck.model.quoting import printable
-from foredeck.worklog.complaints import complaint, was_run
-from foredeck.worklog.lessons import Lesson, Run, SessionLessons, as_typed, worked_as
+from foredeck.worklog.lessons import (
+    Lesson,
+    Run,
+    SessionLessons,
+    as_typed,
+    complaint,
+    was_run,
+    worked_as,
+)
 
 
 def measure_worked(paths: Iterable[Path], advance: Callable[[], None]) -> dict[str, Any]:

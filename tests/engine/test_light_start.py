@@ -28,7 +28,7 @@ LATER = (
     "foredeck.replay",
     "foredeck.search",
     "foredeck.tasks.board",
-    "foredeck.tasks.query",
+    "foredeck.tasks.tools",
     "foredeck.timeline.blame",
     "foredeck.timeline.rewind_command",
     "foredeck.ui",

@@ -39,9 +39,8 @@ from foredeck.memory.user_acts import UserActs
 from foredeck.model.quoting import block, name, one_line, quoted, word
 from foredeck.store.protocol import Batch
 from foredeck.timeline.guard import passed_text
-from foredeck.working.memory import JsonForm, PageRefused
-from foredeck.worklog.done import FinishedWork
-from foredeck.worklog.text import describe
+from foredeck.working import JsonForm, PageRefused
+from foredeck.worklog.done import FinishedWork, describe
 
 __all__ = ["new_host"]
 

@@ -12,7 +12,7 @@ from foredeck.errors import ToolError
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.tools import SessionTasks, session_tasks
+from foredeck.tasks.session import SessionTasks, session_tasks
 from foredeck.tasks.work import TaskWork
 
 START_MS = 1_777_777_200_000

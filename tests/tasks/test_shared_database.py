@@ -12,7 +12,7 @@ import pytest
 from foredeck.errors import StoreUnavailable, ToolError
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.tools import SessionTasks, session_tasks
+from foredeck.tasks.session import SessionTasks, session_tasks
 from foredeck.tasks.work import TaskWork
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.folder import NodeFolder

@@ -21,15 +21,20 @@ from foredeck.store.forgetting import plan_forgetting
 from foredeck.store.protocol import Store
 from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.working.markdown import (
+from foredeck.working import (
     TEMPLATE,
+    ContextUpdates,
+    JsonForm,
+    MarkdownForm,
+    PageForm,
+    PageRefused,
+    WorkingMemory,
+    WorkingSection,
     page_of,
     put_section,
     sections_of,
     shown,
 )
-from foredeck.working.memory import JsonForm, MarkdownForm, PageForm, PageRefused, WorkingMemory
-from foredeck.working.section import ContextUpdates, WorkingSection
 from store.sessions import write_sample
 
 SCHEMA: dict[str, Any] = {

@@ -18,8 +18,8 @@ from foredeck.model.messages import pack
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch
 from foredeck.worklog.done import FinishedWork, SessionWork
+from foredeck.worklog.layer import done_by, folders, lessons_of
 from foredeck.worklog.lessons import Lesson, Run, SessionLessons
-from foredeck.worklog.reading import done_by, folders, lessons_of
 from search.sessions import START_MS, TEST, Searched, Talk, searched
 
 CALLS = (

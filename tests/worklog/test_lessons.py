@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.commands import command_of, programs, steps
-from foredeck.worklog.complaints import complaint
-from foredeck.worklog.lessons import Lesson, Run, SessionLessons, acts, as_typed, worked_as
+from foredeck.worklog.lessons import (
+    Lesson,
+    Run,
+    SessionLessons,
+    acts,
+    as_typed,
+    complaint,
+    worked_as,
+)
 
 MINUTE = 60_000
 

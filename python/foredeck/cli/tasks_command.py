@@ -17,12 +17,11 @@ from foredeck.errors import CommandRefused, NoSuchTask, ToolError
 from foredeck.home import user_name
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import Project, project_of
+from foredeck.tasks.board import Task
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.exporting import as_json, as_markdown
 from foredeck.tasks.inputs import ToolInput
-from foredeck.tasks.query import TaskMatcher
-from foredeck.tasks.task import Task
-from foredeck.tasks.wording import any_line, counts_line, details
+from foredeck.tasks.tools import TaskMatcher
+from foredeck.tasks.wording import any_line, as_json, as_markdown, counts_line, details
 from foredeck.tasks.work import NewTask, TaskWork
 
 

@@ -18,7 +18,7 @@ from foredeck.names.finding import find_session
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store
-from foredeck.working.memory import PageRefused, WorkingMemory
+from foredeck.working import PageRefused, WorkingMemory
 
 
 def run(args: Namespace) -> int:

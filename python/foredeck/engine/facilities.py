@@ -25,8 +25,8 @@ from foredeck.engine.tasks import tasks_of, work_on_tasks
 from foredeck.engine.working import update_context, working_section
 from foredeck.engine.worklog import make_work_log, recall_work
 from foredeck.memory.session import SessionMemory
-from foredeck.tasks.tools import SessionTasks
-from foredeck.worklog.reading import EarlierWork
+from foredeck.tasks.session import SessionTasks
+from foredeck.worklog.done import EarlierWork
 
 log = logging.getLogger(__name__)
 

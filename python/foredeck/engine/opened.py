@@ -152,7 +152,7 @@ class OpenedSession:
         if tasks is None or tasks.work.news:
             return
         # Not at the top: only a session that has tasks imports what works on them.
-        from foredeck.tasks.query import settle
+        from foredeck.tasks.tools import settle
 
         try:
             settle(tasks.work)

@@ -16,7 +16,7 @@ from foredeck.hosts.protocol import (
 )
 
 if TYPE_CHECKING:
-    from foredeck.tasks.tools import SessionTasks
+    from foredeck.tasks.session import SessionTasks
 
 log = logging.getLogger(__name__)
 

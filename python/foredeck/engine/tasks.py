@@ -14,10 +14,10 @@ from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.model.tasks import TaskLink
 from foredeck.store.protocol import Store
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.query import SearchMessages
-from foredeck.tasks.tools import SessionTasks, session_tasks
+from foredeck.tasks.session import SessionTasks, session_tasks
+from foredeck.tasks.tools import SearchMessages
 from foredeck.tasks.work import TaskWork
-from foredeck.working.section import ContextUpdates
+from foredeck.working import ContextUpdates
 
 
 def work_on_tasks(

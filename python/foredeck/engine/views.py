@@ -17,10 +17,9 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.inbox import proposal_lines
 from foredeck.memory.rendering import day
 from foredeck.model.quoting import one_line
-from foredeck.tasks.board import Board
+from foredeck.tasks.board import Board, Task
 from foredeck.tasks.claiming import holder
-from foredeck.tasks.task import Task
-from foredeck.tasks.tools import SessionTasks
+from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.wording import counts_line
 
 FOUND = 20

@@ -9,9 +9,15 @@ from foredeck.model.documents import Provenance
 from foredeck.model.memory import by_an_agent
 from foredeck.sources.projects import Project
 from foredeck.store.protocol import Store
-from foredeck.working.markdown import TEMPLATE
-from foredeck.working.memory import JsonForm, MarkdownForm, PageForm, WorkingMemory
-from foredeck.working.section import ContextUpdates, WorkingSection
+from foredeck.working import (
+    TEMPLATE,
+    ContextUpdates,
+    JsonForm,
+    MarkdownForm,
+    PageForm,
+    WorkingMemory,
+    WorkingSection,
+)
 
 
 def page_form(config: Config) -> PageForm:

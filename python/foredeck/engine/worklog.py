@@ -17,9 +17,8 @@ from foredeck.errors import StoreError
 from foredeck.sources.projects import folders_of_project
 from foredeck.store.protocol import Advance, LocalStore, Store
 from foredeck.store.sessions import private_sessions
+from foredeck.worklog.done import EarlierWork, WorkLog
 from foredeck.worklog.lessons import BranchLessons
-from foredeck.worklog.reading import EarlierWork, done_by, folders, lessons_of
-from foredeck.worklog.text import WorkLog
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +103,9 @@ def _read(
 def _of_project(
     follower: Follower, store: Store, info: SessionInfo, session_folder: SessionFolder
 ) -> EarlierWork:
+    # The layer's module is loaded by now, and only by sessions that have a layer to read.
+    from foredeck.worklog.layer import done_by, folders, lessons_of
+
     with reported(follower.path):
         known = folders(follower.db)
         wanted, project = {info.cwd}, None

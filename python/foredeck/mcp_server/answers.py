@@ -28,8 +28,7 @@ from foredeck.sources.projects import project_of
 from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.sessions import is_hidden, is_private, private_sessions
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.mutate import TaskMutate
-from foredeck.tasks.query import TaskQuery
+from foredeck.tasks.tools import TaskMutate, TaskQuery
 from foredeck.tasks.work import TaskWork
 
 PART_CHARS = 20_000

@@ -17,7 +17,7 @@ from foredeck.errors import ForedeckError
 from foredeck.mcp_server.answers import MOST_HITS, MOST_ROWS, Answers
 from foredeck.search.types import SEARCHED_TYPES, SearchedType
 from foredeck.tasks.inputs import REASONS, TYPES
-from foredeck.tasks.query import NO_TASKS
+from foredeck.tasks.tools import NO_TASKS
 
 INSTRUCTIONS = (
     "What coding agents have said, done, read and planned on this machine. Begin with "

@@ -17,8 +17,7 @@ from foredeck.model.quoting import one_line
 from foredeck.model.tasks import ClaimDocument, ClaimState, claim_id
 from foredeck.store.clock import HOUR_MS
 from foredeck.store.protocol import Batch, Store
-from foredeck.tasks.board import Board
-from foredeck.tasks.task import Task
+from foredeck.tasks.board import Board, Task
 
 LEASE_MS = 2 * HOUR_MS
 _SHORT = 8

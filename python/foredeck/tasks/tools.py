@@ -1,55 +1,345 @@
-"""The two task tools of a session, and its active task, made together."""
+"""The model's tools `task-query` and `task-mutate`, and how tasks are found by words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from foredeck.tasks.active import ActiveTask, ActiveTaskSection
-from foredeck.tasks.claiming import Actor
-from foredeck.tasks.mutate import ResolveLink, TaskMutate, UpdateContext
-from foredeck.tasks.query import SearchMessages, TaskQuery
-from foredeck.tasks.work import TaskWork
+from foredeck.errors import ToolError
+from foredeck.model.names import WORD, humps
+from foredeck.model.quoting import one_line
+from foredeck.model.tasks import TaskLink
+from foredeck.tasks.board import Task
+from foredeck.tasks.claiming import is_own, until_of
+from foredeck.tasks.inputs import REASONS, RELATIONS, TYPES, ToolInput
+from foredeck.tasks.wording import any_line, counts_line, details, line
+from foredeck.tasks.work import NewTask, TaskWork
 
-USER = "user"
-"""The name of whoever sits at a session."""
+QUESTIONS = ("ready", "show", "list", "search")
+STATUSES = ("open", "in_progress", "closed")
+_ARCHIVED = 2
+_READY, _FOUND, _LISTED, _MOST = 5, 3, 20, 100
+
+_TITLE, _LABEL, _SUMMARY, _DESCRIPTION = 8, 6, 3, 2
+"""What a word weighs, by where it is."""
+_WHOLE = 2
+"""How many times as much as a word that only begins like it."""
+_NAME = re.compile(r"t-[0-9a-z]{4,}")
+
+SearchMessages = Callable[[str, int], str]
+"""What was said about some words, for the model: a query, and how many hits at most."""
+
+NO_TASKS = "This project has no tasks. Plan with task-mutate create."
 
 
-@dataclass(frozen=True, slots=True)
-class SessionTasks:
-    """What a session has of its project's tasks.
+CHANGES = ("create", "claim", "close", "dep", "link", "update", "update_context")
+SCOPES = ("resource", "thread")
+_CREATE = '{"action": "create", "title": "Fix the login redirect"}'
+_CLAIM = '{"action": "claim", "id": "t-k3f9"}'
+_UPDATE = '{"action": "update", "id": "t-k3f9", "priority": 1}'
+_CLOSE = '{"action": "close", "id": "t-k3f9", "reason": "completed", "summary": "..."}'
+_DEP = '{"action": "dep", "id": "t-k3f9", "dependsOn": "t-m2xd"}'
+_LINK = '{"action": "link", "id": "t-k3f9", "messageId": "@41 turn 7"}'
+_CONTEXT = '{"action": "update_context", "content": "...", "section": "Decisions"}'
+_MOST_READY = 3
+_RELATIONS = {
+    "blocks": "waits for",
+    "parent-child": "is part of",
+    "related": "is related to",
+    "supersedes": "supersedes",
+    "duplicates": "duplicates",
+}
 
-    `query`, `mutate` and `section` are the agent's; `user_mutate` is for the person who sits at
-    the session: what they change is a human's doing, and what they claim the session has.
-    """
+ResolveLink = Callable[[str], TaskLink]
+"""What is meant by `@41` or `@41 turn 7`. Raises `ToolError`."""
 
-    work: TaskWork
-    query: TaskQuery
-    mutate: TaskMutate
-    user_mutate: TaskMutate
-    active: ActiveTask
-    section: ActiveTaskSection
+UpdateContext = Callable[[str, str | None, str], str]
+"""Writes the working memory: content, section (None: all of it), `resource` or `thread`; returns
+what the model reads. Raises `ToolError`."""
 
 
-def session_tasks(
-    work: TaskWork,
-    session: str,
-    *,
-    resolve_link: ResolveLink | None = None,
-    update_context: UpdateContext | None = None,
-    search_messages: SearchMessages | None = None,
-) -> SessionTasks:
-    """The tasks of a project for a session's agent. `work`: as this agent works on them.
+class TaskQuery:
+    """Answers questions about the project's tasks."""
 
-    What is not given the tools refuse in words: linking messages, the working memory, searching
-    messages. Reads no task but the session's own until a tool is used.
-    """
-    by_user = work.by(Actor(session, USER))
-    active = ActiveTask(work.store, session, work.now_ms)
-    return SessionTasks(
-        work,
-        TaskQuery(work, search_messages),
-        TaskMutate(work, resolve_link, update_context, active.set),
-        TaskMutate(by_user, resolve_link, update_context, active.set),
-        active,
-        ActiveTaskSection(active, work.board.known_name),
-    )
+    name = "task-query"
+
+    def __init__(self, work: TaskWork, search_messages: SearchMessages | None = None) -> None:
+        self._work = work
+        self._search_messages = search_messages
+        self._matcher = TaskMatcher(work)
+
+    def run(self, input: Mapping[str, Any], call: str = "") -> str:  # noqa: ARG002
+        """The text of the result. Raises `ToolError`."""
+        given = ToolInput(self.name, input)
+        action = given.action(QUESTIONS)
+        self._work.board.refresh()
+        settled = settled_line(self._work)
+        answer: str = getattr(self, f"_{action}")(given)
+        return settled + answer
+
+    def _ready(self, given: ToolInput) -> str:
+        board, now = self._work.board, self._work.now_ms()
+        tasks = board.ready(given.number("limit", _READY, _MOST), now)
+        own = [task for task in board.in_progress() if is_own(task, self._work.actor)]
+        lines = [f"You work on {self._work.name(task)}: {task.called}" for task in own]
+        lines.append(counts_line(board, now))
+        lines += [line(board, task, now) for task in tasks]
+        if not tasks and not board.all():
+            lines = [NO_TASKS]
+        return "\n".join(lines)
+
+    def _show(self, given: ToolInput) -> str:
+        work = self._work
+        task = work.find(given.needed("id", '{"action": "show", "id": "t-k3f9"}'))
+        full = given.flag("full", default=False)
+        said = work.said_for(task)
+        text = work.description(task)
+        return details(work.board, task, text, work.now_ms(), said=said, full=full)
+
+    def _list(self, given: ToolInput) -> str:
+        board, now = self._work.board, self._work.now_ms()
+        status = given.choice("status", ("any", *STATUSES), "any")
+        wanted = [
+            task
+            for task in board.all()
+            if status in (task.status, "any") and (status != "any" or task.level(now) < _ARCHIVED)
+        ]
+        wanted.sort(key=_closed_last)
+        limit = given.number("limit", _LISTED, _MOST)
+        lines = [counts_line(board, now), *(any_line(board, t, now) for t in wanted[:limit])]
+        if not wanted:
+            lines.append("No such task.")
+        if len(wanted) > limit:
+            lines.append(f"and {len(wanted) - limit} more: give a status, a limit, or search")
+        return "\n".join(lines)
+
+    def _search(self, given: ToolInput) -> str:
+        query = given.needed("query", '{"action": "search", "query": "login"}')
+        limit = given.number("limit", _FOUND, _MOST)
+        found = self._matcher.find(query)
+        board, now = self._work.board, self._work.now_ms()
+        lines = [f"{len(found)} tasks found." if len(found) != 1 else "1 task found."]
+        lines += [any_line(board, task, now) for task in found[:limit]]
+        if given.flag("includeMessages", default=False):
+            if self._search_messages is None:
+                raise ToolError("Messages cannot be searched here: leave out includeMessages.")
+            lines.append(self._search_messages(query, limit))
+        return "\n".join(lines)
+
+
+def _closed_last(task: Task) -> tuple[bool, int]:
+    return task.is_closed, -(task.closed_ms or 0)
+
+
+class TaskMutate:
+    """Changes the project's tasks."""
+
+    name = "task-mutate"
+
+    def __init__(
+        self,
+        work: TaskWork,
+        resolve_link: ResolveLink | None = None,
+        update_context: UpdateContext | None = None,
+        on_claimed: Callable[[str], None] = lambda _id: None,
+    ) -> None:
+        """`on_claimed` is called with the id of each task that becomes the session's active one."""
+        self._work = work
+        self._resolve_link = resolve_link
+        self._update_context = update_context
+        self._on_claimed = on_claimed
+
+    def run(self, input: Mapping[str, Any], call: str = "") -> str:  # noqa: ARG002
+        """The text of the result. Raises `ToolError`."""
+        given = ToolInput(self.name, input)
+        action = given.action(CHANGES)
+        if action == "update_context":
+            return self._update_working_memory(given)
+        self._work.board.refresh()
+        settled = settled_line(self._work)
+        answer: str = getattr(self, f"_{action}")(given)
+        away = "\nThe database is away: this is kept here, and delivered when it is back."
+        return settled + answer + (away if self._work.away else "")
+
+    def _create(self, given: ToolInput) -> str:
+        work = self._work
+        parent, priority = given.text("parent"), given.priority()
+        new = NewTask(
+            title=given.title(_CREATE),
+            description=given.text("description"),
+            priority=2 if priority is None else priority,
+            task_type=given.choice("type", TYPES, "task"),
+            labels=given.labels(),
+            parent=None if parent is None else work.find(parent).id,
+            blocked_by=tuple(work.find(name).id for name in given.texts("dependsOn")),
+        )
+        link = self._message(given.needed("messageId", _LINK)) if given.has("messageId") else None
+        task = work.create(new)
+        if link is not None:
+            task = work.link(task.id, link)
+        return f"Created {self._line(task)}"
+
+    def _claim(self, given: ToolInput) -> str:
+        claimed = self._work.claim(self._find(given, _CLAIM).id)
+        task, name = claimed.task, self._work.name(claimed.task)
+        self._on_claimed(task.id)
+        if claimed.provisional:
+            return (
+                f"Claimed provisionally: {name} {task.called}. The database that decides is away; "
+                "you will be told whether the claim holds when it is back."
+            )
+        until = until_of(task)
+        said = "It is yours already" if claimed.again else "Claimed"
+        close = "Close it with a summary when it is done."
+        return f"{said}: {name} {task.called}{until}, renewed while you work. {close}"
+
+    def _close(self, given: ToolInput) -> str:
+        work = self._work
+        task = self._find(given, _CLOSE)
+        waiting = work.board.blocked_by(task.id)
+        summary = given.needed("summary", _CLOSE)
+        closed = work.close(task.id, given.choice("reason", REASONS, "completed"), summary)
+        free = [t for t in waiting if t.status == "open" and not any(work.board.open_blockers(t))]
+        lines = [f"Closed {work.name(closed)} ({closed.close_reason}): {closed.called}"]
+        lines += [f"Ready now: {self._line(t)}" for t in free[:_MOST_READY]]
+        return "\n".join(lines)
+
+    def _dep(self, given: ToolInput) -> str:
+        task = self._find(given, _DEP)
+        on = self._work.find(given.needed("dependsOn", _DEP))
+        relation = given.choice("type", RELATIONS, "blocks")
+        add = given.flag("add", default=True)
+        self._work.connect(task.id, on.id, relation, add=add)
+        names = f"{self._work.name(task)} {{}} {self._work.name(on)} {on.called}."
+        if add:
+            return names.format(_RELATIONS[relation])
+        return names.format(f"no longer {_RELATIONS[relation]}")
+
+    def _link(self, given: ToolInput) -> str:
+        task = self._find(given, _LINK)
+        named = given.needed("messageId", _LINK)
+        link = self._message(named)
+        self._work.link(task.id, link, add=given.flag("add", default=True))
+        return f"Linked {one_line(named)} to {self._work.name(task)}."
+
+    def _message(self, named: str) -> TaskLink:
+        if self._resolve_link is None:
+            raise ToolError("Messages cannot be linked here.")
+        return self._resolve_link(named)
+
+    def _update(self, given: ToolInput) -> str:
+        task = self._find(given, _UPDATE)
+        fields = self._changed_fields(given)
+        if not fields:
+            raise ToolError(
+                "update needs what is to change: title, description, priority, type, labels, or "
+                'status "open" to release or reopen it.'
+            )
+        changed = self._work.update(task.id, fields)
+        return f"Updated {any_line(self._work.board, changed, self._work.now_ms())}"
+
+    def _changed_fields(self, given: ToolInput) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        status = given.choice("status", ("open", "in_progress", "closed"), "open")
+        if status != "open":
+            instead = "claim" if status == "in_progress" else "close"
+            raise ToolError(f"update sets no status {status!r}: use the action {instead}.")
+        if given.has("status"):
+            fields["status"] = "open"
+        if given.has("title"):
+            fields["title"] = given.title(_CREATE)
+        if given.has("description"):
+            fields["content"] = given.text("description")
+        if (priority := given.priority()) is not None:
+            fields["priority"] = priority
+        if given.has("type"):
+            fields["task_type"] = given.choice("type", TYPES, "task")
+        if given.has("labels"):
+            fields["labels"] = list(given.labels())
+        return fields
+
+    def _update_working_memory(self, given: ToolInput) -> str:
+        if self._update_context is None:
+            raise ToolError("This project keeps no working memory: leave update_context out.")
+        content = given.needed("content", _CONTEXT)
+        scope = given.choice("scope", SCOPES, "resource")
+        return self._update_context(content, given.text("section"), scope)
+
+    def _find(self, given: ToolInput, example: str) -> Task:
+        return self._work.find(given.needed("id", example))
+
+    def _line(self, task: Task) -> str:
+        return line(self._work.board, task, self._work.now_ms())
+
+
+def settled_line(work: TaskWork) -> str:
+    """What has become of a provisional claim, if that is new; with a line end."""
+    settle(work)
+    news = "".join(f"{line}\n" for line in work.news)
+    work.news.clear()
+    return news
+
+
+def settle(work: TaskWork) -> None:
+    """Bring a provisional claim to its end, if the database is back, and note that as news."""
+    settled = work.settle()
+    if settled is None:
+        return
+    claim = f"The database is back: your provisional claim of {work.name(settled.task)}"
+    said = f"{claim} holds." if settled.because is None else f"{claim} is lost. {settled.because}"
+    work.news.append(said)
+
+
+class TaskMatcher:
+    """Ranks tasks by how many words of a query they have, then by where, newer ones first."""
+
+    def __init__(self, work: TaskWork) -> None:
+        self._work = work
+        self._descriptions: dict[str, tuple[str, frozenset[str]]] = {}
+        """By task: the version that was read, and its words."""
+
+    def find(self, query: str) -> list[Task]:
+        """The tasks that have all words of `query`, or some where none has all; best first."""
+        words = sorted(_words(query))
+        ranked = [(self._rank(task, words), task) for task in self._work.board.all()]
+        best = max((rank[0] for rank, _ in ranked), default=0)
+        found = [(rank, task) for rank, task in ranked if best and rank[0] == best]
+        found.sort(key=lambda pair: (-pair[0][1], pair[1].is_closed, -pair[1].updated_ms))
+        named = self._named(query)
+        return [*named, *(task for _, task in found if task not in named)]
+
+    def _named(self, query: str) -> list[Task]:
+        board = self._work.board
+        found = (board.names.find(name) for name in _NAME.findall(query.lower()))
+        ids = (ids[0] for ids in found if len(ids) == 1)
+        return [task for id in ids if (task := board.get(id)) is not None]
+
+    def _rank(self, task: Task, words: list[str]) -> tuple[int, int]:
+        """How many of the words it has, and how much these weigh."""
+        fields = (
+            (_words(task.title), _TITLE),
+            (_words(" ".join(task.labels)), _LABEL),
+            (_words(task.summary or ""), _SUMMARY),
+            (self._description(task), _DESCRIPTION),
+        )
+        weights = [max(_weight(word, there, w) for there, w in fields) for word in words]
+        return sum(weight > 0 for weight in weights), sum(weights)
+
+    def _description(self, task: Task) -> frozenset[str]:
+        known = self._descriptions.get(task.id)
+        if known is None or known[0] != task.token:
+            known = task.token, _words(self._work.description(task) or "")
+            self._descriptions[task.id] = known
+        return known[1]
+
+
+def _weight(word: str, there: frozenset[str], weight: int) -> int:
+    if word in there:
+        return weight * _WHOLE
+    return weight if any(other.startswith(word) for other in there) else 0
+
+
+def _words(text: str) -> frozenset[str]:
+    found = WORD.findall(text)
+    return frozenset(w.lower() for w in found) | {p for w in found for p in humps(w)}

@@ -1,14 +1,15 @@
-"""Tasks as lines of text: for the model, and for people on the command line."""
+"""Tasks as text: lines for the model and for people, a Markdown page, and JSON for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from textwrap import indent
+from typing import Any
 
 from foredeck.model.quoting import block, one_line
 from foredeck.model.tasks import TaskLink
-from foredeck.tasks.board import Board
+from foredeck.tasks.board import Board, Task
 from foredeck.tasks.claiming import holder, moment, until_of
-from foredeck.tasks.task import Task
 
 _SUMMARY = 120
 _MOST_NAMED = 10
@@ -18,6 +19,9 @@ _SAID_OF = (
     ("related", "related to", "related to"),
 )
 """A relation as it is said of the task that has it, and of the one that it names."""
+
+
+_HEADINGS = (("in_progress", "In progress"), ("open", "Open"), ("closed", "Closed"))
 
 
 def line(board: Board, task: Task, now_ms: int) -> str:
@@ -122,6 +126,12 @@ def _known(board: Board, ids: Iterable[str]) -> list[Task]:
     return [task for id in ids if (task := board.get(id)) is not None]
 
 
+def clipped(text: str, limit: int) -> str:
+    """A text as one line of at most `limit` characters."""
+    one = one_line(" ".join(text.split()))
+    return one if len(one) <= limit else one[: limit - 3].rstrip() + "..."
+
+
 def counts_line(board: Board, now_ms: int) -> str:
     """How many tasks can be begun, and how many wait: `2 ready, 1 blocked, 1 in progress.`"""
     ready, blocked = board.counts(now_ms)
@@ -130,7 +140,61 @@ def counts_line(board: Board, now_ms: int) -> str:
     return f"{ready} ready, {blocked} blocked{more}."
 
 
-def clipped(text: str, limit: int) -> str:
-    """A text as one line of at most `limit` characters."""
-    one = one_line(" ".join(text.split()))
-    return one if len(one) <= limit else one[: limit - 3].rstrip() + "..."
+def as_json(board: Board, task: Task, now_ms: int) -> dict[str, Any]:
+    """A task's fields, and what follows from others; without its description."""
+    level = task.level(now_ms)
+    return {
+        "id": task.id,
+        "name": board.names.name(task.id),
+        "title": task.title,
+        "status": task.status,
+        "priority": task.priority,
+        "type": task.task_type,
+        "labels": task.labels,
+        "assignee": task.assignee,
+        "session": task.session,
+        "claimed_ms": task.claimed_ms,
+        "lease_ms": task.lease_ms,
+        "created_ms": task.created_ms,
+        "updated_ms": task.updated_ms,
+        "closed_ms": task.closed_ms,
+        "close_reason": task.close_reason,
+        "summary": task.summary,
+        "compaction_level": level,
+        "dependencies": [d.model_dump() for d in task.dependencies],
+        "links": [link.model_dump() for link in task.links],
+        "metadata": task.metadata,
+        "blocked_by": [t.id for t in board.open_blockers(task)] if not task.is_closed else [],
+        "parts": [t.id for t in board.children(task.id)],
+        "generator": task.provenance.generator,
+    }
+
+
+def as_markdown(
+    board: Board,
+    tasks: Iterable[Task],
+    description_of: Callable[[Task], str | None],
+    now_ms: int,
+    title: str,
+) -> str:
+    """A page with all of these tasks. It is for reading: nothing reads it back."""
+    listed = list(tasks)
+    lines = [f"# Tasks of {title}", ""]
+    for status, heading in _HEADINGS:
+        if of_status := [task for task in listed if task.status == status]:
+            lines += [f"## {heading}", ""]
+            for task in of_status:
+                lines += _entry(board, task, description_of(task), now_ms)
+            lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _entry(board: Board, task: Task, description: str | None, now_ms: int) -> list[str]:
+    box = "x" if task.is_closed else " "
+    lines = [f"- [{box}] {line(board, task, now_ms)}"]
+    if task.is_closed and task.closed_ms is not None:
+        summary = f": {indent(task.summary, '  ').strip()}" if task.summary else ""
+        lines.append(f"  {task.close_reason} on {moment(task.closed_ms)[:10]}{summary}")
+    if description and task.level(now_ms) == 0:
+        lines.append(indent(description.strip(), "  "))
+    return lines

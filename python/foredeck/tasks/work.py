@@ -22,9 +22,8 @@ from foredeck.model.tasks import (
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Token, changed
 from foredeck.store.sessions import is_private
-from foredeck.tasks.board import Board, cycle
+from foredeck.tasks.board import Board, Task, cycle
 from foredeck.tasks.claiming import Actor, holds, is_own, note_claim, pending_claim, refusal
-from foredeck.tasks.task import Task
 
 _MOST_NAMED = 5
 

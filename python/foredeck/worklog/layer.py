@@ -26,12 +26,23 @@ from foredeck.model.messages import unpack
 from foredeck.model.portions import portions
 from foredeck.search.fetching import Fetched
 from foredeck.store.protocol import Change, Head, LocalStore
-from foredeck.worklog.complaints import complaint, was_run
 from foredeck.worklog.done import FinishedWork, SessionWork, failed_run
-from foredeck.worklog.lessons import WITHIN_COMMANDS, Lesson, Run, SessionLessons
+from foredeck.worklog.lessons import (
+    WITHIN_COMMANDS,
+    Lesson,
+    Run,
+    SessionLessons,
+    complaint,
+    was_run,
+)
 
 CHUNK = 100
 """How many versions have their texts in memory at once."""
+
+
+MOST_LESSONS = 500
+MOST_DONE = 50
+"""The newest are enough: they are shown by the line, and older ones are found by searching."""
 
 _TAKEN_IN = ("session", "toolcall", "task")
 
@@ -227,3 +238,45 @@ def _encodable(text: str) -> str:
 
 
 LAYER = WorklogLayer()
+
+
+def folders(db: sqlite3.Connection) -> dict[str, str]:
+    """The folder in which each session works, by session."""
+    return dict(db.execute("SELECT session, cwd FROM folder").fetchall())
+
+
+def lessons_of(db: sqlite3.Connection, sessions: Sequence[str]) -> list[Lesson]:
+    """The newest lessons of these sessions, the oldest of them first."""
+    rows = db.execute(
+        "SELECT program, complaint, failed, worked, typed, session, time_ms, kept FROM lesson"
+        " WHERE session IN (SELECT value FROM json_each(?)) ORDER BY time_ms DESC, id DESC LIMIT ?",
+        (json.dumps(list(sessions)), MOST_LESSONS),
+    ).fetchall()
+    return [
+        Lesson(
+            program,
+            complaint,
+            frozenset(json.loads(failed)),
+            tuple(json.loads(worked)),
+            *rest,
+        )
+        for program, complaint, failed, worked, *rest in reversed(rows)
+    ]
+
+
+def done_by(
+    db: sqlite3.Connection, sessions: Sequence[str], project: str | None = None, but: str = ""
+) -> list[FinishedWork]:
+    """What these sessions finished last, the oldest of it first; and what was finished in a
+    project (by its id) by anybody but the session `but`."""
+    rows = db.execute(
+        "SELECT kind, what, how, files, session, time_ms FROM done"
+        " WHERE session IN (SELECT value FROM json_each(?))"
+        " OR (project = ? AND (session = '' OR session != ?))"
+        " ORDER BY time_ms DESC, id DESC LIMIT ?",
+        (json.dumps(list(sessions)), project, but, MOST_DONE),
+    ).fetchall()
+    return [
+        FinishedWork(kind, what, how, tuple(json.loads(files)), session, time_ms)
+        for kind, what, how, files, session, time_ms in reversed(rows)
+    ]

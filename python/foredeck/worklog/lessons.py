@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from foredeck.commands import ShellStep, steps
 from foredeck.search.secrets import mask_secrets
 from foredeck.store.clock import MINUTE_MS
-from foredeck.worklog.complaints import Complaint, complaint, was_run
 
 WITHIN_COMMANDS = 8
 """The form that works must follow the one that failed within this many commands, and so soon."""
@@ -145,6 +144,74 @@ class SessionLessons:
         return found
 
 
+@dataclass(slots=True)
+class BranchLessons:
+    """What the commands of one branch teach, taken in their order.
+
+    earlier  lessons of the project's other sessions
+    names    of the commands that were taken in, in their order: another branch has others
+    """
+
+    earlier: Sequence[Lesson] = ()
+    names: list[str] = field(default_factory=list)
+    own: list[Lesson] = field(default_factory=list)
+    _learning: SessionLessons = field(default_factory=SessionLessons)
+
+    def follow(self, commands: Iterable[tuple[str, Run]]) -> None:
+        """Take in all commands of a branch, each with its name. Where they continue those that are
+        known, only the new ones are read; else all of them are."""
+        given = list(commands)
+        if [name for name, _run in given[: len(self.names)]] != self.names:
+            self.names, self.own, self._learning = [], [], SessionLessons()
+        for name, run in given[len(self.names) :]:
+            self.names.append(name)
+            self.own += self._learning.take(run)
+
+    def answer(self, run: Run) -> Lesson | None:
+        """The form in which a command that fails has worked before; those of the branch first."""
+        return worked_as(run, self.own) or worked_as(run, self.earlier)
+
+
+def worked_as(run: Run, lessons: Iterable[Lesson]) -> Lesson | None:
+    """The lesson for a command that fails as one before it did.
+
+    Of several the one whose failure is most alike, then the one that kept most of it, then the
+    newest.
+    """
+    said = complaint(run.output, failed=run.failed) if was_run(run.output) else None
+    known = [] if said is None else [lesson for lesson in lessons if lesson.complaint == said.key]
+    if said is None or not known:
+        return None
+    fitting = [
+        (round(alike(act.terms, lesson.failed), 1), lesson.kept, lesson.time_ms, lesson)
+        for act in blamed(said, acts(run.command))
+        for lesson in known
+        if _is_answered(said, act, lesson)
+    ]
+    best = max(fitting, key=lambda fit: fit[:3], default=None)
+    return None if best is None else best[3]
+
+
+def _is_answered(said: Complaint, act: Act, lesson: Lesson) -> bool:
+    """Whether a lesson is about an act that was complained of."""
+    if act.program != lesson.program or act.form == lesson.worked:
+        return False
+    if said.kind == "remote" and _objects(act, said) - lesson.failed:
+        return False
+    return alike(act.terms, lesson.failed) >= _ALIKE_BY_KIND.get(said.kind, ALIKE)
+
+
+def complains(run: Run) -> bool:
+    """Whether a command was called wrongly: any other has no lesson."""
+    return was_run(run.output) and complaint(run.output, failed=run.failed) is not None
+
+
+def as_typed(lesson: Lesson) -> str:
+    """The form that worked, on one line, cut short, without what only shortens its output."""
+    line = mask_secrets(" ".join(_OUTPUT_ONLY.sub("", lesson.text).split()))
+    return line if len(line) <= TYPED_CHARS else f"{line[: TYPED_CHARS - 1]}…"
+
+
 def acts(command: str) -> list[Act]:
     """The steps of a command that do something, each in its folder."""
     found: list[Act] = []
@@ -250,69 +317,125 @@ def blamed(said: Complaint, made: Sequence[Act]) -> list[Act]:
     return named or made
 
 
-def complains(run: Run) -> bool:
-    """Whether a command was called wrongly: any other has no lesson."""
-    return was_run(run.output) and complaint(run.output, failed=run.failed) is not None
+# What a program says when it was called wrongly, and not when its work went wrong.
+#
+# A test that fails, a file that does not compile, a lint finding: none of these is cured by another
+# form of the command. A misspelt option, a program that is not there, a path from another folder
+# are. Only the second kind is recognised here.
+
+SEARCHED_CHARS = 6000
+"""At the beginning and at the end of an output: complaints are there."""
+LINE_CHARS = 400
+"""A longer line is data."""
+QUIET_CHARS = 1500
+"""An output that is longer than this is no complaint, unless the command is known to have
+failed."""
+
+_KINDS = {
+    "option": (
+        r"(?:unknown|unrecognized|unrecognised|invalid|illegal|no such|unexpected|bad|undefined)"
+        r" (?:(?:shorthand|short|long|command[- ]line) )?"
+        r"(?:options?|flags?|arguments?|switch|parameter|command|subcommand|predicate|primary)\b"
+        r"|flag provided but not defined|unknown (?:command|subcommand|JSON field|shorthand)"
+        r"|is not a [\w-]+ command|ambiguous option|requires an argument"
+        r"|option .{1,60} (?:requires|not recognized)|Usage error|error: the following required"
+    ),
+    "program": (
+        r"command not found|: not found$|is not recognized as an? (?:internal|cmdlet)"
+        r"|No module named|Missing script|no such task|no tasks? .{0,40}found"
+        r"|No rule to make target"
+        r"|externally-managed-environment|could not determine executable|Cannot find module"
+        r"|missing script|Command \"[^\"]+\" not found|script not found|no such command"
+    ),
+    "path": (
+        r"[Nn]o such file or directory|directory not found|cannot find main module|no Go files in"
+        r"|not a git repository|did not match any file|ambiguous argument"
+        r"|cannot access|[Ii]s a directory|[Nn]ot a directory|ENOENT|outside main module"
+        r"|file or directory not found|does not contain (?:main )?package|cannot find package"
+        r"|no such package|outside repository|could not find `?Cargo\.toml|no required module"
+    ),
+    "shell": (
+        r"syntax error near|parse error near|unexpected EOF while looking|bad substitution"
+        r"|unmatched [\"'`(]|\(eval\):\d+: |jq: error|unexpected token \"|unterminated"
+        r"|read-only variable|event not found|bad pattern|no matches found"
+    ),
+    "remote": r"\(HTTP 4\d\d\)",
+    "selection": (
+        r"build constraints exclude all|matched no packages|no tests ran|collected 0 items"
+        r"|no test files? found|No tests? found|No test files|did not match any packages"
+        r"|cannot write multiple packages"
+    ),
+    "permission": r"[Pp]ermission denied|EACCES|Operation not permitted|must be root|EPERM",
+}
+_ANY = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.M)
+_NOT_RUN = re.compile(
+    r"<tool_use_error>|.{0,40}doesn't want to proceed with this tool use|\[Request interrupted"
+    r"|\[foredeck\] No result|\s*(?:Command|Operation) aborted|\[removed\]"
+)
+"""How a result begins that no program has put out."""
+_WORDS = (
+    *("nknown", "nrecogni", "nvalid", "llegal", "o such", "nexpected", "bad ", "ndefined", "flag "),
+    *("not a", "mbiguous", "requires", "Usage error", "required", "not found", "recognized"),
+    *("No module", "issing script", "No rule", "managed-env", "executable", "annot find", "ENOENT"),
+    *("directory", "no Go", "did not match", "no matches", "cannot access", "outside", "contain"),
+    *("could not find", "syntax error", "parse error", "substitution", "nmatched", "(eval)"),
+    *("jq: error", "nterminated", "read-only", "event not", "HTTP 4", "build con", "bad pat"),
+    *("no packages", "no tests", "0 items", "no test", "No test", "denied", "EACCES", "permitted"),
+    *("must be root", "EPERM", "tasks", "task ", "multiple packages"),
+)
+"""A line without any of these is not tried: looking for words is many times faster. So a pattern
+that is added above needs its word here."""
+_CODE = re.compile(
+    r"^\s*(?!(?:\(eval\)|\w*sh):)(?:\d+[:\t]|[+\-|>#/*]|\S+:\d+:|at |File \"|===|ok |FAIL"
+    r"|PASS|Exit code \d+$|\{)"
+)
+"""How a line of a program's own output begins: a place in a file, a difference, a test."""
+_SPOKEN = re.compile(
+    r"\s*(?:[\w./()-]{1,40}:\s|\(eval\):|unknown |unrecognized |package \S+: |stat )"
+)
+"""How a program begins what it says itself; anything else may be a text that it only shows."""
+_VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\d+")
+_PLACE = re.compile(r"(?:~|\.{0,2})/[^\s:'\"`,)]*|(?<=[\s'\"`(])[\w.-]+/[^\s:'\"`,)]*")
 
 
-def worked_as(run: Run, lessons: Iterable[Lesson]) -> Lesson | None:
-    """The lesson for a command that fails as one before it did.
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A line in which a program says that it was called wrongly.
 
-    Of several the one whose failure is most alike, then the one that kept most of it, then the
-    newest.
+    key   the line without what differs from call to call: paths, numbers, hashes
+    line  as it is
+    kind  `option`, `program`, `path`, `shell`, `remote`, `selection` or `permission`
     """
-    said = complaint(run.output, failed=run.failed) if was_run(run.output) else None
-    known = [] if said is None else [lesson for lesson in lessons if lesson.complaint == said.key]
-    if said is None or not known:
+
+    key: str
+    line: str
+    kind: str
+
+
+def was_run(output: str) -> bool:
+    """Whether the command ran at all: the user may have refused it, or the host."""
+    return _NOT_RUN.match(output) is None
+
+
+def complaint(output: str, *, failed: bool) -> Complaint | None:
+    """The first complaint in an output.
+
+    A command that is not known to have failed (what a pipe hides) complains only where it says
+    little else.
+    """
+    if not failed and len(output) > QUIET_CHARS:
         return None
-    fitting = [
-        (round(alike(act.terms, lesson.failed), 1), lesson.kept, lesson.time_ms, lesson)
-        for act in blamed(said, acts(run.command))
-        for lesson in known
-        if _is_answered(said, act, lesson)
-    ]
-    best = max(fitting, key=lambda fit: fit[:3], default=None)
-    return None if best is None else best[3]
+    if len(output) > 2 * SEARCHED_CHARS:
+        output = f"{output[:SEARCHED_CHARS]}\n{output[-SEARCHED_CHARS:]}"
+    words = [word for word in _WORDS if word in output]
+    for line in output.split("\n") if words else ():
+        is_short = len(line) < LINE_CHARS and any(word in line for word in words)
+        found = _ANY.search(line) if is_short else None
+        is_said = failed or _SPOKEN.match(line)
+        if found is not None and is_said and not _CODE.match(line):
+            return Complaint(_key(line), line.strip(), str(found.lastgroup))
+    return None
 
 
-def _is_answered(said: Complaint, act: Act, lesson: Lesson) -> bool:
-    """Whether a lesson is about an act that was complained of."""
-    if act.program != lesson.program or act.form == lesson.worked:
-        return False
-    if said.kind == "remote" and _objects(act, said) - lesson.failed:
-        return False
-    return alike(act.terms, lesson.failed) >= _ALIKE_BY_KIND.get(said.kind, ALIKE)
-
-
-@dataclass(slots=True)
-class BranchLessons:
-    """What the commands of one branch teach, taken in their order.
-
-    earlier  lessons of the project's other sessions
-    names    of the commands that were taken in, in their order: another branch has others
-    """
-
-    earlier: Sequence[Lesson] = ()
-    names: list[str] = field(default_factory=list)
-    own: list[Lesson] = field(default_factory=list)
-    _learning: SessionLessons = field(default_factory=SessionLessons)
-
-    def follow(self, commands: Iterable[tuple[str, Run]]) -> None:
-        """Take in all commands of a branch, each with its name. Where they continue those that are
-        known, only the new ones are read; else all of them are."""
-        given = list(commands)
-        if [name for name, _run in given[: len(self.names)]] != self.names:
-            self.names, self.own, self._learning = [], [], SessionLessons()
-        for name, run in given[len(self.names) :]:
-            self.names.append(name)
-            self.own += self._learning.take(run)
-
-    def answer(self, run: Run) -> Lesson | None:
-        """The form in which a command that fails has worked before; those of the branch first."""
-        return worked_as(run, self.own) or worked_as(run, self.earlier)
-
-
-def as_typed(lesson: Lesson) -> str:
-    """The form that worked, on one line, cut short, without what only shortens its output."""
-    line = mask_secrets(" ".join(_OUTPUT_ONLY.sub("", lesson.text).split()))
-    return line if len(line) <= TYPED_CHARS else f"{line[: TYPED_CHARS - 1]}…"
+def _key(line: str) -> str:
+    return " ".join(_VARYING.sub("0", _PLACE.sub("/", line)).split())

@@ -16,7 +16,7 @@ from foredeck.context.wording import time_now
 from foredeck.store.clock import MINUTE_MS
 
 if TYPE_CHECKING:  # imported where a session has tasks
-    from foredeck.tasks.tools import SessionTasks
+    from foredeck.tasks.session import SessionTasks
 
 
 def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minutes: int) -> None:

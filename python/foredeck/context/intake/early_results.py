@@ -28,7 +28,7 @@ from foredeck.sources.indexing import FileSnapshot, ToolEvent
 from foredeck.sources.versions import attribute_to_tool, is_unmet
 
 if TYPE_CHECKING:  # imported where a session has tasks
-    from foredeck.tasks.active import ActiveTask
+    from foredeck.tasks.session import ActiveTask
 
 
 @dataclass(frozen=True, slots=True)

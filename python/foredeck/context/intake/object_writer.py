@@ -42,7 +42,7 @@ from foredeck.sources.versions import attribute_to_tool
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:  # imported where a session has tasks
-    from foredeck.tasks.active import ActiveTask
+    from foredeck.tasks.session import ActiveTask
 
 KNOWS_ITS_FILE = ("read", "write", "edit")
 """Tools after which the model knows what is in the file; of a command it may not."""

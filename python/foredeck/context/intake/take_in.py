@@ -18,7 +18,7 @@ from foredeck.context.state.pastes import paste_of, user_object
 from foredeck.model.messages import newest_answer
 
 if TYPE_CHECKING:  # imported where a session has tasks
-    from foredeck.tasks.active import ActiveTask
+    from foredeck.tasks.session import ActiveTask
 
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are searched for."""

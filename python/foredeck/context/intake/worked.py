@@ -14,8 +14,8 @@ from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.info import SessionInfo
 from foredeck.context.state.objects import Objects
 from foredeck.context.wording import worked_line
+from foredeck.worklog.done import day
 from foredeck.worklog.lessons import BranchLessons, Lesson, Run, as_typed, complains
-from foredeck.worklog.text import day
 
 MOST_LINES = 10
 """In one session."""

@@ -11,8 +11,7 @@ from foredeck.context.state.stand_ins import StandIns
 from foredeck.memory.session import SessionMemory
 
 if TYPE_CHECKING:  # what a session may never use is imported where it is made
-    from foredeck.tasks.active import ActiveTask
-    from foredeck.tasks.tools import SessionTasks
+    from foredeck.tasks.session import ActiveTask, SessionTasks
     from foredeck.worklog.lessons import BranchLessons
 
 

@@ -22,8 +22,7 @@ from foredeck.model.figures import shortened
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.quoting import block, one_line
 from foredeck.sources.toolpaths import path_argument
-from foredeck.worklog.done import FinishedWork, SessionWork, failed_run, newest
-from foredeck.worklog.text import describe
+from foredeck.worklog.done import FinishedWork, SessionWork, describe, failed_run, newest
 
 ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200
 SHORT_ASK_CHARS = 80

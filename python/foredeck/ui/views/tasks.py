@@ -12,9 +12,8 @@ from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import LocalStore
-from foredeck.tasks.board import Board
-from foredeck.tasks.exporting import as_json
-from foredeck.tasks.task import Task
+from foredeck.tasks.board import Board, Task
+from foredeck.tasks.wording import as_json
 from foredeck.ui.pages import WebPage
 
 CLOSED_SHOWN = 50

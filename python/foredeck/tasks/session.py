@@ -1,23 +1,71 @@
-"""The task that a session works on: what is said meanwhile belongs to it."""
+"""What a session has of its project's tasks: the tools, and the task that it works on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from foredeck.errors import StoreError
 from foredeck.model.quoting import block
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Scalar
+from foredeck.tasks.board import Task, task_of
 from foredeck.tasks.claiming import LEASE_MS, Actor, pending_claim
-from foredeck.tasks.task import Task, task_of
+from foredeck.tasks.tools import ResolveLink, SearchMessages, TaskMutate, TaskQuery, UpdateContext
 from foredeck.tasks.wording import clipped
+from foredeck.tasks.work import TaskWork
 
 _MOST_DESCRIPTION = 400
 """Characters of it in the head."""
 _LEAST_CLIPPED = 4
 """A letter and the three dots of `clipped`, which cannot make anything shorter."""
+
+
+USER = "user"
+"""The name of whoever sits at a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTasks:
+    """What a session has of its project's tasks.
+
+    `query`, `mutate` and `section` are the agent's; `user_mutate` is for the person who sits at
+    the session: what they change is a human's doing, and what they claim the session has.
+    """
+
+    work: TaskWork
+    query: TaskQuery
+    mutate: TaskMutate
+    user_mutate: TaskMutate
+    active: ActiveTask
+    section: ActiveTaskSection
+
+
+def session_tasks(
+    work: TaskWork,
+    session: str,
+    *,
+    resolve_link: ResolveLink | None = None,
+    update_context: UpdateContext | None = None,
+    search_messages: SearchMessages | None = None,
+) -> SessionTasks:
+    """The tasks of a project for a session's agent. `work`: as this agent works on them.
+
+    What is not given the tools refuse in words: linking messages, the working memory, searching
+    messages. Reads no task but the session's own until a tool is used.
+    """
+    by_user = work.by(Actor(session, USER))
+    active = ActiveTask(work.store, session, work.now_ms)
+    return SessionTasks(
+        work,
+        TaskQuery(work, search_messages),
+        TaskMutate(work, resolve_link, update_context, active.set),
+        TaskMutate(by_user, resolve_link, update_context, active.set),
+        active,
+        ActiveTaskSection(active, work.board.known_name),
+    )
 
 
 class ActiveTask:

@@ -1,19 +1,126 @@
-"""One page in the store: reading it, and changing it so that no section is lost."""
+"""Working memory: a page that a project or a session keeps, which agents and people write.
+
+A page is Markdown with sections, or JSON that fits a schema. It stands before the chat, and
+`update_context` of `task-mutate` writes it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from foredeck.errors import ForedeckError
+from foredeck.errors import Conflict, ForedeckError, ToolError
 from foredeck.model.documents import Provenance
+from foredeck.model.figures import whole_lines
 from foredeck.model.json_schema import faults
 from foredeck.model.memory import MemoryScope, WorkingDocument, working_id
-from foredeck.model.quoting import one_line
+from foredeck.model.quoting import block, one_line, quoted
 from foredeck.store.protocol import Batch, Store, Token, changed
-from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_of, shown
+
+TEMPLATE = """\
+# Project Context
+
+## Tech Stack
+- Language:
+- Framework:
+- Database:
+- Other key dependencies:
+
+## Project Structure
+- Main directory:
+- Source directory:
+- Test directory:
+
+## User Preferences
+- Testing framework:
+- Code style:
+- Other preferences:
+
+## Current Work
+- Active feature:
+- Blocker:
+- Last completed:
+"""
+
+_HEADING = re.compile(r"##[ \t]+(\S.*?)[ \t]*#*[ \t]*")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A part of a page under a heading of the second level; the first part has none."""
+
+    name: str
+    body: str
+
+
+def sections_of(page: str) -> list[PageSection]:
+    """The parts of a page in their order. A heading in a code block is none."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    fence = ""
+    for line in page.splitlines():
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence):
+            fence = ""
+        heading = None if fence else _HEADING.fullmatch(line)
+        if heading:
+            parts.append((heading[1], []))
+        else:
+            parts[-1][1].append(line)
+    return [PageSection(name, "\n".join(lines).strip("\n")) for name, lines in parts]
+
+
+def page_of(sections: list[PageSection]) -> str:
+    """The page that has these parts."""
+    texts = [
+        "\n".join(filter(None, (f"## {part.name}" if part.name else "", part.body)))
+        for part in sections
+    ]
+    return "\n\n".join(filter(None, texts)) + "\n"
+
+
+def put_section(page: str, name: str, body: str, template: str) -> str:
+    """The page with one section replaced; one that is not there comes last.
+
+    An empty body puts back what the template has there, or removes the section.
+    """
+    body = _body_of(name, body).strip("\n")
+    if not body.strip():
+        body = next((part.body for part in sections_of(template) if _same(part.name, name)), "")
+    found = sections_of(page)
+    replaced = [PageSection(p.name, body) if _same(p.name, name) else p for p in found]
+    if not any(_same(part.name, name) for part in found):
+        replaced.append(PageSection(" ".join(name.split()), body))
+    return page_of([p for p in replaced if p.body.strip() or not _same(p.name, name)])
+
+
+def _body_of(name: str, text: str) -> str:
+    """The text of a section without its own heading, which models like to repeat."""
+    first, _, rest = text.lstrip("\n").partition("\n")
+    heading = _HEADING.fullmatch(first)
+    return rest if heading and _same(heading[1], name) else text
+
+
+def _same(one: str, other: str) -> bool:
+    return bool(one) and " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+
+
+def shown(page: str, template: str) -> str:
+    """What of a page says anything: without the template's lines that are not filled in, and
+    without sections that are empty then."""
+    unfilled = {line.strip() for line in template.splitlines() if line.strip()}
+    texts = []
+    for part in sections_of(page):
+        lines = [line for line in part.body.splitlines() if line.strip() not in unfilled]
+        body = "\n".join(line.rstrip() for line in lines if line.strip())
+        if body:
+            texts.append(f"## {part.name}\n{body}" if part.name else body)
+    return "\n".join(texts)
 
 
 class PageRefused(ForedeckError):
@@ -225,3 +332,84 @@ class WorkingMemory:
         ).seal()
         token = self._store.commit(Batch(puts=[document], expect={self.id: base.token}))
         return Page(text, token)
+
+
+OF_THIS_SESSION = "For this session:"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingSection:
+    """The section of the head with the project's page, and the session's own below it.
+
+    A section as `context/head/section.py` describes it. What is not filled in is not shown.
+    """
+
+    pages: Sequence[WorkingMemory]
+    name: str = "working memory"
+
+    def text(self, limit: int) -> str:
+        """The pages as far as they fit, with a word on how much is left out."""
+        texts = []
+        for page in self.pages:
+            if said := page.shown():
+                own = f"{OF_THIS_SESSION}\n" if page.scope == "thread" else ""
+                texts.append(own + block(said))
+        return whole_lines("\n".join(texts), limit)
+
+
+@dataclass(slots=True)
+class ContextUpdates:
+    """What `update_context` does: writes a section, or a whole page, for one session."""
+
+    pages: Mapping[MemoryScope, WorkingMemory]
+    _known: dict[MemoryScope, Page] = field(default_factory=dict)
+    """Each page as the session has last seen it."""
+
+    def __post_init__(self) -> None:
+        self._known = {scope: page.read() for scope, page in self.pages.items()}
+
+    def update(self, text: str, section: str | None, scope: str = "resource") -> str:
+        """Write it. Returns what the model reads. `section`: None for the whole page.
+
+        Raises `ToolError`.
+        """
+        page = self.pages.get("thread" if scope == "thread" else "resource")
+        if page is None:
+            raise ToolError(f"There is no working memory of scope {scope!r}.")
+        try:
+            written = page.put(section, text) if section else self._replace(page, text)
+        except PageRefused as refusal:
+            raise ToolError(str(refusal)) from refusal
+        others = self._changed_by_others(page, written, section)
+        self._known[page.scope] = written
+        where = f" under {quoted(section)}" if section else ""
+        kept = (
+            f"Kept in working memory{where} ({len(written.text):,} of {page.max_chars:,} "
+            "characters). It stands before the chat from its next rewrite on."
+        )
+        return f"{kept}\n{others}" if others else kept
+
+    def _replace(self, page: WorkingMemory, text: str) -> Page:
+        known = self._known[page.scope]
+        try:
+            return page.replace(text, known)
+        except Conflict:
+            newest = self._known[page.scope] = page.read()
+            raise ToolError(
+                "Another session has changed working memory meanwhile, and nothing was written. "
+                f"It says now:\n{block(page.form.shown(newest.text))}\n"
+                "Write the section that you mean, or the whole page again with theirs in it."
+            ) from None
+
+    def _changed_by_others(self, page: WorkingMemory, written: Page, section: str | None) -> str:
+        """What others have written since the session has last seen the page."""
+        if section is None:
+            return ""
+        before = page.form.parts(self._known[page.scope].text)
+        own = " ".join(section.split()).casefold()
+        changed = [
+            text or f"## {name}\n(empty)"
+            for name, text in page.form.parts(written.text).items()
+            if before.get(name, "") != text and name.casefold() != own
+        ]
+        return "\n".join(["Changed by another session:", *map(block, changed)]) if changed else ""
