@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from foredeck import notes
 from foredeck.cli.checks import programs
 from foredeck.config import Config
 from foredeck.context.tools import session_search
 from foredeck.lookup import reader
-from foredeck.notes import live
 from foredeck.sources import git
 from foredeck.timeline import guard, keeping, repositories
 from foredeck.xtdb import opening
@@ -31,7 +31,7 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (guard, "RECENT_S"),
         (git, "DEADLINE_S"),
         (session_search, "PATIENCE_S"),
-        (live, "CHAT_PATIENCE_S"),
+        (notes, "CHAT_PATIENCE_S"),
         (reader, "PATIENCE_S"),
         (programs, "EVENT_SECONDS"),
         (opening, "_ENGINE_PATIENCE"),

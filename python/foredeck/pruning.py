@@ -29,9 +29,8 @@ from foredeck.model.records import (
     messages_of_turn,
 )
 from foredeck.observations.reading import stored_notes
-from foredeck.search.fetching import time_of
 from foredeck.search.secrets import mask_secrets
-from foredeck.search.texts import said_by, thinking_of
+from foredeck.search.texts import said_by, thinking_of, time_of
 from foredeck.store.erasing import Erasure, ErasureStep
 from foredeck.store.protocol import Advance, Batch, Head, LocalStore, ScanMark, Store
 from foredeck.store.references import in_message

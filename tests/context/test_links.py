@@ -15,7 +15,7 @@ from context.scenes import ask
 from context.working import Work
 from foredeck.context.state.nicknames import give_nickname
 from foredeck.errors import ToolError
-from foredeck.notes.live import live_graph
+from foredeck.notes import live_graph
 
 SEA = "---\ntags: [sea]\n---\n# Sea\n[[Tides]] and [[nowhere]], [[Log]]\n## Deep\n![[chart.png]]\n"
 TIDES = (

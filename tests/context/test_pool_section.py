@@ -19,7 +19,7 @@ from foredeck.derived.layer import TimeBudget
 from foredeck.engine import pool
 from foredeck.engine.pool import PoolSection
 from foredeck.engine.worklog import FOLLOWING_S
-from foredeck.notes.live import StillReading
+from foredeck.notes import StillReading
 
 NAMED = "[foredeck] this project has (activate PATH to read one):\n"
 NewWork = Callable[..., Work]

@@ -17,9 +17,8 @@ from foredeck.derived.follower import Follower
 from foredeck.model.documents import ChatDocument, chat_id, session_object_id
 from foredeck.model.messages import load_message, store_message
 from foredeck.model.records import TurnDocument, turn_id
-from foredeck.notes.chat_reading import read_chats
 from foredeck.notes.graph import Graph
-from foredeck.notes.layer import LAYER
+from foredeck.notes.layer import LAYER, read_chats
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import MENTIONS, Reference
 from foredeck.notes.resolving import references_of
@@ -163,7 +162,7 @@ def test_a_note_has_the_chats_that_mention_it_as_backlinks(tmp_path: Path) -> No
 def test_a_reader_whose_time_ends_has_the_newest_and_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foredeck.notes.chat_reading.CHUNK", 1)
+    monkeypatch.setattr("foredeck.notes.layer.CHUNK", 1)
     store = open_sqlite(tmp_path / "store.db")
 
     def stop() -> None:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from foredeck.notes import markdown
 from foredeck.notes.markdown import parse_note
-from foredeck.notes.parsed import Reference
-from foredeck.notes.wikilinks import WIKILINK, read_wikilink
+from foredeck.notes.parsed import WIKILINK, Reference, read_wikilink
 
 
 def write_wikilink(reference: Reference) -> str:

@@ -15,12 +15,11 @@ import pytest
 
 from foredeck.derived.layer import open_layer_file
 from foredeck.search.index import Filters, SearchIndex
+from foredeck.search.layer import create_tables
 from foredeck.search.ranking import NEAR, PRIOR, WEIGHTS
-from foredeck.search.schema import create_tables
 from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
-from foredeck.search.tokens import Vocabulary
-from foredeck.search.writing import SearchWriter
+from foredeck.search.writing import SearchWriter, Vocabulary
 from foredeck.store.sqlite.connection import immediate
 
 PER_SESSION = 40

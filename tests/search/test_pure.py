@@ -6,9 +6,8 @@ import pytest
 
 from foredeck.model.names import humps
 from foredeck.search.passages import passage
-from foredeck.search.query import parse_query
-from foredeck.search.tokens import Vocabulary
-from foredeck.search.words import Period, forms_of, periods_in
+from foredeck.search.query import Period, forms_of, parse_query, periods_in
+from foredeck.search.writing import Vocabulary
 
 
 def test_humps() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
+from foredeck.search.query import Period
 from foredeck.search.ranking import (
     HALF_LIFE_MS,
     NEAR,
@@ -21,7 +22,6 @@ from foredeck.search.ranking import (
     rarity,
     rarity_within,
 )
-from foredeck.search.words import Period
 
 
 def ranked(

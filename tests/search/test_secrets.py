@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.search.secrets import MASK, mask_secrets
-from foredeck.search.tokens import Vocabulary
+from foredeck.search.writing import Vocabulary
 from search.sessions import Talk, searched
 
 RANDOM = "Zx81Qw77Er55Ty33Ui22Op11As99Df88Gh66Jk44"

@@ -15,9 +15,8 @@ from foredeck.derived.follower import Follower
 from foredeck.model.places import unlinked
 from foredeck.model.quoting import name, one_line
 from foredeck.names.finding import find_object, find_session
-from foredeck.notes.chat_reading import read_chats
 from foredeck.notes.graph import Graph, Node, Selection
-from foredeck.notes.layer import LAYER
+from foredeck.notes.layer import LAYER, read_chats
 from foredeck.store.protocol import Head, LocalStore
 
 

@@ -25,7 +25,7 @@ from foredeck.hosts.pi.files import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.lookup.chat import render_chat
 from foredeck.lookup.inherited import inherited_turns
-from foredeck.notes.live import live_graph
+from foredeck.notes import live_graph
 from foredeck.sources.disk import open_source
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.indexing import FileSource

@@ -22,8 +22,8 @@ from foredeck.model.quoting import name as named
 from foredeck.model.quoting import one_line
 from foredeck.model.records import MemberDocument
 from foredeck.model.sources import filesystem_source
-from foredeck.notes.kinds import NoteRule
-from foredeck.notes.live import live_graph
+from foredeck.notes import live_graph
+from foredeck.notes.parsed import NoteRule
 from foredeck.sources.projects import checkout_of
 from foredeck.sources.versions import is_unread
 from foredeck.store.protocol import Head

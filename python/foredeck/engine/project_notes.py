@@ -27,7 +27,7 @@ from foredeck.context.state.objects import Objects
 from foredeck.derived.layer import LayerBusy, TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.model.portions import portions
-from foredeck.notes.live import StillReading, live_graph
+from foredeck.notes import StillReading, live_graph
 from foredeck.notes.names import MARKDOWN
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within
 from foredeck.sources.projects import checkout_of, is_outside

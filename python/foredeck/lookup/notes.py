@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foredeck.config import Config
-from foredeck.notes.kinds import NoteRule
+from foredeck.notes.parsed import NoteRule
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import checkout_of
 

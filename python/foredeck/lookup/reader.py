@@ -11,8 +11,8 @@ from foredeck.config import Config
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import reported
-from foredeck.notes.chat_reading import read_chats
 from foredeck.notes.graph import Graph
+from foredeck.notes.layer import read_chats
 from foredeck.search.index import SearchIndex
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Advance, LocalStore

@@ -16,7 +16,7 @@ from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.figures import shortened
 from foredeck.model.records import call_id
 from foredeck.regular_files import read_text
-from foredeck.search.titles import TITLE_CHARS, first_prompt
+from foredeck.search.texts import TITLE_CHARS, first_prompt
 from foredeck.store.protocol import Head, Store
 
 SHORTEST_ID = 8

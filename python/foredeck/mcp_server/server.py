@@ -15,7 +15,7 @@ from foredeck import __version__
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.mcp_server.answers import MOST_HITS, MOST_ROWS, Answers
-from foredeck.search.types import SEARCHED_TYPES, SearchedType
+from foredeck.search import SEARCHED_TYPES, SearchedType
 from foredeck.tasks.inputs import REASONS, TYPES
 from foredeck.tasks.tools import NO_TASKS
 

@@ -26,7 +26,7 @@ from foredeck.model.documents import Document
 from foredeck.model.memory import MemoryDocument, MemoryState
 from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import ExtractionDocument, extraction_id, turn_id
-from foredeck.search.fetching import Fetched
+from foredeck.search.texts import Fetched
 from foredeck.store.protocol import Batch, Head, Store, Token, changed
 from foredeck.store.sessions import is_private
 

@@ -16,10 +16,9 @@ from foredeck.model.canonical import decode_text, hash_text
 from foredeck.model.documents import PASTE_CHARS, user_object_id
 from foredeck.model.portions import portions
 from foredeck.model.records import TurnDocument
-from foredeck.notes.fields import PASTED
+from foredeck.notes.entries import PASTED
 from foredeck.notes.markdown import parse_note
-from foredeck.notes.parsed import MENTIONS, Reference
-from foredeck.notes.wikilinks import WIKILINK
+from foredeck.notes.parsed import MENTIONS, WIKILINK, Reference
 from foredeck.store.protocol import Head, Store
 
 TURN = "turn"

@@ -13,7 +13,7 @@ from foredeck.model.documents import SUMMARIES, Document, chat_id
 from foredeck.model.kinds import kind_of
 from foredeck.model.quoting import name, one_line
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, TurnDocument, member_id
-from foredeck.notes.fields import WITHIN
+from foredeck.notes.entries import WITHIN
 from foredeck.notes.graph import EVERYTHING, Edge, Graph, Node, Selection
 from foredeck.notes.named_parts import field_text
 from foredeck.notes.names import HANDLE

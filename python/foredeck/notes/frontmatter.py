@@ -10,8 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from foredeck.notes.parsed import ParsedNote, Tag, words_of
-from foredeck.notes.wikilinks import WIKILINK, read_wikilink
+from foredeck.notes.parsed import WIKILINK, ParsedNote, Tag, read_wikilink, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

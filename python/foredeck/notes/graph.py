@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.model.portions import portions
+from foredeck.notes.layer import TURN_ROOM, loaded, stored
+from foredeck.notes.named_parts import anchor_key
 from foredeck.notes.names import folded
 from foredeck.notes.parsed import Reference
 from foredeck.notes.resolving import (
@@ -19,8 +21,6 @@ from foredeck.notes.resolving import (
     resolve,
     resolve_word,
 )
-from foredeck.notes.rows import TURN_ROOM, loaded, stored
-from foredeck.notes.sections import anchor_key
 
 STEP = 500
 """Objects at a time, where all of them are read."""
@@ -174,7 +174,8 @@ class Graph:
             "WHERE markdown AND NOT gone"
         )
         chosen = None if tag is None else self._with_tag(tag)
-        found = [(_node(row[:6]), loaded(row[6])) for row in rows if _allows(chosen, row[0])]
+        wanted = (row for row in rows if chosen is None or row[0] in chosen)
+        found = [(_node(row[:6]), loaded(row[6])) for row in wanted]
         return sorted(found, key=lambda item: _place(item[0]))
 
     def tags(self) -> list[tuple[str, int]]:
@@ -347,10 +348,6 @@ def _names_anchor(found: Resolution, there: Mapping[int, Collection[str]]) -> bo
 
 def _single(found: Iterable[Resolution]) -> list[Resolution]:
     return [r for r in found if r.target is not None]
-
-
-def _allows(chosen: Collection[int] | None, number: int) -> bool:
-    return chosen is None or number in chosen
 
 
 def _node(row: Sequence[Any]) -> Node:

@@ -1,23 +1,29 @@
 """The derived layer behind the graph: names, references and tags of the newest versions.
 
 Every row follows from one document alone. What a reference means follows from all of them, so it is
-worked out when it is asked for (`notes/resolving.py`): a link to something unknown resolves once
-that appears, and a rename changes nothing but the rows of the two files.
+worked out when it is asked for (`resolving.py`): a link to something unknown resolves once that
+appears, and a rename changes nothing but the rows of the two files.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from foredeck.derived.layer import HasToBeMadeAgain
+from foredeck.derived.follower import Follower
+from foredeck.derived.layer import HasToBeMadeAgain, reported
+from foredeck.model.documents import chat_id
 from foredeck.model.kinds import kind_of
 from foredeck.model.portions import portions
-from foredeck.notes.chat import TURN
+from foredeck.notes.chat import CHUNK, TURN, TurnLinks, links_of_turns
 from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, has_text
-from foredeck.notes.rows import loaded, stored, write_entries
-from foredeck.store.protocol import Change, Head, LocalStore
+from foredeck.notes.names import Rank, folded, keys_of
+from foredeck.notes.parsed import Reference
+from foredeck.store.protocol import Advance, Change, Head, LocalStore, Store
 from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.reading import select_in
 
@@ -73,14 +79,31 @@ ATTEMPTS = 2
 SMALL_CHARS = 20_000
 """Of a text up to this length no attempt is noted."""
 
+TURN_ROOM = 1 << 32
+"""What the positions of one turn begin with, times its number: a chat's references are those of its
+own fields, below this, and those of each of its turns."""
+
+_CLEAR_REFERENCES = (
+    "DELETE FROM lookup WHERE reference IN (SELECT number FROM reference "
+    "WHERE owner = ? AND position >= ? AND position < ?)",
+    "DELETE FROM reference WHERE owner = ? AND position >= ? AND position < ?",
+)
+_CLEAR = (
+    "DELETE FROM name WHERE owner = ?",
+    "DELETE FROM tag WHERE owner = ?",
+    "DELETE FROM anchor WHERE owner = ?",
+)
+_DESCRIBE = (
+    "UPDATE object SET type = ?, title = ?, path = ?, gone = ?, moved_to = ?, markdown = ?, "
+    "kind = ?, problems = ? WHERE number = ?"
+)
+_REFER = "INSERT INTO reference VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+_NEWEST = "SELECT number, id FROM unread_turn ORDER BY number DESC LIMIT ?"
+
 
 class NotesLayer:
-    """See `foredeck.derived.layer.Layer`.
-
-    Notes are anybody's, and reading one may take a while. So taking in a version only notes that
-    its text is to be read. A text of which readings were begun and never finished, because it took
-    too long or the process was killed, is set aside by its hash.
-    """
+    """See `foredeck.derived.layer.Layer`."""
 
     name = "notes"
     version = 6
@@ -103,13 +126,20 @@ class NotesLayer:
         ids = dict.fromkeys(change.id for change in changes if change.type in wanted)
         for part in portions(ids, PORTION):
             heads = list(store.heads(part).values())
-            entries = (entry_of(h.id, h.type, h.fields, None) for h in heads if not _has_text(h))
+            entries = (
+                entry_of(h.id, h.type, h.fields, None)
+                for h in heads
+                if not has_text(h.type, h.fields)
+            )
             write_entries(db, [entry for entry in entries if entry is not None])
-            texts = [(stored(head.id),) for head in heads if _has_text(head)]
+            # Notes are anybody's, and reading one may take a while: here only what is to be read
+            # is noted, in `read_rest` it is read.
+            texts = [(stored(head.id),) for head in heads if has_text(head.type, head.fields)]
             # Again at the end, with a new number: who reads the older version now will not write.
             db.executemany("DELETE FROM unread_text WHERE id = ?", texts)
             db.executemany("INSERT INTO unread_text (id) VALUES (?)", texts)
-        # What was said in turns is read once nothing else is new: see `chat_reading.py`.
+        # What was said in turns is read once nothing else is new (`read_chats`): messages are the
+        # larger part of a store and hold few links.
         turns = ((stored(change.id),) for change in changes if change.type == TURN)
         db.executemany("INSERT OR IGNORE INTO unread_turn (id) VALUES (?)", turns)
 
@@ -140,12 +170,58 @@ class NotesLayer:
 LAYER = NotesLayer()
 
 
-def _has_text(head: Head) -> bool:
-    return has_text(head.type, head.fields)
+def read_chats(follower: Follower, store: Store, advance: Advance = lambda: None) -> int:
+    """Read the links of the turns that are not read yet, and return how many turns they were.
+
+    `advance` is called after each `CHUNK`: what it raises ends the reading, and the next one goes
+    on from there. Raises `StoreUnavailable` where the layer's file cannot be used.
+    """
+    read = 0
+    with reported(follower.path):
+        while follower.db.execute(_NEWEST, (1,)).fetchone() is not None:
+            with immediate(follower.db):
+                read += _read_some(follower.db, store)
+            advance()
+    return read
+
+
+def write_entries(db: sqlite3.Connection, entries: Sequence[GraphEntry]) -> None:
+    """Write the rows of documents in place of those that they had."""
+    named = (id for entry in entries for id in (entry.id, entry.target, entry.moved_to))
+    rows = _GraphRows(_ObjectNumbers(db, (id for id in named if id is not None)))
+    for entry in entries:
+        rows.add_entry(entry)
+    rows.write(db)
+
+
+def write_turns(db: sqlite3.Connection, turns: Sequence[TurnLinks]) -> None:
+    """Write the links of turns in place of those that they had: they are their chats'
+    references."""
+    rows = _GraphRows(_ObjectNumbers(db, (chat_id(links.session) for links in turns)))
+    for links in turns:
+        rows.add_turn(links)
+    rows.write(db)
+
+
+def stored(value: Any) -> Any:
+    """A value as SQLite takes it: text with lone surrogates, as paths may have, as bytes."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode(errors="surrogatepass")
+    return value
+
+
+def loaded(value: Any) -> Any:
+    """The value that `stored` was given."""
+    return value.decode(errors="surrogatepass") if isinstance(value, bytes) else value
 
 
 def _entry(db: sqlite3.Connection, store: LocalStore, head: Head) -> GraphEntry | None:
-    document = store.get(head.id, kind_of(head.type), head.token) if _has_text(head) else None
+    document = None
+    if has_text(head.type, head.fields):
+        document = store.get(head.id, kind_of(head.type), head.token)
     text = None if document is None else document.content
     if text is None or len(text) <= SMALL_CHARS:
         return entry_of(head.id, head.type, head.fields, text)
@@ -154,6 +230,8 @@ def _entry(db: sqlite3.Connection, store: LocalStore, head: Head) -> GraphEntry 
     before = 0 if row is None else row[0]
     if before >= ATTEMPTS:
         return entry_of(head.id, head.type, head.fields, text, set_aside=True)
+    # A reading that takes too long, or whose process is killed, leaves its attempt behind: the text
+    # is set aside then, or every engine would begin and fail with it.
     _note_attempts(db, hash, before + 1)
     entry = entry_of(head.id, head.type, head.fields, text)
     is_cut = entry is not None and entry.markdown is not None and entry.markdown.is_cut
@@ -162,6 +240,152 @@ def _entry(db: sqlite3.Connection, store: LocalStore, head: Head) -> GraphEntry 
 
 
 def _note_attempts(db: sqlite3.Connection, text_hash: str, times: int) -> None:
-    """On the disk before a reading begins: it may end the process."""
+    # On the disk before a reading begins: it may end the process.
     with immediate(db):
         db.execute("INSERT OR REPLACE INTO attempt VALUES (?, ?)", (text_hash, times))
+
+
+def _read_some(db: sqlite3.Connection, store: Store) -> int:
+    """Read one chunk."""
+    # Asked under the lock: other processes read, too. The newest go first: where the time is up,
+    # those are there that are asked for most.
+    rows = db.execute(_NEWEST, (CHUNK,)).fetchall()
+    heads = store.heads(loaded(id) for _, id in rows)
+    turns = [head for head in heads.values() if head.type == TURN]
+    write_turns(db, list(links_of_turns(store, turns)))
+    db.executemany("DELETE FROM unread_turn WHERE number = ?", ((number,) for number, _ in rows))
+    return len(rows)
+
+
+class _ObjectNumbers:
+    """The numbers of objects, also of those that, so far, are only named."""
+
+    def __init__(self, db: sqlite3.Connection, ids: Iterable[str]) -> None:
+        wanted = list(dict.fromkeys(map(stored, ids)))
+        self._numbers: dict[str | bytes, int] = dict(
+            select_in(db, "SELECT id, number FROM object", "id", wanted)
+        )
+        (self._last,) = db.execute("SELECT coalesce(max(number), 0) FROM object").fetchone()
+        self.new: dict[int, str | bytes] = {}
+        """Ids of the objects that nothing had named before, by their numbers."""
+
+    def number(self, id: str) -> int:
+        """The row of an object."""
+        name = stored(id)
+        if name not in self._numbers:
+            self._last += 1
+            self._numbers[name], self.new[self._last] = self._last, name
+        return self._numbers[name]
+
+
+_Row = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _GraphRows:
+    """What is to be written. Every table gets its rows in the order of the documents."""
+
+    # Collected, so that each table is written in one go: row by row, writing took longer than
+    # reading the documents.
+
+    objects: _ObjectNumbers
+    emptied: list[_Row] = field(default_factory=list)
+    """Objects whose names, tags and anchors go."""
+    cut: list[_Row] = field(default_factory=list)
+    """Objects whose references go, from one position to another."""
+    described: list[_Row] = field(default_factory=list)
+    names: list[_Row] = field(default_factory=list)
+    references: list[tuple[_Row, Iterable[str]]] = field(default_factory=list)
+    """Each with the keys under which it is looked up."""
+    anchors: list[_Row] = field(default_factory=list)
+    tags: list[_Row] = field(default_factory=list)
+
+    def add_entry(self, entry: GraphEntry) -> None:
+        """Add the rows of one document."""
+        owner = self.objects.number(entry.id)
+        if owner not in self.objects.new:
+            self.emptied.append((owner,))
+            self._cut_references(owner, 0)
+        if entry.type in OBJECTS:
+            self._describe(owner, entry)
+        self._name(owner, entry)
+        for position, reference in enumerate(entry.references):
+            keys = keys_of(reference, entry.filesystem, entry.path)
+            self._refer(owner, position, reference, keys, entry.pins.get(position))
+        self.anchors += ((owner, key) for key in sorted(entry.anchors))
+        if entry.markdown is not None:
+            tags = entry.markdown.tags
+            self.tags += ((owner, folded(t.name), t.name, t.field, t.start, t.end) for t in tags)
+
+    def add_turn(self, links: TurnLinks) -> None:
+        """Add the rows of one turn."""
+        owner = self.objects.number(chat_id(links.session))
+        self._cut_references(owner, links.number)
+        for position, reference in enumerate(links.references, links.number * TURN_ROOM):
+            self._refer(owner, position, reference, keys_of(reference, None, None))
+
+    def _cut_references(self, owner: int, turn: int) -> None:
+        """Drop the references of one turn; with 0 those in an object's own fields."""
+        self.cut.append((owner, turn * TURN_ROOM, (turn + 1) * TURN_ROOM))
+
+    def _describe(self, number: int, entry: GraphEntry) -> None:
+        markdown = entry.markdown
+        row = (
+            entry.type,
+            entry.title,
+            entry.path,
+            entry.gone,
+            None if entry.moved_to is None else self.objects.number(entry.moved_to),
+            markdown is not None,
+            markdown.kind if markdown else None,
+            json.dumps(markdown.problems) if markdown and markdown.problems else None,
+        )
+        self.described.append((*row, number))
+
+    def _name(self, owner: int, entry: GraphEntry) -> None:
+        if entry.target is None:
+            return
+        target = self.objects.number(entry.target)
+        for name in entry.names:
+            meant = owner if name.rank == Rank.EXACT else target
+            self.names.append((name.key, name.rank, name.text, owner, meant))
+
+    def _refer(
+        self,
+        owner: int,
+        position: int,
+        reference: Reference,
+        keys: Iterable[str],
+        pin: Mapping[str, Any] | None = None,
+    ) -> None:
+        row = (
+            *(owner, position, reference.target, reference.relation, reference.embed),
+            *(reference.heading, reference.label, reference.version, reference.field),
+            *(reference.start, reference.end, reference.style, reference.part),
+            None if pin is None else json.dumps(pin),
+        )
+        self.references.append((row, keys))
+
+    def write(self, db: sqlite3.Connection) -> None:
+        """Write all of it, in the open transaction."""
+        for statement in _CLEAR:
+            db.executemany(statement, self.emptied)
+        for statement in _CLEAR_REFERENCES:
+            db.executemany(statement, self.cut)
+        _write(db, "INSERT INTO object (number, id) VALUES (?, ?)", self.objects.new.items())
+        _write(db, _DESCRIBE, self.described)
+        _write(db, "INSERT INTO name VALUES (?, ?, ?, ?, ?)", self.names)
+        self._write_references(db)
+        _write(db, "INSERT OR IGNORE INTO anchor VALUES (?, ?)", self.anchors)
+        _write(db, "INSERT INTO tag VALUES (?, ?, ?, ?, ?, ?)", self.tags)
+
+    def _write_references(self, db: sqlite3.Connection) -> None:
+        (last,) = db.execute("SELECT coalesce(max(number), 0) FROM reference").fetchone()
+        numbered = list(enumerate(self.references, last + 1))
+        _write(db, _REFER, ((number, *row) for number, (row, _) in numbered))
+        looked_up = ((key, number) for number, (_, keys) in numbered for key in keys)
+        _write(db, "INSERT OR IGNORE INTO lookup VALUES (?, ?)", looked_up)
+
+
+def _write(db: sqlite3.Connection, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    db.executemany(statement, (tuple(map(stored, row)) for row in rows))

@@ -20,12 +20,13 @@ from foredeck.notes.parsed import (
     CONTENT,
     EMBEDS,
     MENTIONS,
+    WIKILINK,
     NoteHeading,
     ParsedNote,
     Reference,
     Tag,
+    read_wikilink,
 )
-from foredeck.notes.wikilinks import WIKILINK, read_wikilink
 
 MAX_CHARS = 8_000_000
 """A longer text has its frontmatter read, and nothing else."""

@@ -5,7 +5,11 @@ Positions are character offsets (code points) into the text as it is stored, the
 
 from __future__ import annotations
 
+import posixpath
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 Style = Literal["wiki", "markdown", "id"]
@@ -13,6 +17,18 @@ Style = Literal["wiki", "markdown", "id"]
 MENTIONS = "mentions"
 EMBEDS = "embeds"
 CONTENT = "content"
+
+NOTE = "note"
+
+FindTop = Callable[[str], str | None]
+"""From a folder to the top of the repository that it lies in, None for one in no repository."""
+
+WIKILINK = re.compile(r"(?P<embed>!?)\[\[(?P<inner>[^\[\]\r\n]+)\]\]")
+"""A wikilink. In a table the bar before the label is written `\\|`."""
+
+_VERSIONED = re.compile(r"(?P<target>.*\S)\s+v(?P<version>[1-9]\d{0,8})")
+_HANDLE = re.compile(r"@\d+")
+_FIELD = re.compile(r"(?P<name>.*\S)\s*::(?P<field>\s*\w[\w.\[\] -]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +129,63 @@ def words_of(value: Any, separator: str | None = None) -> list[str]:
     if isinstance(value, list):
         return [str(word).strip() for word in value if isinstance(word, str | int)]
     return []
+
+
+def read_wikilink(match: re.Match[str]) -> Reference | None:
+    """The reference that a match of WIKILINK writes; None for one within the same document."""
+    inner, _, label = match["inner"].replace("\\|", "|").partition("|")
+    name, _, heading = inner.partition("#")
+    target, version = _version(name.strip())
+    part = None
+    if named := _FIELD.fullmatch(target):
+        target, part = named["name"].strip(), named["field"].strip()
+    if not target:
+        return None
+    embed = bool(match["embed"])
+    return Reference(
+        target,
+        relation=EMBEDS if embed else MENTIONS,
+        embed=embed,
+        heading=heading.strip() or None,
+        label=label.strip() or None,
+        version=version,
+        part=part,
+    )
+
+
+def _version(name: str) -> tuple[str, int | None]:
+    """`@12 v3` is a version; `release v3` is a name."""
+    found = _VERSIONED.fullmatch(name)
+    if found and _HANDLE.fullmatch(found["target"]):
+        return found["target"], int(found["version"])
+    return name, None
+
+
+class NoteRule:
+    """What `notes.folders` says, for many files: each folder is resolved once.
+
+    A relative folder (`notes`, `.pi/notes`) is one at the top of the file's repository; for a file
+    in no repository, or on another machine, any folder of that name above it.
+    """
+
+    def __init__(self, folders: Iterable[str], find_top: FindTop) -> None:
+        self._folders = tuple(folders)
+        self._top = cache(find_top)
+
+    def is_note(self, path: str, kind: str | None) -> bool:
+        """Whether a Markdown file is a note: by the property `kind`, else by where it lies."""
+        if kind is not None:
+            return kind == NOTE
+        within = [folder for folder in self._folders if _is_within(path, folder)]
+        return any(folder.startswith("/") or self._is_at_the_top(path, folder) for folder in within)
+
+    def _is_at_the_top(self, path: str, folder: str) -> bool:
+        top = self._top(posixpath.dirname(path))
+        return top is None or path.startswith(f"{posixpath.join(top, folder.strip('/'))}/")
+
+
+def _is_within(path: str, folder: str) -> bool:
+    name = folder.strip("/")
+    if not name:
+        return False
+    return path.startswith(f"/{name}/") if folder.startswith("/") else f"/{name}/" in path

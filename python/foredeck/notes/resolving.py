@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foredeck.model.documents import chat_id
+from foredeck.notes.layer import loaded, stored
 from foredeck.notes.names import Name, Rank, fits, keys_of
 from foredeck.notes.parsed import Reference
-from foredeck.notes.rows import loaded, stored
 
 _REFERENCES = """
 SELECT number, owner, position, target, relation, embed, heading, label, version, field, start,
@@ -39,7 +39,7 @@ WHERE n.target IN (SELECT value FROM json_each(?))"""
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
     """A stored reference: its row, the object that it is in, its place among those of the
-    object (see `rows.TURN_ROOM`), and the version it is pinned to.
+    object (see `layer.TURN_ROOM`), and the version it is pinned to.
 
     `pin` has the fields of a `VersionRef`, for references that foredeck recorded.
     """

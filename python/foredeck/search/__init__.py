@@ -1,1 +1,10 @@
 """Full-text search over everything that is stored: a derived layer, and the questions to it."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+SearchedType = Literal["message", "toolcall", "file", "task", "compaction", "observation", "memory"]
+"""A reflection counts as an observation."""
+
+SEARCHED_TYPES: tuple[SearchedType, ...] = get_args(SearchedType)

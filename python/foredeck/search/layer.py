@@ -1,4 +1,4 @@
-"""The full-text layer: what it takes in of a store's changes."""
+"""The full-text layer: its tables, and what it takes in of a store's changes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from foredeck.derived.layer import (
+    ABSENT_TABLE,
     HasToBeMadeAgain,
     ReadAtOnce,
     brought_versions,
@@ -17,13 +18,12 @@ from foredeck.derived.layer import (
 )
 from foredeck.errors import Missing
 from foredeck.model.portions import portions
-from foredeck.search.fetching import Fetched
-from foredeck.search.schema import VERSION, create_tables
-from foredeck.search.texts import SEARCHED, SearchedText, texts_of
-from foredeck.search.tokens import Notable, Vocabulary
+from foredeck.search.texts import SEARCHED, Fetched, SearchedText, texts_of
 from foredeck.search.writing import (
     IndexedContent,
+    Notable,
     SearchWriter,
+    Vocabulary,
     content_of,
     encodable,
     key_of_text,
@@ -36,6 +36,41 @@ CHUNK = 100
 
 _TAKEN_IN = SEARCHED | {"session", "member"}
 
+VERSION = 9
+"""Of the tables, and of what is written into them."""
+
+_STATEMENTS = (
+    # Sessions, paths and roles, which many rows share, are kept once.
+    "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+    # One row for each text. `newest` is 0 for an older version of a file or a task, and -1 for what
+    # the user has taken out.
+    """CREATE TABLE entry (
+        id INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE, document TEXT NOT NULL,
+        token TEXT NOT NULL, part TEXT NOT NULL, type INTEGER NOT NULL, role INTEGER NOT NULL,
+        status INTEGER, session INTEGER, path INTEGER, message TEXT, turn INTEGER,
+        time_ms INTEGER NOT NULL, newest INTEGER NOT NULL, task INTEGER)""",
+    "CREATE INDEX entry_session ON entry (session, id)",
+    "CREATE INDEX entry_task ON entry (task) WHERE task IS NOT NULL",
+    "CREATE INDEX entry_file ON entry (document) WHERE session IS NULL",
+    # Without a copy of the texts (`content = ''`): passages are read from the store.
+    """CREATE VIRTUAL TABLE content USING fts5(
+        said, output, parts, path, content = '', tokenize = 'porter unicode61')""",
+    # Distinct identifiers and paths, with a trigram index, so that a piece of one finds it. `uses`
+    # counts the entries with the name, so that it goes with the last of them.
+    """CREATE TABLE identifier (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL)""",
+    """CREATE VIRTUAL TABLE identifier_part USING fts5(
+        name, content = 'identifier', content_rowid = 'id', tokenize = 'trigram', detail = 'none')
+    """,
+    "CREATE TABLE folder (session INTEGER PRIMARY KEY, cwd TEXT NOT NULL)",
+    """CREATE TABLE met (document TEXT NOT NULL, session INTEGER NOT NULL,
+        PRIMARY KEY (document, session)) WITHOUT ROWID""",
+    # Versions whose texts another machine's database still has: they are tried again.
+    ABSENT_TABLE,
+    # Larger pieces are written at once, so that fewer have to be merged later.
+    "INSERT INTO content (content, rank) VALUES ('hashsize', 16777216)",
+)
+
 
 class SearchLayer(ReadAtOnce):
     """See `derived.layer.Layer`."""
@@ -44,6 +79,7 @@ class SearchLayer(ReadAtOnce):
     version = VERSION
 
     def __init__(self) -> None:
+        # Shared between batches: most words of a batch were met in those before.
         self._vocabulary = Vocabulary()
 
     def create(self, db: sqlite3.Connection) -> None:
@@ -68,6 +104,12 @@ class SearchLayer(ReadAtOnce):
     ) -> None:
         """See `Layer.take_out`."""
         take_out(db, store, documents, self._vocabulary)
+
+
+def create_tables(db: sqlite3.Connection) -> None:
+    """Make the tables, in the open transaction."""
+    for statement in _STATEMENTS:
+        db.execute(statement)
 
 
 def _texts(db: sqlite3.Connection, head: Head, fetched: Fetched) -> list[SearchedText]:
@@ -138,8 +180,7 @@ def take_out(
     documents: Collection[str],
     vocabulary: Vocabulary,
 ) -> None:
-    """Take these documents out, in the open transaction, and merge what is left in one piece, since
-    older pieces of a full-text index keep the words of what was deleted later.
+    """Take these documents out, in the open transaction.
 
     Raises `HasToBeMadeAgain` where a text is not what was indexed.
     """
@@ -156,6 +197,8 @@ def take_out(
     db.executemany("DELETE FROM entry WHERE id = ?", [(row.id,) for row in rows])
     _release_identifiers(db, used)
     _release_names(db, ids, [id for id in documents if id.startswith(_OF_SESSION)])
+    # Merged into one piece: older pieces of a full-text index keep the words of what was deleted
+    # later, and a purged text must not be found in the file.
     for table in ("content", "identifier_part"):
         db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 

@@ -1,8 +1,6 @@
 """From what a user types to what FTS5 is asked. Any text is a query; none is a syntax error.
 
-Words are found stemmed and in their irregular forms; those that say nothing are passed over in a
-query that has others. An identifier or a path (`max_retries`, `src/app.py`) is found whole, as a
-phrase, and by its parts. `"double quotes"` make a phrase, a `*` at the end a prefix.
+`"double quotes"` make a phrase, a `*` at the end a prefix.
 """
 
 from __future__ import annotations
@@ -10,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from foredeck.model.names import WORD, humps
-from foredeck.search.words import STOP_WORDS, forms_of
 
 MOST_TERMS = 48
 """How many terms of a query are searched for; what follows is ignored."""
@@ -24,6 +22,39 @@ _CHUNK = re.compile(r'"([^"]*)"|(\S+)')
 _ENDING = re.compile(r"(?<=\w)['’](?:s|d|ll|m|re|ve)\b", re.IGNORECASE)
 """Of `Ann's` or `we'll`: to FTS5 it would be a word."""
 _NEGATION = re.compile(r"\w+n['’]t\b", re.IGNORECASE)
+
+_STOP_WORDS = """
+a about am an and are as at be been being but by can cannot could did do does doing done for from
+had has have having he her here him his how i if in into is it its just may me might my no nor not
+of on or our over she should so some such than that the their them then there these they this those
+to too under us very was we were what when where which who whom whose why will with without would
+you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Words of plain questions. They are searched for only where a query has no others."""
+
+_FORMS = """
+begin began begun/bite bit bitten/blow blew blown/break broke broken
+bring brought/build built/buy bought/catch caught/choose chose chosen/come came/dig dug
+draw drew drawn/drink drank drunk/drive drove driven/eat ate eaten/fall fell fallen
+feed fed/feel felt/fight fought/find found/fly flew flown/forget forgot forgotten
+forgive forgave forgiven/freeze froze frozen/get got gotten/give gave given/go went gone
+grow grew grown/hang hung/hear heard/hide hid hidden/hold held/keep kept/know knew known/lead led
+leave left/lend lent/lose lost/make made/mean meant/meet met/pay paid/ride rode ridden
+ring rang rung/rise rose risen/run ran/say said/see saw seen/sell sold/send sent/shake shook shaken
+shine shone/shoot shot/show shown/sing sang sung/sink sank sunk/sit sat/sleep slept
+speak spoke spoken/spend spent/stand stood/steal stole stolen/stick stuck/strike struck
+swear swore sworn/sweep swept/swim swam swum/swing swung/take took taken/teach taught/tear tore torn
+tell told/think thought/throw threw thrown/understand understood/wake woke woken/wear wore worn
+win won/write wrote written/child children/foot feet/man men/mouse mice/person people/tooth teeth
+woman women/life lives/wife wives/good better best/bad worse worst
+"""
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTH = re.compile(rf"(?i:\b(?:{'|'.join(m for m in _MONTHS if m != 'may')})\b)|(?<!^)\bMay\b")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +83,7 @@ def parse_query(text: str) -> list[Term]:
     for quoted, chunk in _CHUNK.findall(text):
         for term in _quoted(quoted) if quoted else _terms(chunk):
             terms.setdefault(term.text, term)
+    # Words that say nothing are passed over in a query that has others.
     telling = [term for term in terms.values() if term.text not in STOP_WORDS]
     return (telling or list(terms.values()))[:MOST_TERMS]
 
@@ -61,12 +93,42 @@ def is_name(text: str) -> bool:
     return '"' not in text and len(text.split()) == 1
 
 
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A month of any year, or a year; in UTC, so that a search finds the same everywhere."""
+
+    month: int | None = None
+    year: int | None = None
+
+    def includes(self, time_ms: int) -> bool:
+        """Whether a time lies in it."""
+        moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+        return self.month in (None, moment.month) and self.year in (None, moment.year)
+
+
+def periods_in(text: str) -> Iterator[Period]:
+    """The months and years that a text names, each once; `may` only as `May` within a sentence."""
+    months = dict.fromkeys(name.lower() for name in _MONTH.findall(text))
+    yield from (Period(month=_MONTHS.index(name) + 1) for name in months)
+    yield from (Period(year=int(year)) for year in dict.fromkeys(_YEAR.findall(text)))
+
+
+def forms_of(word: str) -> tuple[str, ...]:
+    """A word, and the forms of it that stemming does not find: `went` for `going`."""
+    for base in _bases(word):
+        if forms := _IRREGULAR.get(base):
+            return (word, *(form for form in forms if form not in (word, base)))
+    return (word,)
+
+
 def _quoted(text: str) -> Iterator[Term]:
     if words := _words(text):
         yield Term(" ".join(words), (words,))
 
 
 def _terms(chunk: str) -> Iterator[Term]:
+    # An identifier or a path (`max_retries`, `src/app.py`) is found whole, as a phrase, and by its
+    # parts. FTS5 stems words; irregular forms are asked for beside them.
     chunk = _NEGATION.sub("not", _ENDING.sub("", chunk))
     whole, is_prefix = _words(chunk), chunk.endswith("*")
     if whole and (is_prefix or len(whole) > 1):
@@ -84,3 +146,21 @@ def _parts(word: str) -> list[str]:
     """Those of a word in camelCase."""
     parts = humps(word) if word.isascii() and not word.isdecimal() else []
     return parts if len(parts) > 1 else []
+
+
+def _forms() -> dict[str, tuple[str, ...]]:
+    lines = [line.split() for line in _FORMS.replace("/", "\n").splitlines() if line]
+    return {word: tuple(line) for line in lines for word in line}
+
+
+_IRREGULAR = _forms()
+
+
+def _bases(word: str) -> Iterator[str]:
+    """What a word may be a regular form of, itself first."""
+    yield word
+    yield word.removesuffix("s")
+    yield word.removesuffix("es")
+    if word.endswith("ing"):
+        stem = word[:-3]
+        yield from (stem, f"{stem}e", stem[:-1] if stem[-2:-1] == stem[-1:] else stem)

@@ -26,7 +26,7 @@ from heapq import nlargest
 from itertools import accumulate
 from typing import NamedTuple
 
-from foredeck.search.words import Period
+from foredeck.search.query import Period
 from foredeck.store.clock import DAY_MS
 
 COLUMN_WEIGHTS = (2.0, 1.0, 1.0, 2.0)

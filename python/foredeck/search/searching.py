@@ -11,15 +11,12 @@ from pathlib import PurePath
 from foredeck.errors import ForedeckError, Missing
 from foredeck.model.names import WORD
 from foredeck.model.records import ARCHIVED
-from foredeck.search.fetching import Fetched
 from foredeck.search.index import Extent, Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage, passage
-from foredeck.search.query import Term, is_name, parse_query
+from foredeck.search.query import Term, is_name, parse_query, periods_in
 from foredeck.search.ranking import Candidate, Ranked, by_session, highest_scores, own_scores, rank
 from foredeck.search.secrets import mask_secrets
-from foredeck.search.texts import VERSIONED, SearchedText, texts_of
-from foredeck.search.titles import title_of
-from foredeck.search.words import periods_in
+from foredeck.search.texts import VERSIONED, Fetched, SearchedText, texts_of, title_of
 from foredeck.store.protocol import Head, Store, Token
 
 BEST_PASSAGE, PASSAGE = 1200, 200

@@ -48,7 +48,6 @@ _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _BEARER = re.compile(r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}")
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]+:)[^\s@/]+(?=@)")
 
-
 SHAPED, BEARER, IN_URL, NAMED = 1, 2, 4, 8
 """Which kinds of secrets a text may hold, as a sum."""
 ALL_KINDS = SHAPED | BEARER | IN_URL | NAMED

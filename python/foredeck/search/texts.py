@@ -1,23 +1,32 @@
 """The texts of stored documents that are searched, each with what it can be found and named by.
 
-Raw text is indexed, however a session has compacted or folded it since.
+Raw text is indexed, however a session has compacted or folded it since. The first prompt of a
+session is its title.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from foredeck.model.canonical import hash_text
-from foredeck.model.documents import chat_id
-from foredeck.model.messages import WORDS_LEFT, load_with_words, unpack
+from foredeck.errors import ForedeckError, Missing
+from foredeck.model.canonical import decode_text, hash_text
+from foredeck.model.documents import ToolcallDocument, chat_id
+from foredeck.model.figures import shortened
+from foredeck.model.kinds import kind_of
+from foredeck.model.messages import WORDS_LEFT, load_message, load_with_words, marked, unpack
 from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.model.records import TurnDocument, messages_of_turn, turn_id
 from foredeck.model.sources import history_source
-from foredeck.search.fetching import Fetched, time_of
+from foredeck.search.passages import passage
+from foredeck.search.secrets import mask_secrets
 from foredeck.sources.versions import version_ms
-from foredeck.store.protocol import Head
+from foredeck.store.protocol import Head, Store
+from foredeck.store.references import in_message, stored_messages
 
 SEARCHED = frozenset(
     {"turn", "toolcall", "file", "compaction", "task", "observation", "reflection", "memory"}
@@ -29,6 +38,10 @@ VERSIONED = frozenset({"file", "task"})
 
 _PLAIN_KEY = re.compile(r"[\w -]+")
 _PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
+
+TITLE_CHARS = 80
+_PROMPT_CHARS = 1200
+_TITLED_BY = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +101,112 @@ def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
             # best hit of a search would soon be the search before it.
             return []
         case "toolcall":
-            return list(_of_toolcall(head, source))
-        case "file":
-            return list(_of_file(head, source))
+            return [_of_toolcall(head, source)]
+        case "file" if head.fields.get("text_hash"):
+            return [_of_file(head, source)]
         case "compaction":
-            return list(_of_compaction(head, source))
+            return [_of_compaction(head, source)]
         case "task":
-            return list(_of_task(head, source))
-        case "observation" | "reflection":
-            return list(_of_observation(head, source))
-        case "memory":
-            return list(_of_memory(head))
+            return [_of_task(head, source)]
+        case "observation" | "reflection" if head.fields.get("text_hash"):
+            return [_of_observation(head, source)]
+        case "memory" if head.fields["state"] == "kept":
+            return [_of_memory(head)]
     return []
+
+
+class Fetched:
+    """The blobs and contents that the texts of some versions are made of."""
+
+    # Asked for together: a store is asked twice for a hundred versions, not once for each.
+
+    def __init__(self, store: Store, heads: Iterable[Head]) -> None:
+        self._store = store
+        messages: set[str] = set()
+        wanted: set[str] = set()
+        heads = list(heads)
+        self._turns = self._turns_of(heads)
+        messages.update(str(turn.view(TurnDocument).assistant) for turn in self._turns.values())
+        for head in heads:
+            fields = head.fields
+            if head.type == "turn":
+                messages.update(messages_of_turn(fields))
+            elif fields.get("text_hash"):
+                wanted.add(fields["text_hash"])
+            if head.type == "toolcall":
+                wanted.update(marked([fields.get("args"), fields.get("details")]))
+        self._blobs = stored_messages(store, messages | wanted)
+        inner = set[str]().union(*(in_message(self._blobs.get(address)) for address in messages))
+        self._blobs |= store.blobs(inner - self._blobs.keys())
+
+    def _turns_of(self, heads: Iterable[Head]) -> dict[str, Head]:
+        """By the id of a tool call: its turn, where that came in the same transaction."""
+        # One that came later is not looked at: what is indexed must not depend on when it is.
+        calls = [head for head in heads if head.fields.get("turn_ref")]
+        newest = self._store.heads({str(call.view(ToolcallDocument).turn_ref) for call in calls})
+        found = {}
+        for call in calls:
+            turn = newest.get(str(call.view(ToolcallDocument).turn_ref))
+            if turn is not None and turn.token != call.token:
+                turn = self._store.head(turn.id, call.token)
+            if turn is not None and turn.token == call.token and turn.fields.get("assistant"):
+                found[call.id] = turn
+        return found
+
+    def asked_ms(self, head: Head) -> int:
+        """When a tool call was asked for, by its host, else when its result came. Raises
+        `Missing`."""
+        # A history that is read in brings calls of long ago: when it was stored says nothing.
+        turn = self._turns.get(head.id)
+        if turn is None or turn.token != head.token:
+            return version_ms(head)
+        message = load_message(str(turn.view(TurnDocument).assistant), self.blob)
+        return time_of(message, version_ms(head))
+
+    def blob(self, digest: str) -> bytes:
+        """The bytes with this hash. Raises `Missing`."""
+        if digest not in self._blobs:
+            raise Missing(f"no blob {digest} in this store")
+        return self._blobs[digest]
+
+    def content(self, head: Head) -> str:
+        """The content of a version, empty for none. Raises `Missing`."""
+        digest = head.fields.get("text_hash")
+        if digest is None:
+            return ""
+        if digest in self._blobs:
+            return decode_text(self._blobs[digest])
+        # Short contents are kept within the version.
+        document = self._store.get(head.id, kind_of(head.type), head.token)
+        return "" if document is None else document.content or ""
+
+
+def time_of(message: Mapping[str, Any], stored_ms: int) -> int:
+    """When a message was written, by its host, else when it was stored."""
+    time = message.get("timestamp")
+    return int(time) if isinstance(time, int | float) and not isinstance(time, bool) else stored_ms
+
+
+def title_of(store: Store, session: str) -> str:
+    """What a session was first asked, on a line; empty where nothing was asked."""
+    return shortened(first_prompt(store, session), TITLE_CHARS)
+
+
+def first_prompt(store: Store, session: str) -> str:
+    """The beginning of what a session was first asked, without keys and tokens; empty where
+    nothing was asked."""
+    turns = store.heads(turn_id(session, number) for number in range(1, _TITLED_BY + 1))
+    asked = sorted((head for head in turns.values() if head.fields.get("user")), key=_number)
+    for head in asked:
+        with suppress(ForedeckError, LookupError, TypeError, ValueError):
+            said = said_by(load_with_words(str(head.view(TurnDocument).user), store.blob))
+            if said.strip():
+                return passage(mask_secrets(said), (), _PROMPT_CHARS).text
+    return ""
+
+
+def _number(turn: Head) -> int:
+    return int(turn.id.rpartition(":")[2])
 
 
 def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
@@ -165,21 +272,22 @@ def _joined(content: Any, kind: str) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _of_toolcall(head: Head, source: Fetched) -> Iterator[SearchedText]:
+def _whole(head: Head) -> partial[SearchedText]:
+    """The one text of a version, which is opened by the document's own id."""
+    return partial(SearchedText, document=head.id, token=head.token, part="", object=head.id)
+
+
+def _of_toolcall(head: Head, source: Fetched) -> SearchedText:
     fields = head.fields
     arguments = unpack(fields.get("args") or {}, source.blob)
     details = unpack(fields.get("details"), source.blob)
     changed = details.get("diff") if isinstance(details, dict) else None
     named = [*_strings(arguments, "args"), *_strings(changed, "details.diff")]
     paths = (arguments.get(name) for name in _PATH_ARGUMENTS)
-    yield SearchedText(
-        document=head.id,
-        token=head.token,
-        part="",
+    return _whole(head)(
         digest=fields.get("text_hash") or "",
         type="toolcall",
         role=str(fields.get("tool") or ""),
-        object=head.id,
         time_ms=source.asked_ms(head),
         session=str(fields.get("chat_ref") or "").removeprefix("chat:") or None,
         message=fields.get("turn_ref"),
@@ -191,35 +299,26 @@ def _of_toolcall(head: Head, source: Fetched) -> Iterator[SearchedText]:
     )
 
 
-def _of_file(head: Head, source: Fetched) -> Iterator[SearchedText]:
+def _of_file(head: Head, source: Fetched) -> SearchedText:
     history = history_source(head.fields)
-    if head.fields.get("text_hash"):
-        yield SearchedText(
-            document=head.id,
-            token=head.token,
-            part="",
-            digest=head.fields["text_hash"],
-            type="file",
-            role="",
-            object=head.id,
-            time_ms=version_ms(head),
-            session=None if history is None else history.session,
-            path=(head.fields.get("source") or {}).get("path"),
-            output=source.content(head),
-        )
+    return _whole(head)(
+        digest=head.fields["text_hash"],
+        type="file",
+        role="",
+        time_ms=version_ms(head),
+        session=None if history is None else history.session,
+        path=(head.fields.get("source") or {}).get("path"),
+        output=source.content(head),
+    )
 
 
-def _of_compaction(head: Head, source: Fetched) -> Iterator[SearchedText]:
+def _of_compaction(head: Head, source: Fetched) -> SearchedText:
     fields = head.fields
     named = [*_strings(fields.get("short"), "short"), ("", source.content(head))]
-    yield SearchedText(
-        document=head.id,
-        token=head.token,
-        part="",
+    return _whole(head)(
         digest=fields.get("text_hash") or "",
         type="compaction",
         role="",
-        object=head.id,
         time_ms=fields.get("time_ms") or head.time_ms,
         session=fields.get("session"),
         said="\n".join(text for _, text in named if text),
@@ -227,57 +326,43 @@ def _of_compaction(head: Head, source: Fetched) -> Iterator[SearchedText]:
     )
 
 
-def _of_observation(head: Head, source: Fetched) -> Iterator[SearchedText]:
+def _of_observation(head: Head, source: Fetched) -> SearchedText:
     fields = head.fields
-    if fields.get("text_hash"):
-        named = [("", source.content(head))]
-        for name in ("current_task", "suggestion"):
-            named += _strings(fields.get(name), name)
-        yield SearchedText(
-            document=head.id,
-            token=head.token,
-            part="",
-            digest=fields["text_hash"],
-            type="observation",
-            role=str(fields.get("mode") or fields.get("level")),
-            object=head.id,
-            time_ms=fields.get("to_ms") or fields["time_ms"],
-            session=fields["session"],
-            said="\n".join(text for _, text in named if text),
-            fields=tuple(named),
-        )
+    named = [("", source.content(head))]
+    for name in ("current_task", "suggestion"):
+        named += _strings(fields.get(name), name)
+    return _whole(head)(
+        digest=fields["text_hash"],
+        type="observation",
+        role=str(fields.get("mode") or fields.get("level")),
+        time_ms=fields.get("to_ms") or fields["time_ms"],
+        session=fields["session"],
+        said="\n".join(text for _, text in named if text),
+        fields=tuple(named),
+    )
 
 
-def _of_memory(head: Head) -> Iterator[SearchedText]:
+def _of_memory(head: Head) -> SearchedText:
     fields = head.fields
-    if fields["state"] == "kept":
-        yield SearchedText(
-            document=head.id,
-            token=head.token,
-            part="",
-            digest=head.token,  # a version takes the place of the one before, even with its text
-            type="memory",
-            role=fields["category"],
-            object=head.id,
-            time_ms=fields["learned_ms"],
-            said="\n".join(filter(None, (fields["fact"], fields.get("native")))),
-        )
+    return _whole(head)(
+        digest=head.token,  # a version takes the place of the one before, even with its text
+        type="memory",
+        role=fields["category"],
+        time_ms=fields["learned_ms"],
+        said="\n".join(filter(None, (fields["fact"], fields.get("native")))),
+    )
 
 
-def _of_task(head: Head, source: Fetched) -> Iterator[SearchedText]:
+def _of_task(head: Head, source: Fetched) -> SearchedText:
     fields = head.fields
     labels = " ".join(fields.get("labels") or ())
     said = "\n".join(filter(None, (fields["title"], labels, source.content(head))))
     output = fields.get("summary") or ""
-    yield SearchedText(
-        document=head.id,
-        token=head.token,
-        part="",
+    return _whole(head)(
         # A claim or a lease that was renewed makes a version, and no new text.
         digest=hash_text(f"{fields['status']}\0{said}\0{output}"),
         type="task",
         role=fields["status"],
-        object=head.id,
         time_ms=fields.get("updated_ms") or head.time_ms,
         task=head.id,
         said=said,

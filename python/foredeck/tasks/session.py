@@ -22,7 +22,6 @@ _MOST_DESCRIPTION = 400
 _LEAST_CLIPPED = 4
 """A letter and the three dots of `clipped`, which cannot make anything shorter."""
 
-
 USER = "user"
 """The name of whoever sits at a session."""
 

@@ -32,7 +32,6 @@ SearchMessages = Callable[[str, int], str]
 
 NO_TASKS = "This project has no tasks. Plan with task-mutate create."
 
-
 CHANGES = ("create", "claim", "close", "dep", "link", "update", "update_context")
 SCOPES = ("resource", "thread")
 _CREATE = '{"action": "create", "title": "Fix the login redirect"}'

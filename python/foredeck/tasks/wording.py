@@ -20,7 +20,6 @@ _SAID_OF = (
 )
 """A relation as it is said of the task that has it, and of the one that it names."""
 
-
 _HEADINGS = (("in_progress", "In progress"), ("open", "Open"), ("closed", "Closed"))
 
 

@@ -44,7 +44,6 @@ _NOT_PASSED = re.compile(
     r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|FAIL|(?:#|ℹ) fail [1-9]"
 )
 
-
 MOST_LINES = 4
 MOST_TESTS = 2
 MOST_FILES = 2

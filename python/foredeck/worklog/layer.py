@@ -24,7 +24,8 @@ from foredeck.derived.layer import (
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
 from foredeck.model.portions import portions
-from foredeck.search.fetching import Fetched
+from foredeck.search.texts import Fetched
+from foredeck.search.writing import encodable
 from foredeck.store.protocol import Change, Head, LocalStore
 from foredeck.worklog.done import FinishedWork, SessionWork, failed_run
 from foredeck.worklog.lessons import (
@@ -38,7 +39,6 @@ from foredeck.worklog.lessons import (
 
 CHUNK = 100
 """How many versions have their texts in memory at once."""
-
 
 MOST_LESSONS = 500
 MOST_DONE = 50
@@ -180,7 +180,7 @@ class _Call:
         )
         self.db.execute(
             "INSERT INTO run (session, time_ms, command, said, failed) VALUES (?, ?, ?, ?, ?)",
-            (self.session, self.time_ms, _encodable(command), _encodable(said), failed),
+            (self.session, self.time_ms, encodable(command), encodable(said), failed),
         )
         self.db.execute(
             "DELETE FROM run WHERE session = ?1 AND id NOT IN"
@@ -202,7 +202,7 @@ class _Call:
         if failed and (run := failed_run(self.tool, self.arguments)) is not None:
             self.db.execute(
                 "DELETE FROM done WHERE session = ? AND kind = 'tests' AND what = ?",
-                (self.session, _encodable(run)),
+                (self.session, encodable(run)),
             )
         if done is not None and done.kind != "task":  # `_take_task` has those, with their titles
             self.db.execute(_ADD_DONE, (*_done_row(done), None))
@@ -212,11 +212,11 @@ def _lesson_row(lesson: Lesson) -> tuple[object, ...]:
     return (
         lesson.session,
         lesson.time_ms,
-        _encodable(lesson.program),
-        _encodable(lesson.complaint),
+        encodable(lesson.program),
+        encodable(lesson.complaint),
         json.dumps(sorted(lesson.failed)),
         json.dumps(lesson.worked),
-        _encodable(lesson.text),
+        encodable(lesson.text),
         lesson.kept,
     )
 
@@ -226,15 +226,10 @@ def _done_row(done: FinishedWork) -> tuple[object, ...]:
         done.session,
         done.time_ms,
         done.kind,
-        _encodable(done.what),
-        _encodable(done.how),
+        encodable(done.what),
+        encodable(done.how),
         json.dumps(done.files),
     )
-
-
-def _encodable(text: str) -> str:
-    """The text without lone surrogates, which SQLite cannot hold."""
-    return text.encode("utf-8", "replace").decode()
 
 
 LAYER = WorklogLayer()

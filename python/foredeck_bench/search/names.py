@@ -22,7 +22,7 @@ from foredeck.histories.ingesting import ingest_files
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
-from foredeck.search.tokens import Vocabulary
+from foredeck.search.writing import Vocabulary
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_bench.search.plain import plain_fts5
 from foredeck_bench.search.quality import stored_texts

@@ -19,11 +19,10 @@ from foredeck.derived.follower import Follower
 from foredeck.errors import ForedeckError
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
-from foredeck.search.fetching import Fetched
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.ranking import by_session
 from foredeck.search.searching import ranked_entries, search
-from foredeck.search.texts import SEARCHED, SearchedText, texts_of
+from foredeck.search.texts import SEARCHED, Fetched, SearchedText, texts_of
 from foredeck.store.protocol import Head, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_bench.search.plain import PlainOrder, plain_bm25, plain_fts5

@@ -35,10 +35,9 @@ from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
 from foredeck.model.names import WORD
 from foredeck.search.index import Filters, SearchIndex
-from foredeck.search.query import Term, parse_query
+from foredeck.search.query import STOP_WORDS, Term, parse_query
 from foredeck.search.ranking import Ranked
 from foredeck.search.searching import ranked_entries
-from foredeck.search.words import STOP_WORDS
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck_bench.figures import machine
 from foredeck_bench.search.plain import PlainOrder, plain_bm25, plain_fts5

@@ -21,11 +21,10 @@ import foredeck
 from foredeck.derived.follower import BATCH
 from foredeck.derived.layer import open_layer_file
 from foredeck.search.index import Filters, SearchIndex
-from foredeck.search.schema import create_tables
+from foredeck.search.layer import create_tables
 from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText
-from foredeck.search.tokens import Vocabulary
-from foredeck.search.writing import SearchWriter
+from foredeck.search.writing import SearchWriter, Vocabulary
 from foredeck.store.sqlite.connection import immediate
 from foredeck_bench.figures import quantile
 from foredeck_bench.process_usage import peak_mb_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from foredeck.cli.common import add_session, add_usual_flags, positive
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.registry import Command, later
-from foredeck.search.types import SEARCHED_TYPES
+from foredeck.search import SEARCHED_TYPES
 
 
 def _sessions(parser: ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from foredeck.context.state.objects import Objects
 from foredeck.errors import StoreUnavailable, ToolError
 from foredeck.model.quoting import name as quote
 from foredeck.model.sources import filesystem_source
-from foredeck.notes.live import StillReading
+from foredeck.notes import StillReading
 from foredeck.notes.names import MARKDOWN
 from foredeck.store.protocol import Head
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 from foredeck.errors import ToolError
-from foredeck.search.types import SEARCHED_TYPES
+from foredeck.search import SEARCHED_TYPES
 
 SearchScope = Literal["project", "session", "all"]
 

@@ -13,8 +13,8 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.model.documents import Document
 from foredeck.model.quoting import name, one_line, quoted
+from foredeck.notes.entries import is_reference_field
 from foredeck.notes.expanding import as_markdown, expand, links_in_field
-from foredeck.notes.fields import is_reference_field
 from foredeck.notes.graph import Edge, Graph, Node, Unresolved
 from foredeck.notes.named_parts import field_text, section_place
 from foredeck.notes.parsed import CONTENT

@@ -13,10 +13,10 @@ from foredeck.model import figures
 from foredeck.model.figures import cut
 from foredeck.model.quoting import block, one_line, quoted
 from foredeck.model.quoting import name as named
+from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
 from foredeck.search.texts import VERSIONED
-from foredeck.search.types import SEARCHED_TYPES
 
 LINE_CHARS = 120
 """Of the passage of a hit that is not the best, which takes a line."""

@@ -10,9 +10,9 @@ from foredeck.context.tools.found import kind_of_hit
 from foredeck.errors import ForedeckError
 from foredeck.lookup.memories import shown_memories
 from foredeck.names.finding import find_object, find_session
+from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
-from foredeck.search.types import SEARCHED_TYPES
 from foredeck.store.protocol import Store
 from foredeck.store.sessions import private_sessions
 from foredeck.ui.pages import WebPage, link
