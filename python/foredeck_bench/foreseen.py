@@ -34,7 +34,7 @@ from foredeck.context.policies.policy import (
     PolicyDecision,
     UseRule,
 )
-from foredeck.context.state.session import Session
+from foredeck.context.state.opening import Session
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording
 from foredeck.histories.transcripts import Transcript

@@ -16,7 +16,7 @@ import pytest
 from stored_session import SESSION, make_home
 
 from foredeck.cli.main import main
-from foredeck.context.state.nicknames import nicknames
+from foredeck.context.state.descriptions import nicknames
 from foredeck.store.copying import compare
 from foredeck.store.protocol import records_of
 from foredeck.store.sqlite.adapter import open_sqlite

@@ -17,8 +17,8 @@ from context.sent import Sent, split
 from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.messages.shape import Message
-from foredeck.context.state.session import Session
-from foredeck.context.state.stand_ins import StandIns
+from foredeck.context.state.features import StandIns
+from foredeck.context.state.opening import Session
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import Facilities, FacilityInputs, configured_facilities
 from foredeck.engine.opened import OpenedSession

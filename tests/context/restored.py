@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from context.driver import Host
-from foredeck.context.state.branch import Branch
 from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.chat import Branch
 
 
 def check_restored(host: Host) -> None:
     """Taken from the call records alone, a session is the one that has lived through the calls."""
     info, lived = host.state.info, host.state.chat
-    state = lived.log.replay(lived.branch.call, lived.load_record)
+    state = lived.replay(lived.branch.call)
     items = lived.branch.plan.items
     restored = Branch.restore(state, items, lived.branch.call, lived.store)
     for name, value in _kept(lived.branch).items():

@@ -13,8 +13,7 @@ from context.driver import Host
 from context.messages import assistant, calls, result, user
 from context.restored import check_restored, looked_up
 from context.sent import as_bytes
-from foredeck.context.state.call_log import CallLog
-from foredeck.context.state.checkpoint import LogCheckpoint
+from foredeck.context.state.call_log import CallLog, LogCheckpoint
 from foredeck.engine import resumption
 from foredeck.engine.resumption import recall_session
 from foredeck.store.session_cache import drop_cached

@@ -10,7 +10,7 @@ from context.driver import Host
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
 from foredeck.config import Config
-from foredeck.context.state.graph import asked_graph
+from foredeck.context.state.handles import asked_graph
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionCompactParams
 from foredeck.lookup.chat import chat_fields, render_chat

@@ -9,8 +9,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, result, user
-from foredeck.context.state.index import SessionIndex
-from foredeck.context.state.members import KeptMembers, Member, read_members
+from foredeck.context.state.index import KeptMembers, Member, SessionIndex, read_members
 from foredeck.engine import resumption
 from foredeck.engine.resumption import recall_session
 from foredeck.store.session_cache import drop_cached

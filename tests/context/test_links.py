@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.scenes import ask
 from context.working import Work
-from foredeck.context.state.nicknames import give_nickname
+from foredeck.context.state.descriptions import give_nickname
 from foredeck.errors import ToolError
 from foredeck.notes import live_graph
 

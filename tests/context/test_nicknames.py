@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.context.state.nicknames import give_nickname, nicknames
+from foredeck.context.state.descriptions import give_nickname, nicknames
 from foredeck.errors import ToolError
 from foredeck.model.documents import (
     ChatDocument,

@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, bash, context_tool, finish, use
-from foredeck.context.state.nicknames import give_nickname
+from foredeck.context.state.descriptions import give_nickname
 from foredeck.errors import ToolError
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import by_foredeck

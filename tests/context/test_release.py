@@ -8,7 +8,7 @@ from pathlib import Path
 import foredeck
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.plan.ops import Keep, Shown
-from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Branch
 from foredeck.model.messages import MessageKey
 
 OBJECT = 7

@@ -13,7 +13,7 @@ from context.sent import Sent
 from context.test_notices import notices
 from context.test_tools import said
 from context.working import Work
-from foredeck.context.state.nicknames import give_nickname, nicknames
+from foredeck.context.state.descriptions import give_nickname, nicknames
 from foredeck.hosts.protocol import CommandParams
 
 TEXT = lines(40)

@@ -14,8 +14,8 @@ import foredeck
 from context.driver import Host
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.opening import Session
 from foredeck.context.state.request import PromptFrame
-from foredeck.context.state.session import Session
 
 ROOT = Path(foredeck.__file__).parent
 
@@ -114,6 +114,7 @@ def test_few_hold_the_whole_session() -> None:
         for module, tree in modules()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == Session.__module__
+        if any(each.name == Session.__name__ for each in node.names)
     }
     assert named == HOLDERS
 

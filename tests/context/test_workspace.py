@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.context.state.workspace import PENDING, Workspace
+from foredeck.context.state.objects import PENDING, Workspace
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.sqlite.adapter import open_sqlite
 from store.documents import note

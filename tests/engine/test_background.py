@@ -15,7 +15,7 @@ from asked_models import COST, RECORD, USAGE, Models, settled
 from foredeck.accounting.asked import stored_questions
 from foredeck.config import Config
 from foredeck.config.model import AskingSection
-from foredeck.context.state.session import Session
+from foredeck.context.state.opening import Session
 from foredeck.engine.background.asking import (
     MINUTE_MS,
     AskingTerms,

@@ -11,7 +11,7 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.config.model import ToolsSection
-from foredeck.context.state import folder
+from foredeck.context.state import opening
 from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import Facilities, FacilityInputs
@@ -102,7 +102,7 @@ def test_the_project_of_a_session_is_looked_for_once(
         looked.append(folder)
         return project_of(folder, filesystems)
 
-    monkeypatch.setattr(folder, "project_of", look)
+    monkeypatch.setattr(opening, "project_of", look)
     with closing(Engine(Config(home=tmp_path / "home"))) as engine:
         engine.open_session(
             SessionOpenParams(

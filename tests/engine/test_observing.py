@@ -14,7 +14,7 @@ from asked_models import COST, RECORD, USAGE, Models, settled
 
 from foredeck.accounting.asked import stored_questions
 from foredeck.config import Config
-from foredeck.context.state.session import Session
+from foredeck.context.state.opening import Session
 from foredeck.engine.engine import Engine
 from foredeck.engine.observing import questions
 from foredeck.engine.observing.observing import Observing

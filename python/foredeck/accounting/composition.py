@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from foredeck.accounting.shapes import chars_of, is_sent
@@ -18,7 +19,7 @@ from foredeck.context.messages.items import block_chars, message_text, value_cha
 from foredeck.context.messages.shape import Message
 from foredeck.context.plan.codec import StoredPlan, unpack_says
 from foredeck.context.plan.ops import apply_recipe
-from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.hosts.outgoing import to_message
 from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import PartRow
@@ -113,7 +114,7 @@ class _Measuring:
         """Apply a call, which need not continue the one before."""
         record, state = self.log.records[id], self._state
         if record.parent is None or record.parent != self._at:
-            self._state, self._touched = self.log.sent(id, self._load), None
+            self._state, self._touched = self.log.sent(id, partial(load_record, self.store)), None
         else:
             length, drops = (
                 len(state.keys),
@@ -130,10 +131,6 @@ class _Measuring:
         if record.is_host:
             changed.update(range(record.decision.edited or 0, record.length))
         return changed
-
-    def _load(self, id: str) -> CallRecord | None:
-        head = self.store.head(id)
-        return None if head is None else CallRecord(head.fields)
 
     def chars(self, head: Head) -> dict[Kind, int]:
         """Of the prompt of the call that was gone to."""

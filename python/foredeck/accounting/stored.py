@@ -5,14 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.messages.items import PromptUsage, message_text, value_chars
 from foredeck.context.messages.shape import Message, to_usage
 from foredeck.context.plan.codec import unpack_op, unpack_says
-from foredeck.context.state.branch_state import BranchState
-from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.call_log import BranchState, CallLog, load_record
 from foredeck.hosts.outgoing import rewritten, to_message
 from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import PartRow
@@ -187,7 +187,7 @@ class _CallReader:
             start = min(_first_changed(record), len(self._messages))
             self._state.apply(record)
         else:
-            self._state = self._log.replay(head.id, self._load)
+            self._state = self._log.replay(head.id, partial(load_record, self._store))
         self._at = head.id
         keys = list(self._state.keys)
         self._messages[start:] = [self._message(key.address) for key in keys[start:]]
@@ -206,10 +206,6 @@ class _CallReader:
             usage,
             self._log.rewritten.get(head.id, ""),
         )
-
-    def _load(self, id: str) -> CallRecord | None:
-        head = self._store.head(id)
-        return None if head is None else CallRecord(head.fields)
 
     def _listed(
         self, keys: Sequence[MessageKey], messages: Sequence[Message], start: int

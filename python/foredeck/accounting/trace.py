@@ -16,7 +16,7 @@ from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import message_text
 from foredeck.context.messages.shape import Message
 from foredeck.context.plan.codec import unpack_op, unpack_says
-from foredeck.context.state.branch_state import BranchState
+from foredeck.context.state.call_log import BranchState
 from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import CHARS_PER_TOKEN, REASONS, PartRow
 from foredeck.model.calls import CallRecord

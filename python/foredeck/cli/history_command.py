@@ -21,7 +21,7 @@ from foredeck.cli.versions import (
     has_hash,
     session_versions,
 )
-from foredeck.context.state.nicknames import nicknames
+from foredeck.context.state.descriptions import nicknames
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.chat import chat_fields
 from foredeck.lookup.contents import WHOLE, content_of

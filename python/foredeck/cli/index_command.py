@@ -18,7 +18,7 @@ from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.stored import made_store
 from foredeck.config import Config
-from foredeck.context.state.nicknames import moved_claims
+from foredeck.context.state.descriptions import moved_claims
 from foredeck.errors import CommandRefused, Conflict, NotFound
 from foredeck.model.figures import counted
 from foredeck.model.portions import portions

@@ -9,8 +9,13 @@ from foredeck.cli.files import given_text
 from foredeck.cli.output import print_json
 from foredeck.cli.stored import opened_store
 from foredeck.cli.versions import find_asked
-from foredeck.context.state.descriptions import Description, describe_object, view_of
-from foredeck.context.state.nicknames import give_nickname, nicknames
+from foredeck.context.state.descriptions import (
+    Description,
+    describe_object,
+    give_nickname,
+    nicknames,
+    view_of,
+)
 from foredeck.model.documents import SUMMARIES, summary_hash_name
 from foredeck.names.finding import Found
 from foredeck.store.protocol import Head

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from foredeck.cli.output import table
-from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.context.state.sets import Sets
 from foredeck.context.tools.version_refs import ref_of_member
 from foredeck.lookup.sessions import count_calls
@@ -95,7 +96,7 @@ def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
     record = store.head(call_id(session, call)) if call else None
     if record is None:
         return SetsAtCall(session, 0, calls, None, _index(store, session, None), Sets())
-    state = CallLog().replay(record.id, lambda id: _load(store, id))
+    state = CallLog().replay(record.id, partial(load_record, store))
     index = _index(store, session, record.token)
     time_ms = CallRecord(record.fields).time_ms
     return SetsAtCall(session, call, calls, time_ms, index, state.sets)
@@ -133,11 +134,6 @@ def _name(member: Fields, seen: Head | None) -> str:
         return name_of(seen)
     label = member.get("label") if member["object_type"] == "file" else None
     return str(label or member["object"])
-
-
-def _load(store: Store, id: str) -> CallRecord | None:
-    head = store.head(id)
-    return None if head is None else CallRecord(head.fields)
 
 
 def _handles(members: Any) -> list[str]:

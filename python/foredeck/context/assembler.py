@@ -37,8 +37,8 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
 from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Calibrator, Gauge
+from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
-from foredeck.context.state.session import Session
 from foredeck.model.observations import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction

@@ -145,7 +145,7 @@ def _stored_messages(chat: Chat) -> list[Message]:
     record = chat.newest_record
     if record is None:
         return []
-    state = chat.log.replay(record.id, lambda _: None)
+    state = chat.replay(record.id)
     return [load_message(key.address, chat.store.blob) for key in state.keys]
 
 

@@ -7,8 +7,8 @@ from foredeck.context.calls.reports import unpriced
 from foredeck.context.intake.early_results import take_answer
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, to_item
+from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer
-from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
 from foredeck.context.window.compactions import take_back
 from foredeck.engine.opened import OpenedSession

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.opening import SessionFolder
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Job, SessionEvent
 from foredeck.hosts.asking import CompleteParams

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from foredeck.config import Config
 from foredeck.context.state.features import Features
-from foredeck.context.state.folder import SessionFolder
-from foredeck.context.state.session import Session
+from foredeck.context.state.opening import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.background.jobs import BackgroundWorker
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from foredeck.config import Config, foreign_owner, user_rules_file
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.folder import SessionFolder
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.objects import Objects
+from foredeck.context.state.objects import Objects, SessionInfo
+from foredeck.context.state.opening import SessionFolder
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.memory.ground import GroundReader

@@ -8,10 +8,14 @@ from functools import partial
 from foredeck.config import Config
 from foredeck.context.intake.adoption import damage_report
 from foredeck.context.state.chat import StoredChats
-from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.objects import Recall
-from foredeck.context.state.opening import Beginning, OpeningHooks, open_session
-from foredeck.context.state.session import Session
+from foredeck.context.state.opening import (
+    Beginning,
+    OpeningHooks,
+    Session,
+    SessionFolder,
+    open_session,
+)
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.facility import FacilityInputs, MakeFacilities, configured_facilities
 from foredeck.engine.memory import begun_by

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from foredeck.config import Config
 from foredeck.context.head.lines import pool_line, pool_rest
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.folder import SessionFolder
-from foredeck.context.state.graph import name_of_node
+from foredeck.context.state.handles import name_of_node
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.opening import SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import SessionDocument

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.intake.reconcile import look_again, take_in_unmet
-from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.opening import SessionFolder
 from foredeck.derived.layer import LayerBusy, TimeBudget
 from foredeck.errors import StoreUnavailable
 from foredeck.model.portions import portions

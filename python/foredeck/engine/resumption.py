@@ -10,9 +10,9 @@ from pathlib import Path
 
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.uses import Uses
+from foredeck.context.state.call_log import LogCheckpoint
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.checkpoint import LogCheckpoint
-from foredeck.context.state.members import KeptMembers, read_members
+from foredeck.context.state.index import KeptMembers, read_members
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import KeptSession
 from foredeck.store.session_cache import read_cached, read_cached_streams, write_cached
@@ -63,7 +63,7 @@ def keep_calls(home: Path, chat: Chat, *, ends: bool) -> None:
     before = 0 if log.checkpoint is None else log.checkpoint.ordinal
     if chat.info.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
         return
-    checkpoint = log.check(chat.store, chat.load_record)
+    checkpoint = log.check(chat.store)
     if checkpoint is not None:
         with suppress(OSError):
             write_cached(home, chat.info.id, "calls", checkpoint.to_bytes())

@@ -6,10 +6,9 @@ from functools import partial
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.handles import resolve
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.objects import Objects
+from foredeck.context.state.objects import Objects, SessionInfo
+from foredeck.context.state.opening import SessionFolder
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.model.tasks import TaskLink
 from foredeck.store.protocol import Store

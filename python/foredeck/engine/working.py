@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from foredeck.config import Config
-from foredeck.context.state.folder import SessionFolder
-from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import SessionInfo
+from foredeck.context.state.opening import SessionFolder
 from foredeck.model.documents import Provenance
 from foredeck.model.memory import by_an_agent
 from foredeck.sources.projects import Project

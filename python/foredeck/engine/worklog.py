@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from foredeck.config import Config
-from foredeck.context.state.folder import SessionFolder
-from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import SessionInfo
+from foredeck.context.state.opening import SessionFolder
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import LayerBusy, TimeBudget, reported

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from foredeck.context.state.call_log import CallLog
-from foredeck.model.calls import CallRecord
+from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message
@@ -89,13 +89,8 @@ def _first_path(store: Store, session: str, lineage: Sequence[str]) -> Iterator[
 
 
 def _listed(store: Store, call: str) -> list[str]:
-    keys = CallLog().replay(call, lambda id: _record(store, id)).keys
+    keys = CallLog().replay(call, partial(load_record, store)).keys
     return [key.address for key in keys]
-
-
-def _record(store: Store, id: str) -> CallRecord | None:
-    head = store.head(id)
-    return None if head is None else CallRecord(head.fields)
 
 
 def _compacted_at(

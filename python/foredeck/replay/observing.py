@@ -14,10 +14,10 @@ from foredeck.context.cache.economics import Ledger, Prices, RebaseThresholds
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
 from foredeck.context.state.chat import Chat, turn_of
+from foredeck.context.state.features import StandIn, StandInKind
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import Objects
-from foredeck.context.state.session import Session
-from foredeck.context.state.stand_ins import StandIn, StandInKind
+from foredeck.context.state.opening import Session
 from foredeck.context.window.compactions import SummaryRequest, summary_of
 from foredeck.context.window.losses import written_names
 from foredeck.context.window.transcript import split_turns

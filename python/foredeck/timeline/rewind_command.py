@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from foredeck.context.state.info import SessionInfo
+from foredeck.context.state.objects import SessionInfo
 from foredeck.errors import ToolError
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import FileChangeDocument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.prediction import marker_of
-from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Answer
 from foredeck.model.calls import CallRecord
 

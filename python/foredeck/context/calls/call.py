@@ -21,8 +21,8 @@ from foredeck.context.rewriting.refresh import RefreshFinder
 from foredeck.context.rewriting.replacing import MessagePlaces, Replacer
 from foredeck.context.state.features import Features
 from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Request
-from foredeck.context.state.session import Session
 from foredeck.context.window.budget import marks_below, usable_window
 from foredeck.context.window.folded_texts import fold_text
 from foredeck.model.call_values import Decision, ReportedUsage

@@ -27,7 +27,7 @@ from foredeck.context.calls.call import CallInProgress
 from foredeck.context.rewriting.foldable import Fold
 from foredeck.context.rewriting.refresh import Refresh
 from foredeck.context.rewriting.replacing import Cover
-from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Model
 from foredeck.model.call_values import CHARS_PER_TOKEN
 

@@ -10,8 +10,8 @@ from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.stand_in_lines import continuation
+from foredeck.context.state.features import StandIn
 from foredeck.context.state.request import Zone
-from foredeck.context.state.stand_ins import StandIn
 from foredeck.context.wording import time_now
 from foredeck.store.clock import MINUTE_MS
 

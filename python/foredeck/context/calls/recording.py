@@ -7,15 +7,12 @@ from typing import Any
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.plan.codec import pack_op, pack_says
-from foredeck.context.state.branch import Branch
 from foredeck.context.state.call_log import CallLog
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.objects import Objects
+from foredeck.context.state.objects import Objects, SessionInfo, Workspace
 from foredeck.context.state.request import Outcome, PromptFrame, Request
 from foredeck.context.state.spending import spent_after
-from foredeck.context.state.workspace import Workspace
 from foredeck.model.call_values import (
     NO_PREDICTION,
     REWRITTEN,

@@ -6,7 +6,7 @@ from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Calibrator
-from foredeck.context.state.workspace import Workspace
+from foredeck.context.state.objects import Workspace
 from foredeck.model.call_values import CalledModel, ReportedUsage
 from foredeck.model.records import calibration_id
 

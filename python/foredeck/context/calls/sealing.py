@@ -11,12 +11,10 @@ import re
 
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.seals import SealRule, binds_by_table
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.objects import Objects
+from foredeck.context.state.objects import Objects, Workspace
 from foredeck.context.state.request import Model
-from foredeck.context.state.workspace import Workspace
 from foredeck.model.calls import CallRecord
 from foredeck.model.records import SealsDocument, seals_id
 
@@ -96,7 +94,7 @@ class Refusals:
     def _go_back(self, refused: CallRecord, before: CallRecord) -> None:
         """Go back to the call before, as if the refused one had never gone out."""
         chat, inbox = self._chat, self._inbox
-        state = chat.log.replay(before.id, chat.load_record)
+        state = chat.replay(before.id)
         items = chat.branch.plan.items[: min(len(state.keys), refused.kept)]
         state.cut(len(items))
         chat.log.unsend(refused.id)

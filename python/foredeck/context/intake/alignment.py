@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foredeck.context.messages.items import Item, JoinedItems, tips_of
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.branch_state import BranchState
-from foredeck.context.state.call_log import shared_length
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.call_log import BranchState, shared_length
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.request import Outcome, Request
 from foredeck.errors import OutOfSync
 from foredeck.model.messages import MessageKey
@@ -105,7 +103,7 @@ def _unrecorded(
         id = log.host_calls.get((outcome.time_ms, outcome.messages))
         if id is None:
             new.append(outcome)
-        elif not new and _common(log.replay(id, chat.load_record), keys) == outcome.messages:
+        elif not new and _common(chat.replay(id), keys) == outcome.messages:
             base = id
     if not new:
         return None, []
@@ -123,16 +121,16 @@ def _match(
     """
     log, named = chat.log, base
     if log.record(named) is not None and named not in log.unsent:
-        state = log.replay(named, chat.load_record)
+        state = chat.replay(named)
         matched = _common(state, keys)
     else:
         named, matched = log.longest_match(keys, tips)
-        state = log.replay(named, chat.load_record)
+        state = chat.replay(named)
     while named is not None and state.is_cut(matched):
         # What stands for messages covers some that are not in this list: go back to before it did.
         before = log.record(named)
         named = before.parent if before else None
-        state = log.replay(named, chat.load_record)
+        state = chat.replay(named)
         matched = _common(state, keys)
     state.cut(matched)
     return named, matched, state
@@ -158,7 +156,7 @@ def _before(chat: Chat, matched_id: str | None, matched: int, state: BranchState
     record = chat.log.record(newest) if newest == matched_id else None
     if record is not None and record.length == matched:
         return state
-    return chat.log.replay(newest, chat.load_record)
+    return chat.replay(newest)
 
 
 def _held_again(before: BranchState, items: Sequence[Item]) -> list[Item]:

@@ -18,8 +18,8 @@ from foredeck.context.intake.reconcile import MAX_ATTEMPTS
 from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.chat import Chat
+from foredeck.context.state.descriptions import moved_claims
 from foredeck.context.state.inbox import EarlyResult, Inbox
-from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.objects import Objects
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey, newest_answer

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from foredeck.context.intake.toolcalls import CallPlace, put_in_place, see_file
 from foredeck.context.messages.items import Item
-from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Branch
 from foredeck.context.state.objects import Objects
 from foredeck.model.documents import chat_id
 from foredeck.model.ids import uuid7

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from foredeck.context.intake.renames import renamed
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Branch
 from foredeck.context.state.inbox import FileChange, Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects

@@ -22,8 +22,7 @@ from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import EarlyResult, Inbox
 from foredeck.context.state.index import Entry
-from foredeck.context.state.objects import Objects
-from foredeck.context.state.workspace import PENDING
+from foredeck.context.state.objects import PENDING, Objects
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import (
     ChatDocument,

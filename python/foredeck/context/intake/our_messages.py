@@ -14,8 +14,7 @@ from foredeck.context.plan.ops import Omit, as_host
 from foredeck.context.plan.repairs import repair
 from foredeck.context.plan.says import MessageSpan
 from foredeck.context.rendering.layout import Layout, RenderContext
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.objects import Objects
 from foredeck.context.window.compactions import name_summary
 

@@ -8,11 +8,10 @@ from contextlib import suppress
 
 from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.renames import renamed
+from foredeck.context.state.descriptions import moved_claims
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import SeenVersion
-from foredeck.context.state.nicknames import moved_claims
-from foredeck.context.state.objects import Objects
-from foredeck.context.state.workspace import PENDING
+from foredeck.context.state.objects import PENDING, Objects
 from foredeck.context.wording import outside_project
 from foredeck.errors import Conflict, ToolError
 from foredeck.sources.indexing import CHANGING, OUTSIDE, FileSnapshot

@@ -13,8 +13,7 @@ from foredeck.context.plan.ops import Keep, Shown, recipe_chars
 from foredeck.context.rendering.layout import Layout, RenderContext, referring
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.objects import Objects
-from foredeck.context.state.pastes import paste_of, user_object
+from foredeck.context.state.objects import Objects, paste_of, user_object
 from foredeck.model.messages import newest_answer
 
 if TYPE_CHECKING:  # imported where a session has tasks

@@ -12,9 +12,7 @@ from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry, SeenVersion
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.objects import Objects
-from foredeck.context.state.workspace import PENDING, Workspace
+from foredeck.context.state.objects import PENDING, Objects, SessionInfo, Workspace
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Provenance, ToolcallDocument, chat_id
 from foredeck.model.messages import pack

@@ -10,7 +10,7 @@ from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
 from foredeck.context.policies.uses import Uses
-from foredeck.context.state.branch import Branch
+from foredeck.context.state.chat import Branch
 from foredeck.model.own_tools import OWN_TOOLS
 
 AHEAD_CALLS = 20

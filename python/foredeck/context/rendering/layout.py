@@ -26,10 +26,9 @@ from foredeck.context.plan.ops import (
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.retention import Retention
 from foredeck.context.rendering.view import PromptNames
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Branch, Chat
+from foredeck.context.state.descriptions import nicknames
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.nicknames import nicknames
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.sets import Sets
 from foredeck.context.wording import (

@@ -18,7 +18,7 @@ from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.rendering.layout import RenderContext, stand_alone
 from foredeck.context.rewriting.stand_in_lines import stand_in_heading
 from foredeck.context.state.chat import turn_of
-from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
+from foredeck.context.state.features import StandIn, StandIns, span_of
 from foredeck.model.messages import exchanges
 from foredeck.model.quoting import block
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.context.state.stand_ins import StandInKind
+from foredeck.context.state.features import StandInKind
 from foredeck.context.wording import turns_span
 from foredeck.model.quoting import block, one_line
 

@@ -1,25 +1,38 @@
 """Call records as chains: which branch a message list belongs to, and how it was rendered.
 
-A record names its parent, how many of the parent's messages are still there (`kept`) and what
-changed. Replaying a chain from its root gives the state after its last call; nothing in it is
-computed again.
+A record names its parent, how many of the parent's messages are still there (`kept`), and what
+changed. Replaying a chain from its root gives the state after its last call (`BranchState`).
+Nothing is computed again: what was decided is read from the records. A long session keeps a
+checkpoint in a file, so that a resumed one reads only the records after it.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from typing import Any, Self
 
-from foredeck.context.plan.codec import StoredPlan
-from foredeck.context.state.branch_state import BranchState
-from foredeck.context.state.checkpoint import LogCheckpoint, lineage
-from foredeck.model.call_values import REWRITTEN, UNSENT
+from foredeck.context.cache.cached import CacheEntries
+from foredeck.context.plan.codec import StoredPlan, packed_span
+from foredeck.context.plan.ops import PieceRef
+from foredeck.context.state.sets import Sets
+from foredeck.model.call_values import REWRITTEN, UNSENT, BranchCost, Delta
 from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.canonical import hash_of_modules
 from foredeck.model.messages import KnownMessages, MessageKey
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
+
+DECIDED_BY = (
+    *("context/cache/cached.py", "context/plan/codec.py", "context/plan/ops.py"),
+    *("context/state/call_log.py", "context/state/sets.py"),
+    *("model/call_values.py", "model/calls.py"),
+    *("model/canonical.py", "model/messages.py"),
+)
+"""The modules that decide what follows from records: a checkpoint of other code is not read."""
 
 Load = Callable[[str], CallRecord | None]
 """Fetches the record of a call of another session by its id."""
@@ -88,18 +101,19 @@ class CallLog:
             log.add(record)
         return log
 
-    def check(self, store: Store, load: Load) -> LogCheckpoint | None:
-        """A checkpoint of the newest call; None where the store cannot have one, or the log is of
-        several sessions. From here on this log works with it, too: earlier records are let go, and
-        read again on demand."""
+    def check(self, store: Store) -> LogCheckpoint | None:
+        """Make a checkpoint of the newest call; None where the store cannot have one.
+
+        Not for the log of a fork, which has calls of several sessions.
+        """
         last, file = self.last, lineage(store)
         head = None if last is None or file is None else store.head(last.id)
         if last is None or head is None or file is None:
             return None
-        state = self.replay(last.id, load).to_stored()
+        state = self.replay(last.id, partial(load_record, store)).to_stored()
         prints = {address: found_by for found_by, address in self.prints.items()}
         log = {
-            # An empty one is of a message that nobody has sent since: the host's is never that.
+            # Empty for a message that was not sent since: no fingerprint of the host's is empty.
             "prints": [prints.get(address, "") for address in state["addresses"]],
             "tips": [(tip, ordinal_of(id)) for tip, id in self.by_tip.items()],
             "addresses": sorted(self.known.difference(state["addresses"])),
@@ -109,6 +123,8 @@ class CallLog:
             "models": self.models,
         }
         self.checkpoint = LogCheckpoint(last.id, last.ordinal, head.token, file, state, log)
+        # Thousands of records take much memory, and hardly any is asked for again: they are let
+        # go, and read when one is.
         self._records = {last.id: last}
         self._read_all = partial(store.query, "call", {"session": last.session})
         return self.checkpoint
@@ -156,7 +172,8 @@ class CallLog:
                 self.rewritten[call] = ack.detail
 
     def add_ancestor(self, other: CallLog) -> None:
-        """Add the calls of a session that this one descends from; its own come first."""
+        """Add the calls of a session that this one descends from; where both have a list, its own
+        call is found."""
         self._records = {**other.records, **self.records}
         self.by_tip = {**other.by_tip, **self.by_tip}
         self.known |= other.known
@@ -170,8 +187,9 @@ class CallLog:
             del self.by_tip[record.tip]
 
     def leave_out_cut(self) -> bool:
-        """Never go on from calls whose earlier ones are no longer stored, as where a session was
-        erased while it was at work; whether the newest is one of them."""
+        """Never go on from calls whose earlier ones are no longer stored; returns whether the
+        newest is one of them."""
+        # So it is where a session was erased while an engine was at work on it.
         whole: set[str] = set()
         for id, record in self.records.items():  # parents stand before their children
             if record.parent is None or record.parent in whole:
@@ -182,13 +200,13 @@ class CallLog:
         return self.last is not None and self.last.id not in whole
 
     def chain(self, id: str | None, load: Load) -> list[CallRecord]:
-        """The records from the root to `id`; `load` fetches those of other sessions. None of them
-        where one is no longer stored: half a chain is not what was sent."""
+        """The records from the root to `id`; none where one of them is no longer stored. `load`
+        fetches those of other sessions."""
         chain: list[CallRecord] = []
         while id is not None:
             record = self.record(id) or load(id)
             if record is None:
-                return []
+                return []  # half a chain is not what was sent
             chain.append(record)
             id = record.parent
         return chain[::-1]
@@ -255,9 +273,173 @@ class CallLog:
         return found
 
 
+@dataclass(slots=True)
+class BranchState(StoredPlan):
+    """The state after a chain of calls, one record applied after the other."""
+
+    sets: Sets = field(default_factory=Sets)
+    expired: set[int] = field(default_factory=set)
+    """Messages whose content is no longer kept, whether it has left the prompt or not."""
+    candidates: dict[PieceRef, int] = field(default_factory=dict)
+    """What the next rebase may change, and since which call of the branch."""
+    depth: int = 0
+    """How many calls the chain has."""
+    last: CallRecord | None = None
+    """The record of its newest call."""
+    entries: CacheEntries = field(default_factory=CacheEntries)
+    """What the provider's cache may hold of it."""
+
+    def apply(self, record: CallRecord) -> None:
+        """Go on by one call."""
+        # Not by `super()`, which does not find the class that slots are added to.
+        StoredPlan.apply(self, record)
+        changes = record.sets
+        self.sets.replay(changes)
+        self.expired.update(changes.expired.added)
+        self.expired.difference_update(changes.expired.removed)
+        self.depth += 1
+        self.last = record
+        self.entries.apply(record)
+        self._apply_candidates(record.due)
+
+    @property
+    def policy_state(self) -> Mapping[str, Any]:
+        """What the policy wants to find again."""
+        return self.last.policy_state if self.last else {}
+
+    @property
+    def cost(self) -> BranchCost:
+        """What the branch has cost so far."""
+        return self.last.cost if self.last else BranchCost()
+
+    def is_cut(self, length: int) -> bool:
+        """Whether something covers messages of which a list of that length holds only some, or
+        none though it is at the beginning."""
+        # What covers the first messages is cut by a list of no messages as well.
+        spans = (packed_span(ours) for group in self.inserts.values() for ours in group)
+        return any((span.first or -1) < length < span.until for span in spans if span)
+
+    def cut(self, length: int) -> None:
+        """Forget the messages from `length` on."""
+        if length >= len(self.keys):
+            return
+        StoredPlan.cut(self, length)
+        self.entries.cut(length)
+        self.expired = {index for index in self.expired if index < length}
+        self.candidates = {
+            ref: depth for ref, depth in self.candidates.items() if ref.message < length
+        }
+
+    def to_stored(self) -> dict[str, Any]:
+        """As a file keeps it, without `last`."""
+        sets, entries = self.sets, self.entries
+        return {
+            "entries": [key.entry for key in self.keys],
+            "addresses": [key.address for key in self.keys],
+            "rows": list(self.stored_rows.values()),
+            "inserts": list(self.inserts.items()),
+            "drops": sorted(self.drops),
+            "sets": [sorted(members) for members in (sets.pool, sets.active, sets.pins)],
+            "expired": sorted(self.expired),
+            "candidates": [[*ref, depth] for ref, depth in self.candidates.items()],
+            "depth": self.depth,
+            "cached": [list(entries.used.items()), entries.touched],
+        }
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any], last: CallRecord) -> BranchState:
+        """The inverse of `to_stored`; nothing that it changes later is shared with `stored`."""
+        (pool, active, pins), (used, touched) = stored["sets"], stored["cached"]
+        state = cls(
+            keys=list(map(MessageKey, stored["entries"], stored["addresses"])),
+            stored_rows={row[0]: row for row in stored["rows"]},
+            sets=Sets(set(pool), set(active), set(pins)),
+            expired=set(stored["expired"]),
+            candidates={PieceRef(*ref): depth for *ref, depth in stored["candidates"]},
+            depth=stored["depth"],
+            last=last,
+            entries=CacheEntries(dict(used), tuple(touched)),
+        )
+        state._add_edits(dict(stored["inserts"]), stored["drops"])
+        return state
+
+    def _apply_candidates(self, due: Delta[Any]) -> None:
+        self.candidates.update((PieceRef(*spot), self.depth) for spot in due.added)
+        for spot in due.removed:
+            self.candidates.pop(PieceRef(*spot), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LogCheckpoint:
+    """What follows from the records of a session up to one of its calls.
+
+    The records stay the truth: where a checkpoint is missing, or not of this store, all are read.
+    """
+
+    call: str
+    """Id of the record of that call."""
+    ordinal: int
+    token: str
+    """Of the transaction that stored it."""
+    store: list[Any]
+    """Which file it was stored in, and how often versions came in late there (`Lineage`)."""
+    state: Mapping[str, Any]
+    """Of the branch that ends with the call (`BranchState.to_stored`)."""
+    log: Mapping[str, Any]
+    """What is searched in all calls of the session, whichever branch they are on."""
+
+    def record_in(self, store: Store) -> CallRecord | None:
+        """The record of its call; None where it is not of this store, or not as it is now."""
+        head = store.head(self.call) if lineage(store) == self.store else None
+        # Where the session was erased and taken in again, the same call has another token.
+        return CallRecord(head.fields) if head is not None and head.token == self.token else None
+
+    def branch_state(self, last: CallRecord) -> BranchState:
+        """The state after its call. `last`: the record of that."""
+        return BranchState.from_stored(self.state, last)
+
+    def to_bytes(self) -> bytes:
+        """As a file holds it."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return json.dumps({"format": hash_of_modules(DECIDED_BY), **fields}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self | None:
+        """The inverse of `to_bytes`; None for what other code has written."""
+        try:
+            fields = json.loads(data)
+            if fields.pop("format") != hash_of_modules(DECIDED_BY):
+                return None
+            return cls(**fields)
+        except (ValueError, TypeError, KeyError, AttributeError, OSError):
+            return None
+
+
+def load_record(store: Store, id: str) -> CallRecord | None:
+    """A call record of any session; None where it is not stored."""
+    head = store.head(id)
+    return None if head is None else CallRecord(head.fields)
+
+
+def lineage(store: Store) -> list[Any] | None:
+    """Which file a store works with, as a checkpoint names it; None where it is not in a file."""
+    local = store.local
+    return None if local is None else list(asdict(local.lineage()).values())
+
+
 def ordinal_of(id: str) -> int:
     """The inverse of `call_id`, for the ordinal."""
     return int(id.rpartition(":")[2])
+
+
+def shared_length(addresses: Iterable[str], keys: list[MessageKey], start: int = 0) -> int:
+    """How many of these addresses, from the first, are those of `keys` from `start` on."""
+    count = 0
+    for address in addresses:
+        if start + count >= len(keys) or keys[start + count].address != address:
+            break
+        count += 1
+    return count
 
 
 def _records_after(store: Store, session: str, ordinal: int) -> Iterator[CallRecord]:
@@ -269,13 +451,3 @@ def _records_after(store: Store, session: str, ordinal: int) -> Iterator[CallRec
         if len(heads) < PORTION:
             return
         ordinal += PORTION
-
-
-def shared_length(addresses: Iterable[str], keys: list[MessageKey], start: int = 0) -> int:
-    """How many of these addresses, from the first, are those of `keys` from `start` on."""
-    count = 0
-    for address in addresses:
-        if start + count >= len(keys) or keys[start + count].address != address:
-            break
-        count += 1
-    return count

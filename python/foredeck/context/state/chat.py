@@ -2,22 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from foredeck.context.messages.items import Item
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.call_log import CallLog
-from foredeck.context.state.info import SessionInfo
+from foredeck.context.cache.cached import CacheEntries
+from foredeck.context.cache.economics import Ledger
+from foredeck.context.messages.items import Item, tips_of
+from foredeck.context.plan.codec import unpack_says
+from foredeck.context.plan.plan import Plan
+from foredeck.context.plan.retention import Retention
+from foredeck.context.state.call_log import BranchState, CallLog, load_record
+from foredeck.context.state.objects import SessionInfo
+from foredeck.context.state.sets import Sets
+from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Fields
+from foredeck.model.messages import marked
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:  # of a session that asks for a part of a chat
     from foredeck.model.places import Slice
+
+
+@dataclass(slots=True)
+class Branch:
+    """The messages of one branch as they go out, its sets, and what its next call builds on.
+
+    All of it follows from the call records: a session changes its branch, or takes it up after a
+    restart, by `chat.go_to(Branch.restore(...))`.
+    """
+
+    plan: Plan = field(default_factory=Plan)
+    sets: Sets = field(default_factory=Sets)
+    call: str | None = None
+    """Id of the newest call record; None before the first call."""
+    matched: int = 0
+    """How many messages of that call's list the host still has."""
+    policy_state: Mapping[str, Any] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+    """What the branch has cost so far."""
+    rebase_in: int | None = None
+    """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
+    depth: int = 0
+    """How many calls the branch has."""
+    entries: CacheEntries = field(default_factory=CacheEntries)
+    """What the provider's cache may hold of the branch."""
+    applied: set[str] = field(default_factory=set)
+    """Ids of context tool calls whose effect is in the sets already."""
+    ahead: bool = False
+    """Whether the host has sent its messages ahead, and no call has been made since."""
+    shown: frozenset[tuple[int, str]] | None = None
+    """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
+    retention: Retention = field(init=False)
+    """Which contents of the plan are kept in view."""
+
+    def __post_init__(self) -> None:
+        self.retention = Retention(self.plan)
+
+    @classmethod
+    def restore(
+        cls,
+        state: BranchState,
+        items: Sequence[Item],
+        call: str | None,
+        store: Store,
+        applied: Iterable[str] = (),
+        *,
+        tips: Sequence[str] | None = None,
+    ) -> Branch:
+        """The branch as the call records have it. `items`: the messages that are still there;
+        `tips`: the rolling hashes of this list, where they are known."""
+        rows = state.rows
+        tips = tips_of(item.key for item in items) if tips is None else tips
+        packed = [row.packed for row in rows.values() if row.packed]
+        blob = _blobs_of([*packed, state.inserts], store)
+        branch = cls(
+            _restored_plan(state, rows, items, tips, blob),
+            state.sets,
+            call,
+            len(items),
+            state.policy_state,
+            Ledger(*state.cost),
+            depth=state.depth,
+            entries=state.entries,
+            applied=set(applied),
+        )
+        branch.retention.restore(state.expired, state.candidates)
+        return branch
+
+    @classmethod
+    def provisional(cls, state: BranchState) -> Branch:
+        """The sets after a call, and what it showed, until a request brings the messages."""
+        shown = frozenset(
+            (row.subject, row.text_hash)
+            for row in state.rows.values()
+            if row.shows and row.subject and row.text_hash
+        )
+        return cls(sets=state.sets, shown=shown)
+
+    def go_on(self, record: CallRecord) -> None:
+        """Go on from the call whose record has just been committed."""
+        self.entries.apply(record)
+        self.call, self.matched = record.id, len(self.plan)
+        self.depth += 1
+        self.ahead = False
+
+    def release(self, index: int, subject: int | None = None) -> None:
+        """Let go of one message's content; with the last such message its object becomes inactive.
+
+        Nothing is rendered: what was let go leaves the prompt once its message is rendered again.
+        `subject`: the object, for a message of which the plan does not name it yet.
+        """
+        if subject is None:
+            subject = self.plan.ops[index].subject
+        self.retention.release(index)
+        if subject is not None and subject not in self.retention.contents.values():
+            self.sets.expire(subject)
+
+    def release_object(self, ordinal: int) -> None:
+        """Let go of all messages that carry an object's content: it becomes inactive."""
+        live = self.retention.contents
+        for index in [index for index, subject in live.items() if subject == ordinal]:
+            self.retention.release(index)
+        self.sets.expire(ordinal)
+
+    def without_rendering(self) -> Branch:
+        """The branch before any of its messages was rendered, for another layout to do so.
+
+        What is active stays so: what context tools have decided is not decided once more.
+        """
+        results = {item.call_id for item in self.plan.items if item.kind == "result"}
+        return replace(
+            self,
+            plan=Plan(seals=self.plan.seals),
+            matched=0,
+            applied=self.applied | results,
+        )
+
 
 Compactions = dict[str, Fields]
 """What was compacted, by id, oldest first; without its turns."""
@@ -74,10 +199,14 @@ class Chat:
         """The newest call record of the session; before a fork's first, the one it goes on from."""
         return self.log.last or self.branch_record
 
-    def load_record(self, id: str) -> CallRecord | None:
-        """A call record of any session."""
-        head = self.store.head(id)
-        return None if head is None else CallRecord(head.fields)
+    def chain(self, id: str | None) -> list[CallRecord]:
+        """The records from the first call to this one, those of parent sessions included
+        (`CallLog.chain`)."""
+        return self.log.chain(id, partial(load_record, self.store))
+
+    def replay(self, id: str | None) -> BranchState:
+        """The state after a call; an empty one for None."""
+        return self.log.replay(id, partial(load_record, self.store))
 
     def take_up_newest(self) -> None:
         """Before a first request: go on from the newest call, until that request brings the
@@ -86,7 +215,7 @@ class Chat:
             return
         ids = (call_id(self.info.id, ordinal) for ordinal in range(self.log.newest, 0, -1))
         newest = next((id for id in ids if id not in self.log.unsent), None)
-        self.go_to(Branch.provisional(self.log.replay(newest, self.load_record)))
+        self.go_to(Branch.provisional(self.replay(newest)))
 
 
 def by_summary(compactions: Compactions, text: str) -> str | None:
@@ -112,3 +241,26 @@ def turn_of(chat: Chat, item: Item) -> int:
     before = chat.compactions.get(host_compaction(chat) or "")
     offset = 0 if before is None else int(before["last_turn"])
     return offset + item.turn
+
+
+def _restored_plan(
+    state: BranchState,
+    rows: Mapping[int, PartRow],
+    items: Sequence[Item],
+    tips: Sequence[str],
+    blob: Callable[[str], bytes],
+) -> Plan:
+    # First what is said: what covers messages counts as the last of them.
+    plan = Plan(says={index: unpack_says(says, blob) for index, says in state.inserts.items()})
+    for index, (item, tip) in enumerate(zip(items, tips, strict=True)):
+        row = rows.get(index)
+        op = None if row is None and index not in state.drops else state.op(index, row, blob)
+        plan.append(item, op, tip)
+    plan.find_references()
+    return plan
+
+
+def _blobs_of(packed: Any, store: Store) -> Callable[[str], bytes]:
+    """Gives the blobs that packed values name, which are asked for in one go."""
+    found = store.blobs(marked(packed))
+    return lambda digest: found[digest] if digest in found else store.blob(digest)

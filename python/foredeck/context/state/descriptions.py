@@ -1,27 +1,33 @@
-"""What describes an object while its content is not loaded: its view and its summaries.
+"""What a user says of an object: its nickname, its view and its summaries.
 
-A user gives them. They belong to the object, so that describing it makes a version; its content,
-its handle, and what was sent of it stay as they are.
+View and summaries describe an object while its content is not loaded. They belong to it, so that
+describing it makes a version. A nickname is a claim of its own, and makes no version of the object.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foredeck.errors import Conflict, ToolError
-from foredeck.model.documents import HASHES, SUMMARIES, Document, summary_hash_name
+from foredeck.model.documents import HASHES, SUMMARIES, Document, Provenance, summary_hash_name
 from foredeck.model.kinds import kind_of
+from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
+from foredeck.model.sources import path_of
+from foredeck.sources.indexing import FileSnapshot
 from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
 
 DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")
 """The types that can be described; of all others foredeck writes every version itself."""
 
 MOST_CHARS: Mapping[str, int] = {"short_summary": 300, "long_summary": 20_000}
+
 TYPES_OWN = "default"
 """In place of a view: the one of the object's type."""
+
 _NEVER_SHOWN = frozenset(
     {*HASHES, *map(summary_hash_name, SUMMARIES), "content", "identity_hash", "view", "locked"}
 )
@@ -69,8 +75,18 @@ def describe_object(store: Store, object: Head, given: Description) -> bool:
             store.commit(Batch(puts=[document], expect={document.id: head.token}))
             return True
         except Conflict:
-            continue  # the file has changed meanwhile: describe the version that it has now
+            continue  # the object has changed meanwhile: describe the version that it has now
     raise ToolError(f"{object.type} {object.id} is being changed all the time: try again.")
+
+
+def viewable(kind: type[Document], fields: Mapping[str, Any]) -> list[str]:
+    """Names that a view may have: fields of a type, and others that say something short."""
+    short = (str, int, float, bool)
+    others = [
+        n for n, value in fields.items() if isinstance(value, short) and n not in _NEVER_SHOWN
+    ]
+    names = [*kind.metadata_fields, *SUMMARIES, *others]
+    return [name for name in dict.fromkeys(names) if name not in ("id", "type")]
 
 
 def _apply(document: Document, given: Description) -> None:
@@ -110,11 +126,90 @@ def _checked_view(document: Document, fields: Mapping[str, Any], view: Sequence[
     return names
 
 
-def viewable(kind: type[Document], fields: Mapping[str, Any]) -> list[str]:
-    """Names that a view may have: fields of a type, and others that say something short."""
-    short = (str, int, float, bool)
-    others = [
-        n for n, value in fields.items() if isinstance(value, short) and n not in _NEVER_SHOWN
+NICKNAME_CHARS = 100
+
+_NOT_A_NAME = re.compile(r"@|\d+$|v\d+$|.*[\s:/\\]|[0-9a-f]{12,64}$")
+"""What could be taken for a handle, a version, a path, or an id."""
+
+
+def nicknames(store: Store) -> dict[str, str]:
+    """The nickname of each object that has one, by object id."""
+    # Two engines may have given an object two names at the same moment: the later one counts.
+    claims = sorted(store.query("nickname"), key=lambda claim: claim.time_ms)
+    owned = ((claim.fields.get("object"), claim) for claim in claims)
+    return {owner: _name_in(claim) for owner, claim in owned if owner is not None}
+
+
+def give_nickname(store: Store, object: Head, name: str) -> bool:
+    """Make `name` the object's nickname; the one it had is free again.
+
+    Returns whether anything had to be done. Raises `ToolError` where the name cannot be one, or
+    belongs to another object, or the object's names change all the time.
+    """
+    _check(name)
+    for _ in range(ATTEMPTS):
+        try:
+            return _give(store, object.id, name)
+        except Conflict:
+            continue  # another process has claimed one of the names: look again
+    raise ToolError(f"{object.type} {object.id} is being named by others all the time: try again.")
+
+
+def _called(store: Store, id: str) -> str:
+    """An object's path where it has one, else its id."""
+    head = store.head(id)
+    return (path_of(head.fields) if head else None) or id
+
+
+def _give(store: Store, id: str, name: str) -> bool:
+    """One attempt. Raises `Conflict` where the claims are no longer as read."""
+    claim = store.head(nickname_id(name))
+    owner = None if claim is None else claim.fields.get("object")
+    if owner is not None and owner != id:
+        raise ToolError(f"The name {name!r} belongs to another object, {_called(store, owner)}.")
+    others = [held for held in _claims_of(store, id) if held.id != nickname_id(name)]
+    if owner == id and not others:
+        return False
+    by_user = Provenance(origin="name", generator="human")
+    batch = Batch(expect={nickname_id(name): claim.token if claim else None})
+    batch.puts.append(_claim(name, id, by_user))
+    for held in others:
+        batch.puts.append(_claim(_name_in(held), None, by_user))
+        batch.expect[held.id] = held.token
+    store.commit(batch)
+    return True
+
+
+def moved_claims(
+    store: Store, snapshots: Iterable[FileSnapshot]
+) -> list[tuple[NicknameDocument, Head]]:
+    """The claims of nicknames that renamed files take along, each with the one before it. A file
+    that has a name of its own keeps that."""
+    documents = (snapshot.document for snapshot in snapshots)
+    moves = {d.id: d.moved_to for d in documents if d is not None and d.moved_to is not None}
+    return [
+        (_claim(_name_in(held), target, by_foredeck()), held)
+        for id, target in moves.items()
+        if not _claims_of(store, target)
+        for held in _claims_of(store, id)
     ]
-    names = [*kind.metadata_fields, *SUMMARIES, *others]
-    return [name for name in dict.fromkeys(names) if name not in ("id", "type")]
+
+
+def _claims_of(store: Store, id: str) -> list[Head]:
+    return store.query("nickname", {"object": id})
+
+
+def _check(name: str) -> None:
+    if not name or len(name) > NICKNAME_CHARS or _NOT_A_NAME.match(name):
+        raise ToolError(
+            f"{name!r} cannot be a nickname: use letters, digits, - _ and . (at most "
+            f"{NICKNAME_CHARS}), and nothing that looks like a handle, a version, an id or a path."
+        )
+
+
+def _claim(name: str, owner: str | None, by: Provenance) -> NicknameDocument:
+    return NicknameDocument(id=nickname_id(name), object=owner, provenance=by).seal()
+
+
+def _name_in(claim: Head) -> str:
+    return claim.id.removeprefix(nickname_id(""))

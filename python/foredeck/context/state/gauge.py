@@ -17,7 +17,7 @@ from statistics import median
 from foredeck.context.messages.images import image_tokens
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.workspace import Workspace
+from foredeck.context.state.objects import Workspace
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.records import CalibrationDocument, calibration_id
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from foredeck.context.state.graph import titled
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
-from foredeck.errors import ToolError
+from foredeck.errors import StoreUnavailable, ToolError
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import OF_A_SESSION, AskedPart, split_name, unlinked
 from foredeck.model.quoting import name as quote
-from foredeck.model.sources import is_address, is_pointer, pointer_label
+from foredeck.model.sources import filesystem_source, is_address, is_pointer, pointer_label
 from foredeck.names.finding import (
     at_handle,
     label_of,
@@ -24,15 +26,27 @@ from foredeck.names.finding import (
     with_nickname,
     with_prefix,
 )
+from foredeck.notes import StillReading
+from foredeck.notes.names import MARKDOWN
 from foredeck.sources.toolpaths import tool_path
 from foredeck.store.protocol import Head
 from foredeck.store.sessions import is_hidden, is_private
 
+if TYPE_CHECKING:  # imported with the first question, by `notes.live`
+    from foredeck.notes.graph import Graph, Node
+
+SHOWN = 5
+
 _HANDLE = re.compile(r"^@?(\d+)$")
+
 _AS_GIT_SHOWS = re.compile(r"[\w./~^@{}-]+:[^:\s]+")
+
+
+# Looking for the start of an id reads the heads of all objects: a mere word is not looked for.
 _LIKE_AN_ID = re.compile(r"(?=.*\d)[\w:|/-]{8,}")
-"""Looking for the start of an id reads the heads of all objects, so a mere word is no reason to."""
+
 CANDIDATES = 5
+
 MIN_PREFIX = 6
 
 
@@ -67,6 +81,66 @@ def resolve(objects: Objects, text: str, *, beyond: bool = False) -> Wanted:
     version, call, section = part.version, part.call, part.section
     entry = _entry(objects, name, beyond)
     return Wanted(version, call, part.slice, section, part.field, part.hash, entry=entry)
+
+
+def meet(objects: Objects, head: Head) -> Entry:
+    """The entry of an object that another session has met. It takes no label from one of ours."""
+    known = objects.index.by_object.get(head.id)
+    if known is not None:
+        return objects.index.entries[known]
+    fields = head.fields
+    label = label_of(fields) or fields.get("provider_call_id") or ""
+    return objects.see_head(head, "" if label in objects.index.by_label else label)
+
+
+@contextmanager
+def asked_graph(objects: Objects) -> Iterator[Graph]:
+    """The graph, up to date. Raises `ToolError` where there is none, or not yet."""
+    if objects.open_graph is None:
+        raise ToolError("References cannot be looked up here.")
+    try:
+        with objects.open_graph() as graph:
+            yield graph
+    except StillReading as error:
+        raise ToolError("References are still being read for the first time: ask again.") from error
+    except StoreUnavailable as error:
+        raise ToolError(f"References cannot be looked up: {error}.") from error
+
+
+def name_of_node(objects: Objects, node: Node) -> str:
+    """What the model can call an object: a file by its path, from the session's folder where it is
+    below that; anything else by its handle or its id."""
+    ordinal = objects.index.by_object.get(node.id)
+    if node.path is None:
+        return node.id if ordinal is None else f"@{ordinal}"
+    head = objects.workspace.head(node.id)
+    source = None if head is None else filesystem_source(head.fields)
+    path = node.path if source is None else objects.source.agent_path(source)
+    if objects.info.cwd and PurePath(path).is_relative_to(objects.info.cwd):
+        return str(PurePath(path).relative_to(objects.info.cwd))
+    return path
+
+
+def titled(objects: Objects, name: str, known: Container[str] | None = None) -> Head | None:
+    """The Markdown file with this title, alias, or name without its extension, wherever it is, or
+    other file of this name below the session's folder; None for none.
+
+    `known`: ids of the only objects that count. Of several those below the session's folder go
+    first. Raises `ToolError` that lists them where there are still several, and where none was
+    found while the graph is not up to date.
+    """
+    if objects.open_graph is None:
+        return None
+    with asked_graph(objects) as graph:
+        named = [n for n in graph.named(name) if known is None or n.id in known]
+    nodes = [n for n in named if _is_below(n, objects.info.cwd) or _is_markdown(n)]
+    if len(nodes) > 1:
+        nodes = [n for n in nodes if _is_below(n, objects.info.cwd)] or nodes
+    if len(nodes) > 1:
+        shown = ", ".join(quote(name_of_node(objects, node)) for node in nodes[:SHOWN])
+        more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
+        raise ToolError(f"{name!r} is the name of several: {shown}{more}. Use a path.")
+    return objects.store.head(nodes[0].id) if nodes else None
 
 
 def _is_known(objects: Objects, name: str, beyond: bool) -> bool:
@@ -165,16 +239,6 @@ def _meet_pointer(objects: Objects, name: str) -> Entry:
     return entry
 
 
-def meet(objects: Objects, head: Head) -> Entry:
-    """The entry of an object that another session has met. It takes no label from one of ours."""
-    known = objects.index.by_object.get(head.id)
-    if known is not None:
-        return objects.index.entries[known]
-    fields = head.fields
-    label = label_of(fields) or fields.get("provider_call_id") or ""
-    return objects.see_head(head, "" if label in objects.index.by_label else label)
-
-
 def _absolute(objects: Objects, name: str) -> str:
     return str(PurePath(objects.info.cwd) / name)
 
@@ -228,3 +292,11 @@ def _list(objects: Objects, entries: list[Entry]) -> str:
     shown = [f"@{e.ordinal} {quote(objects.name_of(e) or e.object)}" for e in entries[:CANDIDATES]]
     more = len(entries) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_markdown(node: Node) -> bool:
+    return node.path is not None and node.path.rpartition(".")[2].lower() in MARKDOWN
+
+
+def _is_below(node: Node, folder: str) -> bool:
+    return bool(folder) and node.path is not None and PurePath(node.path).is_relative_to(folder)

@@ -1,26 +1,150 @@
-"""The objects of a session: its index, the versions it has seen, and the transaction at hand."""
+"""The objects of a session: which it has seen, and the transaction that writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from foredeck.context.messages.items import Item
 from foredeck.context.state.index import Entry, SeenVersion, SessionIndex
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.workspace import PENDING, Workspace
-from foredeck.model.documents import Document, SessionDocument, session_object_id
+from foredeck.model.canonical import hash_text
+from foredeck.model.documents import (
+    PASTE_CHARS,
+    Document,
+    SessionDocument,
+    UserDocument,
+    session_object_id,
+    user_object_id,
+)
+from foredeck.model.messages import put_blob, texts_in
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.indexing import FileSnapshot, FileSource, Pending, ToolEvent
 from foredeck.sources.versions import is_captured
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Batch, Head, Store, Token
 
 if TYPE_CHECKING:  # imported with the first question to it
     from foredeck.notes.graph import Graph
 
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A session's identity, and where it comes from."""
+
+    id: str
+    cwd: str
+    ancestors: frozenset[str] = frozenset()
+    """Ids of the sessions that this one was forked from, near and far."""
+    is_live: bool = True
+    """Whether tools run now and here, so that the disk shows what they did."""
+    calls_at_opening: int = 0
+    """Ordinal of the newest call when the session was opened."""
+    was_read_in: bool = False
+    """Its history was read from a file before foredeck was on: there are turns that no call record
+    knows."""
+    origin: str = ""
+    """Harness and file that its messages are read from, where that is an old history."""
+
+    @property
+    def family(self) -> frozenset[str]:
+        """Ids of this session and of those that it was forked from."""
+        return self.ancestors | {self.id}
+
+
+PENDING = Token("")
+"""Token of a head that is not committed yet."""
+
+
+class Workspace:
+    """Collects documents and blobs, then commits them in one go."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.blobs: dict[str, bytes] = {}
+        self._documents: dict[str, Document] = {}
+        self._expect: dict[str, Token | None] = {}
+        self._stored: dict[str, Head | None] = {}
+        """What the store holds of the documents that were asked for ahead."""
+
+    def put(self, document: Document, *, new: bool = False) -> None:
+        """Write a sealed document; a later one with the same id takes its place.
+
+        `new`: none is stored with this id, or committing raises `Conflict`.
+        """
+        self._documents[document.id] = document
+        if new:
+            self._expect[document.id] = None
+
+    def put_over(self, document: Document, head: Head | None) -> None:
+        """As `put`, on top of this version: where that is not the newest, committing raises
+        `Conflict`."""
+        self._documents[document.id] = document
+        self._expect[document.id] = None if head is None else head.token
+
+    def put_bytes(self, data: bytes) -> str:
+        """Store bytes; returns their address."""
+        return put_blob(data, self.blobs)
+
+    def head(self, id: str) -> Head | None:
+        """The newest version of a document, this transaction's own included."""
+        document = self._documents.get(id)
+        if document is None:
+            return self._stored[id] if id in self._stored else self.store.head(id)
+        fields = document.model_dump(exclude={"content"})
+        return Head(document.id, document.type, PENDING, 0, fields)
+
+    def look_up(self, ids: Iterable[str]) -> None:
+        """Ask for the newest versions of many documents at once, that are about to be asked for one
+        by one. The answers hold until this transaction ends."""
+        wanted = [id for id in dict.fromkeys(ids) if id not in self._stored]
+        found = self.store.heads(wanted) if wanted else {}
+        self._stored.update((id, found.get(id)) for id in wanted)
+
+    @contextmanager
+    def looked_up(self, ids: Iterable[str]) -> Iterator[None]:
+        """As `look_up`, but the answers hold for this block alone."""
+        known = set(self._stored)
+        self.look_up(ids)
+        try:
+            yield
+        finally:
+            self._stored = {id: head for id, head in self._stored.items() if id in known}
+
+    @property
+    def pending(self) -> Mapping[str, Document]:
+        """The documents written so far, by id."""
+        return self._documents
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return not self._documents and not self.blobs
+
+    def discard_known(self) -> None:
+        """Commit what is new; blobs alone belong to messages that are stored already."""
+        if self._documents:
+            self.commit()
+        self.discard()
+
+    def commit(self) -> Token:
+        """Commit and start afresh. On failure everything stays collected."""
+        batch = Batch(list(self._documents.values()), dict(self.blobs), dict(self._expect))
+        token = self.store.commit(batch)
+        self.discard()
+        return token
+
+    def discard(self) -> None:
+        """Start afresh, without a commit."""
+        self._documents.clear()
+        self._expect.clear()
+        self._stored.clear()
+        self.blobs.clear()
+
+
 Recall = Callable[[ToolEvent, Pending], list[FileSnapshot]]
+
 OpenGraph = Callable[[], AbstractContextManager["Graph"]]
 
 
@@ -89,3 +213,25 @@ class Objects:
         if document is not None:
             self.workspace.put(document, new=entry.newest.version == 1)
         return entry
+
+
+def paste_of(item: Item) -> str | None:
+    """The one long text of a user's message; None where it has none, or several."""
+    if item.kind != "user":
+        return None
+    long = [text for text in texts_in(item.blocks) if len(text) >= PASTE_CHARS]
+    return long[0] if len(long) == 1 else None
+
+
+def user_object(objects: Objects, text: str) -> Entry:
+    """The object of a text of the user's, made if there is none yet; the caller commits it."""
+    id = user_object_id(hash_text(text))
+    known = objects.index.by_object.get(id)
+    if known is not None:
+        return objects.index.entries[known]
+    head = objects.workspace.head(id)
+    if head is not None:
+        return objects.see_head(head)
+    document = UserDocument.of(text)
+    objects.workspace.put(document)
+    return objects.see_document(document)

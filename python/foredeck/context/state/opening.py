@@ -1,21 +1,18 @@
-"""Opening a session: what the store has of it, or the documents that it begins with."""
+"""An open session, and opening it: what the store has of it, or the documents it begins with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from foredeck.context.state.call_log import CallLog
+from foredeck.config import Config
+from foredeck.context.state.call_log import CallLog, LogCheckpoint
 from foredeck.context.state.chat import Chat, StoredChats
-from foredeck.context.state.checkpoint import LogCheckpoint
 from foredeck.context.state.inbox import Inbox, KnownTexts, PendingNotices
-from foredeck.context.state.index import SessionIndex
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.members import KeptMembers, read_members
-from foredeck.context.state.objects import Objects, OpenGraph, Recall
+from foredeck.context.state.index import KeptMembers, SessionIndex, read_members
+from foredeck.context.state.objects import Objects, OpenGraph, Recall, SessionInfo, Workspace
 from foredeck.context.state.request import PromptFrame
-from foredeck.context.state.session import Session
-from foredeck.context.state.workspace import Workspace
 from foredeck.model.documents import (
     ChatDocument,
     Fields,
@@ -28,7 +25,10 @@ from foredeck.model.documents import (
 )
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import VersionRef
+from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.indexing import FileSnapshot, FileSource, Pending, ToolEvent
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import Project, project_of
 from foredeck.sources.toolpaths import touched_paths
 from foredeck.store.protocol import Store
 
@@ -36,6 +36,36 @@ CUT = (
     "Earlier calls of this session are missing from the store: foredeck begins anew with what the "
     "chat still holds."
 )
+
+
+@dataclass(frozen=True)
+class SessionFolder:
+    """Where a session works. The disk is asked once: all that is made for the session shares it."""
+
+    config: Config
+    cwd: str
+
+    @cached_property
+    def filesystems(self) -> FilesystemMap:
+        """The file systems that it reaches, as configured."""
+        return open_filesystems(self.config, self.cwd)
+
+    @cached_property
+    def project(self) -> Project:
+        """The project of its folder. Not for a replay, which must not read the disk."""
+        return project_of(self.cwd, self.filesystems)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """All that the engine holds in memory of one session. A function that needs one or two of
+    these parts takes only them."""
+
+    info: SessionInfo
+    objects: Objects
+    chat: Chat
+    inbox: Inbox
+    frame: PromptFrame
 
 
 @dataclass(frozen=True, slots=True)

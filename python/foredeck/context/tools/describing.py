@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from foredeck.context import wording
 from foredeck.context.rendering.layout import described as fields_of_line
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.graph import asked_graph, name_of_node
-from foredeck.context.state.handles import Wanted
+from foredeck.context.state.handles import Wanted, asked_graph, name_of_node
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.model.documents import Document

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from foredeck.context.messages.items import blocks_chars
 from foredeck.context.plan.ops import Op
 from foredeck.context.plan.plan import Plan
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.status import short, tokens_of
 from foredeck.context.tools.listing import FOLDED, IN_VIEW
 

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from foredeck.context.arguments import relative_path
 from foredeck.context.rendering.layout import described
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
-from foredeck.context.state.descriptions import Description, describe_object
+from foredeck.context.state.chat import Branch, Chat
+from foredeck.context.state.descriptions import (
+    Description,
+    describe_object,
+    give_nickname,
+    nicknames,
+)
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.index import Entry
-from foredeck.context.state.nicknames import give_nickname, nicknames
 from foredeck.context.state.objects import Objects
 from foredeck.context.tools.versions import content_of
 from foredeck.context.wording import handle, object_line

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.folder import SessionFolder
 from foredeck.context.state.objects import Objects
+from foredeck.context.state.opening import SessionFolder
 from foredeck.memory.session import SessionMemory
 from foredeck.store.protocol import LocalStore
 

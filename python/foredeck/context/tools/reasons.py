@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat, by_summary
+from foredeck.context.state.chat import Branch, Chat, by_summary
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.objects import Objects
 from foredeck.context.status import short
@@ -86,7 +85,7 @@ def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
     """When an object left the prompt, or that it was never in it."""
     if ordinal in chat.branch.sets.waiting:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
-    for record in reversed(chat.log.chain(chat.branch.call, chat.load_record)):
+    for record in reversed(chat.chain(chat.branch.call)):
         for row in record.parts:
             if row.subject == ordinal and row.is_gone:
                 at = f"call {record.ordinal}{_reason(record)}"
@@ -120,7 +119,7 @@ def _compactions_in_view(chat: Chat) -> Iterator[Fields]:
 
 def _was_shown(chat: Chat, ordinal: int, call: int) -> bool:
     """Whether an object was in the prompts of the branch of a call, in whatever form."""
-    chain = chat.log.chain(call_id(chat.info.id, call), chat.load_record)
+    chain = chat.chain(call_id(chat.info.id, call))
     return any(row.subject == ordinal for record in chain for row in record.parts)
 
 
@@ -131,7 +130,7 @@ def _decisions(chat: Chat, *, verbose: bool) -> list[str]:
         return []
     lines = [_line(record, verbose=verbose)]
     if not record.decision.is_rebase:
-        chain = reversed(chat.log.chain(chat.branch.call, chat.load_record))
+        chain = reversed(chat.chain(chat.branch.call))
         last = next((each for each in chain if each.decision.is_rebase), None)
         none = "Nothing has been folded yet on this branch."
         lines.append(none if last is None else _line(last, verbose=verbose))

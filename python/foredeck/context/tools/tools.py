@@ -23,8 +23,7 @@ from foredeck.context.messages.items import Block
 from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.handles import Wanted, resolve
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry

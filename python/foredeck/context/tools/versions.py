@@ -10,8 +10,7 @@ from foredeck.context.intake.renames import renamed
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.objects import Objects
+from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.tools.version_refs import (
     load_version,
     version_at_call,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foredeck.context.cache.rebase import WaterMarks
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Compactions
+from foredeck.context.state.chat import Branch, Compactions
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Model
 

@@ -15,13 +15,12 @@ from foredeck.context.messages.items import Item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.foldable import FoldFinder
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat, by_summary
+from foredeck.context.state.chat import Branch, Chat, by_summary
+from foredeck.context.state.features import StandIn, StandIns, span_of
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.request import CompactionRequest
-from foredeck.context.state.stand_ins import StandIn, StandIns, span_of
 from foredeck.context.window.budget import SUMMARY_SHARE, host_limit, marks_below, usable_window
 from foredeck.context.window.compactions import (
     Compacted,

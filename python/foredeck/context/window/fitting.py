@@ -19,8 +19,7 @@ from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.rendering.layout import RenderContext, full, referring
 from foredeck.context.rewriting.folding import fold_slots, strip_reasoning
 from foredeck.context.rewriting.replacing import Replacer
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import host_compaction
+from foredeck.context.state.chat import Branch, host_compaction
 from foredeck.context.window.budget import LEAST_CHARS, WindowBudget
 from foredeck.context.window.compactions import (
     SummaryRequest,

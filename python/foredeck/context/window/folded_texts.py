@@ -7,7 +7,7 @@ from foredeck.context.digests.names import unheld_names
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.pieces import LONG_TEXTS
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.state.pastes import user_object
+from foredeck.context.state.objects import user_object
 from foredeck.context.window.compactions import compact_message
 from foredeck.context.wording import folded_answer, folded_paste
 from foredeck.model.names import identifiers

@@ -63,7 +63,7 @@ def _answers(chat: Chat) -> dict[int, int]:
     """The calls of this session whose answers are in the chat, each with the answer's index."""
     items = chat.branch.plan.items
     places = {item.key.address: n for n, item in enumerate(items) if item.kind == "assistant"}
-    chain = chat.log.chain(chat.branch.call, chat.load_record)
+    chain = chat.chain(chat.branch.call)
     found: dict[int, int] = {}
     for record, following in pairwise(chain):
         answer = next(following.addresses, "") if following.kept == record.length else ""

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from foredeck.config.model import AskingSection
-from foredeck.context.state.session import Session
+from foredeck.context.state.opening import Session
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import BackgroundWorker, Job, SessionEvent
 from foredeck.errors import ForedeckError

@@ -6,12 +6,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
-from foredeck.context.state.branch import Branch
-from foredeck.context.state.chat import Chat
-from foredeck.context.state.folder import SessionFolder
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.info import SessionInfo
-from foredeck.context.state.objects import Objects
+from foredeck.context.state.objects import Objects, SessionInfo
+from foredeck.context.state.opening import SessionFolder
 from foredeck.context.window.compactions import SummaryRequest, summary_of
 from foredeck.context.window.transcript import split_turns
 from foredeck.engine.observing.observing import Observing, observing_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from foredeck.context.state.stand_ins import StandIn
+from foredeck.context.state.features import StandIn
 from foredeck.model.observations import Mode
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.reading import (
