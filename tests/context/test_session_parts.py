@@ -20,7 +20,7 @@ from foredeck.context.state.request import PromptFrame
 ROOT = Path(foredeck.__file__).parent
 
 HOLDERS = {
-    *("context/assembler", "context/calls/call", "context/state/opening"),
+    *("context/assembler", "context/calls/call"),
     *("engine/background/background", "engine/calls", "engine/facility", "engine/opening"),
     "replay/observing",
 }
