@@ -20,7 +20,7 @@ from foredeck.model.names import identifiers
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, pending_tokens
 from foredeck.observations.excerpt import WallTime, excerpt
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
-from foredeck.sources.edits import edits_of, written_texts
+from foredeck.sources.tool_calls import edits_of, written_texts
 
 CHARS_PER_TOKEN = 4
 

@@ -18,7 +18,7 @@ from foredeck.hosts.protocol import (
     ToolPrepareResult,
     ToolStartedParams,
 )
-from foredeck.sources.edits import apply_edits, edits_of
+from foredeck.sources.tool_calls import apply_edits, edits_of
 
 
 class FileAgent:

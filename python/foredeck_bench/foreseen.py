@@ -42,7 +42,7 @@ from foredeck.model.figures import counted
 from foredeck.model.names import identifiers
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.sources.toolpaths import path_argument
+from foredeck.sources.tool_calls import path_argument
 from foredeck_bench.judging.evidence import Needs, needs_of
 from foredeck_bench.logistic import Observed, Row, area_under_curve, fit
 from foredeck_bench.weigh import repository_of

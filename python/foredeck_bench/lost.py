@@ -33,8 +33,7 @@ from foredeck.model.documents import FileDocument
 from foredeck.model.figures import counted
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
-from foredeck.sources.edits import edits_of
-from foredeck.sources.toolpaths import path_argument
+from foredeck.sources.tool_calls import edits_of, path_argument
 from foredeck_bench.judging.evidence import View
 from foredeck_bench.judging.judge import RETURN_CALLS
 

@@ -29,7 +29,7 @@ from foredeck.notes.graph import Graph
 from foredeck.notes.layer import LAYER
 from foredeck.notes.markdown import parse_note
 from foredeck.sources.disk import open_source
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.xtdb.node.process import private_node

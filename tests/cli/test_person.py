@@ -17,7 +17,7 @@ from context.scenes import ask
 from foredeck.cli import person
 from foredeck.cli.person import OF_AN_AGENT
 from foredeck.config import Config
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.at_work import EngineAtWork
 from foredeck.store.kind import open_store

@@ -16,7 +16,7 @@ from foredeck.context.wording import object_line
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text, hash_value
 from foredeck.model.documents import FileDocument
-from foredeck.sources.versions import link_move
+from foredeck.sources.snapshots import link_move
 from foredeck.store.protocol import Head
 from store.documents import file
 

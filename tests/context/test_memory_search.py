@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.context.tools import session_search
 from foredeck.derived import follower
 from foredeck.errors import ToolError
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.work import NewTask, TaskWork

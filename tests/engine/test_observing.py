@@ -33,7 +33,7 @@ from foredeck.observations import timing
 from foredeck.observations.editing import delete
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.reading import Observation, stored_notes
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.kind import open_store
 from observations.chat import rounds as chat_rounds

@@ -159,7 +159,7 @@ def test_a_tool_that_never_ends_hides_nothing(watched: Watched) -> None:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """What writes a file takes its time, and no test has to be faster."""
-    monkeypatch.setattr("foredeck.sources.settling.EMPTIED_SETTLES_S", 3600.0)
+    monkeypatch.setattr("foredeck.sources.looking.EMPTIED_SETTLES_S", 3600.0)
 
 
 @pytest.mark.usefixtures("slow")

@@ -10,7 +10,7 @@ from foredeck.config import Config
 from foredeck.memory.describing import Describer
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.rendering import day
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from memory.desk import Table, literal, new
 
 PROJECT = "0123456789abcdef" * 4

@@ -18,7 +18,7 @@ from foredeck.memory.session import SessionMemory, named_in
 from foredeck.memory.user_acts import Wording
 from foredeck.model.memory import Ground
 from foredeck.model.quoting import block
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from memory.desk import OWN, Table, literal, new, refused
 
 

@@ -33,7 +33,7 @@ from foredeck.model.tasks import TaskDependency, TaskDocument, TaskLink
 from foredeck.notes.expanding import expand
 from foredeck.notes.graph import Graph, Selection
 from foredeck.notes.layer import LAYER
-from foredeck.sources.versions import link_move
+from foredeck.sources.snapshots import link_move
 from foredeck.store.protocol import Batch, LocalStore, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.store import JournaledStore

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foredeck.model.documents import Provenance, ToolcallDocument
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument
-from foredeck.sources.versions import AT_MS
+from foredeck.sources.snapshots import AT_MS
 from foredeck.store.protocol import Batch
 from search.sessions import DAY_MS, START_MS, Searched, Talk, searched
 

@@ -11,10 +11,10 @@ import pytest
 from work_folder import FILESYSTEM, Work
 
 from foredeck.model.documents import FileDocument, Provenance
-from foredeck.sources.classify import HASHED_BYTES
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Mount
-from foredeck.sources.indexing import ToolEvent
+from foredeck.sources.looking import HASHED_BYTES
+from foredeck.sources.snapshots import ToolEvent
 from foredeck.store.protocol import Batch, Store
 
 
@@ -81,7 +81,7 @@ def test_unchanged_files_are_only_stated(work: Work, monkeypatch: pytest.MonkeyP
     work.commit(*snapshots)
     ids = [s.object_id for s in snapshots]
     # Nothing settles while the clock stands at the time of writing: make the files old.
-    monkeypatch.setattr("foredeck.sources.classify.RACY_NS", -(10**18))
+    monkeypatch.setattr("foredeck.sources.looking.RACY_NS", -(10**18))
     assert not [s for s in work.disk.reconcile(ids) if s.document]
     opened: list[object] = []
     monkeypatch.setattr(os, "open", lambda *args: opened.append(args))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.sources.edits import Edit, apply_edits, edits_of
+from foredeck.sources.tool_calls import Edit, apply_edits, edits_of
 
 
 def test_replacements_refer_to_the_text_before_the_call() -> None:

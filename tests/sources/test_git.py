@@ -16,7 +16,7 @@ from foredeck.model.sources import pointer_label
 from foredeck.sources import git
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import shared_name
-from foredeck.sources.pointing import pointed
+from foredeck.sources.pointers import pointed
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

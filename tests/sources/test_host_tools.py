@@ -15,9 +15,9 @@ from work_folder import Work
 
 from foredeck.model.documents import FileDocument
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import ToolEvent
-from foredeck.sources.recorded import RecordedSource, parse_read_range
-from foredeck.sources.toolpaths import touched_paths
+from foredeck.sources.recorded import RecordedSource
+from foredeck.sources.snapshots import ToolEvent
+from foredeck.sources.tool_calls import parse_read_range, touched_paths
 from foredeck.store.protocol import Batch
 
 HOSTS = {

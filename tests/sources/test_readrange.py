@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.sources.recorded import ReadRange, parse_read_range
+from foredeck.sources.tool_calls import ReadRange, parse_read_range
 
 LINES = "".join(f"line {n}\n" for n in range(1, 11))
 

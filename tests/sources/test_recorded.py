@@ -9,8 +9,8 @@ import pytest
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, FileDocument
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import FileSnapshot, ToolEvent
 from foredeck.sources.recorded import RecordedSource
+from foredeck.sources.snapshots import FileSnapshot, ToolEvent
 from foredeck.store.protocol import Batch, Store
 
 FILE = "".join(f"line {n}\n" for n in range(1, 6))

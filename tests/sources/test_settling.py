@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 from work_folder import Work
 
-from foredeck.sources.classify import Look
-from foredeck.sources.indexing import CHANGING
-from foredeck.sources.settling import EMPTIED_SETTLES_S, NEVER_SETTLES_S, SETTLES_S, SettlingFiles
+from foredeck.sources.looking import (
+    EMPTIED_SETTLES_S,
+    NEVER_SETTLES_S,
+    SETTLES_S,
+    Look,
+    SettlingFiles,
+)
+from foredeck.sources.snapshots import CHANGING
 
 FINGERPRINTS = [(1, 1, size, 1, 1) for size in range(3)]
 
@@ -97,7 +102,7 @@ def test_a_file_that_is_written_again_is_no_version_while_it_is_empty(work: Work
 
 
 def test_one_that_stays_empty_is_a_version(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foredeck.sources.settling.EMPTIED_SETTLES_S", 3600.0)
+    monkeypatch.setattr("foredeck.sources.looking.EMPTIED_SETTLES_S", 3600.0)
     path = work.write("a", "one")
     id = work.read("a").object_id
     Path(path).write_text("")

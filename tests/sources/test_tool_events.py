@@ -7,7 +7,7 @@ from pathlib import Path
 from work_folder import Work
 
 from foredeck.sources.disk import DiskSource
-from foredeck.sources.indexing import Limits, ToolEvent
+from foredeck.sources.snapshots import Limits, ToolEvent
 
 
 def after(work: Work, tool: str, text: str = "", **arguments: object) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from foredeck.model.documents import FileDocument
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import FileSnapshot, Limits
+from foredeck.sources.snapshots import FileSnapshot, Limits
 from foredeck.store.protocol import Batch, Store
 
 FILESYSTEM = "f" * 64

@@ -18,8 +18,8 @@ from foredeck.model.canonical import sha256_hex
 from foredeck.model.figures import when
 from foredeck.names.finding import Found, find_object, name_of
 from foredeck.regular_files import read_regular
-from foredeck.sources.classify import decode
 from foredeck.sources.git import repository
+from foredeck.sources.looking import decode
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import Author, BlamedLine, blame
 from foredeck.timeline.origins import equal_runs

@@ -33,7 +33,7 @@ from foredeck.model.places import AskedPart
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
 from foredeck.names.finding import Found
-from foredeck.sources.versions import version_ms
+from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Origin, Store, order_of
 
 

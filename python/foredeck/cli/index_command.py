@@ -25,11 +25,10 @@ from foredeck.model.portions import portions
 from foredeck.model.quoting import name as quoted
 from foredeck.model.sources import is_pointer, path_of, pointer_label
 from foredeck.sources.disk import DiskSource, open_source
-from foredeck.sources.filesystem import is_within
+from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.git_process import GitUnusable, opened_git
-from foredeck.sources.indexing import FileSnapshot, Limits
-from foredeck.sources.opening import open_filesystems
-from foredeck.sources.tying import unclear_rename
+from foredeck.sources.renames import unclear_rename
+from foredeck.sources.snapshots import FileSnapshot, Limits
 from foredeck.store.protocol import Batch, Store
 
 BATCH = 200

@@ -20,8 +20,7 @@ from foredeck.lookup.notes import note_rule
 from foredeck.model.figures import counted
 from foredeck.notes.graph import MissingHeading, Node, Unresolved
 from foredeck.notes.parsed import Reference
-from foredeck.sources.filesystem import is_within
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.projects import checkout_of, is_outside
 
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]]+')

@@ -10,7 +10,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.errors import ToolError
 from foredeck.model.quoting import name
 from foredeck.names.finding import find_object, name_of
-from foredeck.sources.tying import lost_renames, tied
+from foredeck.sources.renames import lost_renames, tied
 from foredeck.store.protocol import Head, LocalStore
 
 

@@ -27,7 +27,7 @@ from foredeck.model.ids import TASK, ShortNames
 from foredeck.names.finding import find_session
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import folders_of_project, project_of
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sessions import private_sessions

@@ -15,7 +15,7 @@ from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import CommandRefused, NoSuchTask, ToolError
 from foredeck.home import user_name
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import Project, project_of
 from foredeck.tasks.board import Task
 from foredeck.tasks.claiming import Actor

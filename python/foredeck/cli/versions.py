@@ -18,7 +18,7 @@ from foredeck.lookup.renames import Version
 from foredeck.model.figures import when
 from foredeck.model.places import AskedPart
 from foredeck.names.finding import Found, find_object, find_part, find_session
-from foredeck.sources.versions import version_ms
+from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store, Token
 
 SHOWN = 6

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foredeck.model.figures import shortened
-from foredeck.sources.toolpaths import split_cd
+from foredeck.sources.tool_calls import split_cd
 
 ARGS_CHARS = 100
 

@@ -32,7 +32,7 @@ from foredeck.lookup.inherited import inherited_turns
 from foredeck.notes import live_graph
 from foredeck.sources.disk import open_source
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import FileSource
+from foredeck.sources.snapshots import FileSource
 from foredeck.store.protocol import Store
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper

@@ -25,7 +25,7 @@ from foredeck.model.sources import filesystem_source
 from foredeck.notes import live_graph
 from foredeck.notes.parsed import NoteRule
 from foredeck.sources.projects import checkout_of
-from foredeck.sources.versions import is_unread
+from foredeck.sources.snapshots import is_unread
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.memory.findings import PromoteFinding
 from foredeck.model.own_tools import FACILITY_TOOLS
-from foredeck.sources.indexing import ToolEvent
-from foredeck.sources.toolpaths import WRITERS
+from foredeck.sources.snapshots import ToolEvent
+from foredeck.sources.tool_calls import WRITERS
 
 if TYPE_CHECKING:
     from foredeck.context.tools.tools import ContextTools

@@ -16,10 +16,9 @@ from foredeck.context.state.objects import Objects
 from foredeck.hosts.host import CallSoon
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import ToolEvent
-from foredeck.sources.toolpaths import touched_paths
+from foredeck.sources.snapshots import ToolEvent, is_unread
+from foredeck.sources.tool_calls import touched_paths
 from foredeck.sources.tracking import FileTracker
-from foredeck.sources.versions import is_unread
 
 Reconcile = Callable[[Iterable[str] | None], None]
 """Looks at files that may have changed: those named, or all that the session has met."""

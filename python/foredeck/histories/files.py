@@ -22,11 +22,9 @@ from foredeck.context.state.objects import Objects
 from foredeck.histories.tools import in_pis_tools
 from foredeck.model.documents import FileDocument, Generator, Provenance, identity_hash
 from foredeck.model.sources import HistorySource
-from foredeck.sources.edits import Edit, apply_edits, edits_of
-from foredeck.sources.indexing import ToolEvent
 from foredeck.sources.recorded import whole_text
-from foredeck.sources.toolpaths import path_argument
-from foredeck.sources.versions import AT_MS, SHOWN_BY, TOOL_CALL, file_type_of
+from foredeck.sources.snapshots import AT_MS, SHOWN_BY, TOOL_CALL, ToolEvent, file_type_of
+from foredeck.sources.tool_calls import Edit, apply_edits, edits_of, path_argument
 
 MAX_CHARS = 2 * 1024 * 1024
 """Of a file that gets versions."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.notes.parsed import NoteRule
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import checkout_of
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from foredeck.model.documents import Document
 from foredeck.model.sources import history_source
 from foredeck.names.finding import Found, find_object, in_histories
-from foredeck.sources.versions import MOVED_FROM, version_ms
+from foredeck.sources.snapshots import MOVED_FROM, version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.callers import tool_call_of
 

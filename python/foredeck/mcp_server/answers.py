@@ -23,7 +23,7 @@ from foredeck.names.finding import Found, find_part, find_session, name_of, spli
 from foredeck.notes.graph import Edge, Graph
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import LocalStore, Store
 from foredeck.store.sessions import is_hidden, is_private, private_sessions

@@ -13,7 +13,7 @@ from foredeck.model.memory import Ground
 from foredeck.regular_files import open_to_read
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.git import Repository, repository
-from foredeck.sources.git_folder import find_git
+from foredeck.sources.projects import find_git
 from foredeck.store.protocol import Store
 
 _COMMIT = "git:"

@@ -24,7 +24,7 @@ from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import one_line
 from foredeck.model.records import MemberDocument, member_id, nickname_id
 from foredeck.model.sources import history_source, is_pointer, path_of, pointer_label
-from foredeck.sources.versions import version_ms
+from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store
 
 MIN_PREFIX = 4

@@ -12,7 +12,7 @@ from foredeck.model.names import names_in
 from foredeck.model.quoting import block, one_line, word
 from foredeck.observations.chunks import CHARS_PER_TOKEN, Chunk, ChunkRules
 from foredeck.observations.messages import SourceCall, SourceMessage
-from foredeck.sources.edits import Edit, edits_of, written_texts
+from foredeck.sources.tool_calls import Edit, edits_of, written_texts
 
 _SPEAKERS = {"user": "user", "assistant": "agent", "context": "context"}
 _TAGS = re.compile(r"<(?=/?(?:conversation|notes|observations|current-task|suggested-response)\b)")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.model.messages import CallOrResult, MessageKind, are_answered, strings_in
-from foredeck.sources.toolpaths import path_argument
+from foredeck.sources.tool_calls import path_argument
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from foredeck.model.own_tools import definition_chars
 from foredeck.replay.observing import ReplayObserver
 from foredeck.replay.options import ReplayOptions
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import FileSource
 from foredeck.sources.recorded import RecordedSource
+from foredeck.sources.snapshots import FileSource
 from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
 

@@ -24,7 +24,7 @@ from foredeck.model.records import TurnDocument, messages_of_turn, turn_id
 from foredeck.model.sources import history_source
 from foredeck.search.passages import passage
 from foredeck.search.secrets import mask_secrets
-from foredeck.sources.versions import version_ms
+from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import in_message, stored_messages
 

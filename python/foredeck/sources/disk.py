@@ -1,5 +1,5 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
-# ruff: noqa: PTH110, PTH116, PTH120
+# ruff: noqa: PTH110, PTH120
 """Files as they are on the disk: when a look at one makes a new version."""
 
 from __future__ import annotations
@@ -12,21 +12,16 @@ from foredeck.config import Config
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Generator
 from foredeck.model.sources import FilesystemSource
-from foredeck.sources.classify import Fingerprint, Kind, Look, fingerprint, look
 from foredeck.sources.filesystem import FilesystemMap, Location
-from foredeck.sources.indexing import (
-    CHANGING,
-    NOTHING_PENDING,
-    OUTSIDE,
-    FileSnapshot,
-    Known,
-    Limits,
-    Pending,
-    Role,
-    ToolEvent,
-    lookup,
+from foredeck.sources.looking import (
+    Fingerprint,
+    Kind,
+    Look,
+    SettlingFiles,
+    fingerprint_at,
+    look,
 )
-from foredeck.sources.pointing import pointed
+from foredeck.sources.pointers import pointed
 from foredeck.sources.projects import ProjectFolders, is_outside
 from foredeck.sources.recorded import (
     RecordedSource,
@@ -35,9 +30,7 @@ from foredeck.sources.recorded import (
     location_of,
     whole_text,
 )
-from foredeck.sources.settling import SettlingFiles
-from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
-from foredeck.sources.tying import (
+from foredeck.sources.renames import (
     FileNumber,
     Inspected,
     came_later,
@@ -49,13 +42,24 @@ from foredeck.sources.tying import (
     tie_renames,
     unchanged,
 )
-from foredeck.sources.versions import (
+from foredeck.sources.snapshots import (
+    CHANGING,
     EMPTY_HASH,
+    NOTHING_PENDING,
+    OUTSIDE,
+    FileSnapshot,
+    Known,
+    Limits,
+    Pending,
+    Role,
+    ToolEvent,
     differs,
     file_version,
     is_captured,
     is_emptied,
+    lookup,
 )
+from foredeck.sources.tool_calls import Touch, spellings, tool_path, touched_paths
 from foredeck.store.protocol import Store
 
 REMEMBERED = 50_000
@@ -264,7 +268,7 @@ class DiskSource:
         """Look at a file, without reading it when it is as it was and the store knows it so."""
         last = self._last.get(local)
         if last is not None and last.source_hash == known.fields.get("source_hash"):
-            is_same = last.fingerprint is not None and _fingerprint(local) == last.fingerprint
+            is_same = last.fingerprint is not None and fingerprint_at(local) == last.fingerprint
             if is_same and last.kind == known.state:
                 size = last.fingerprint[2] if last.fingerprint else 0
                 return Look(last.kind, last.source_hash, size=size, fingerprint=last.fingerprint)
@@ -481,13 +485,6 @@ def _source_hash(snapshot: FileSnapshot) -> str | None:
     if snapshot.document is not None:
         return snapshot.document.source_hash
     return None if snapshot.head is None else snapshot.head.fields.get("source_hash")
-
-
-def _fingerprint(local: str) -> Fingerprint | None:
-    try:
-        return fingerprint(os.stat(local))
-    except (OSError, ValueError):
-        return None
 
 
 def open_source(config: Config, store: Store, filesystems: FilesystemMap) -> DiskSource:

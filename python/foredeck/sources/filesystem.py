@@ -30,9 +30,12 @@ import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from foredeck.config import Config
 from foredeck.model.documents import identity_hash
 from foredeck.model.sources import FilesystemSource
+from foredeck.sources.machine import default_filesystem_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,3 +303,23 @@ def _folder_device(folder: str) -> int:
             if os.path.dirname(folder) == folder:
                 return 0
             folder = os.path.dirname(folder)
+
+
+def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
+    """The agent's file systems: this machine's or a container's, and the configured mounts."""
+    machine = default_filesystem_id(Path(config.home))
+    return FilesystemMap(
+        config.sources.filesystem_id or machine,
+        [
+            Mount(
+                mount.prefix,
+                None if mount.host_path is None else str(mount.host_path),
+                mount.filesystem_id,
+            )
+            for mount in config.sources.mounts
+        ],
+        device_fallback=config.sources.device_fallback,
+        cwd=cwd,
+        host_id=machine,
+        sandboxed=config.sources.sandboxed,
+    )

@@ -13,16 +13,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument, Provenance, identity_hash
 from foredeck.model.quoting import name as quote
 from foredeck.model.sources import GitSource
-from foredeck.sources.classify import decode
 from foredeck.sources.git_process import Git, GitAnswer, GitTimeout, GitUnusable, opened_git
-from foredeck.sources.pointers import GitName
-from foredeck.sources.versions import file_type_of
+from foredeck.sources.looking import decode
+from foredeck.sources.snapshots import file_type_of
 
 DEADLINE_S = 2.5
 NEAR = 5
@@ -35,7 +35,33 @@ MAX_BYTES = 512 * 1024 * 1024
 """Of anything else; more than a blob may have that is read."""
 
 _SCP = re.compile(r"(?:[^@/]+@)?([\w.-]{2,}):(?!//)(.+)")
+_BLOB = re.compile(r"[0-9a-f]{7,64}")
 _BLAME_HEADER = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
+
+
+class GitName(NamedTuple):
+    """A revision and a path in it; for a blob its id and no path."""
+
+    revision: str
+    path: str
+
+
+def git_name(name: str) -> GitName | None:
+    """The parts of `git:REV:PATH` or `git:BLOB`; None for a name that is not git's.
+
+    Raises `ToolError` where a part is missing.
+    """
+    if name[:4].lower() != "git:":
+        return None
+    revision, colon, path = name[4:].strip().partition(":")
+    if revision and colon and path:
+        return GitName(revision, path)
+    if not colon and _BLOB.fullmatch(revision):
+        return GitName(revision, "")
+    raise ToolError(
+        f"{name!r} lacks a part: write git:REV:PATH, such as git:HEAD~3:src/a.py, or git:BLOB with "
+        "at least 7 digits of the blob's id."
+    )
 
 
 @contextmanager

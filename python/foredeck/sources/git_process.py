@@ -29,7 +29,7 @@ from typing import IO
 from foredeck.errors import ForedeckError
 from foredeck.regular_files import read_regular
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.git_folder import find_git
+from foredeck.sources.projects import find_git
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of what one git prints; one that prints more is ended."""

@@ -5,42 +5,17 @@ Reading such a name touches nothing; of git alone something is read (`git.py`).
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from foredeck.errors import ToolError
-from foredeck.model.documents import PointerDocument
+from foredeck.model.documents import Document, PointerDocument
 from foredeck.model.sources import PointerSource, RowSource, S3Source, UrlSource
-from foredeck.sources.versions import file_type_of
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.git import git_name, repository
+from foredeck.sources.projects import project_of
+from foredeck.sources.snapshots import file_type_of
 
 MAX_CHARS = 4096
-_BLOB = re.compile(r"[0-9a-f]{7,64}")
-
-
-class GitName(NamedTuple):
-    """A revision and a path in it; for a blob its id and no path."""
-
-    revision: str
-    path: str
-
-
-def git_name(name: str) -> GitName | None:
-    """The parts of `git:REV:PATH` or `git:BLOB`; None for a name that is not git's.
-
-    Raises `ToolError` where a part is missing.
-    """
-    if name[:4].lower() != "git:":
-        return None
-    revision, colon, path = name[4:].strip().partition(":")
-    if revision and colon and path:
-        return GitName(revision, path)
-    if not colon and _BLOB.fullmatch(revision):
-        return GitName(revision, "")
-    raise ToolError(
-        f"{name!r} lacks a part: write git:REV:PATH, such as git:HEAD~3:src/a.py, or git:BLOB with "
-        "at least 7 digits of the blob's id."
-    )
 
 
 def pointer(name: str) -> PointerDocument:
@@ -87,3 +62,21 @@ def _file_type(source: PointerSource) -> str:
     if isinstance(source, UrlSource):
         return file_type_of(urlsplit(source.url).path)
     return file_type_of(source.key) if isinstance(source, S3Source) else ""
+
+
+def pointed(name: str, filesystems: FilesystemMap, cwd: str | None, max_bytes: int) -> Document:
+    """The sealed object of what a name points to: a file as of a commit of the repository that
+    `cwd` is in, or what can be said of a URL, an object in S3 or a row without fetching it.
+
+    Raises `ToolError` with what to do.
+    """
+    asked = git_name(name)
+    if asked is None:
+        return pointer(name)
+    folder = cwd or filesystems.cwd
+    local = filesystems.locate(folder).local
+    if local is None:
+        raise ToolError(f"{folder} cannot be reached from here: read the file with git show.")
+    project = project_of(folder, filesystems)
+    with repository(local, project.id) as opened:
+        return opened.document(asked, max_bytes)

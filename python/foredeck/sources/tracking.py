@@ -1,5 +1,3 @@
-# Paths are strings here: not always UTF-8, thousands at a time.
-# ruff: noqa: PTH116
 """Trackers: noticing that a known file has changed.
 
 A tracker decides nothing: it says which paths are worth a look, and its listener looks
@@ -18,6 +16,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from foredeck.sources.looking import Fingerprint, fingerprint_at
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, ObservedWatch
@@ -129,7 +129,6 @@ def _wanted_events() -> list[Any]:
 logger = logging.getLogger(__name__)
 
 TrackerState = Literal["attached", "orphaned", "resumed"]
-Stamp = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,7 @@ class _File:
 
     path: str
     state: TrackerState = "orphaned"
-    stamp: Stamp | None = None
+    stamp: Fingerprint | None = None
     was_orphaned: bool = False
 
 
@@ -253,7 +252,7 @@ class FileTracker:
             paths = [self._paths[id] for id in object_ids if id in self._paths]
             stamps = {path: file.stamp for path in paths if (file := self._file(path))}
             stamps.update(dict.fromkeys(self._reporting & stamps.keys()))
-        return [path for path, old in stamps.items() if old is None or _stamp(path) != old]
+        return [path for path, old in stamps.items() if old is None or fingerprint_at(path) != old]
 
     def remind(self, targets: Iterable[str]) -> None:
         """Report these once more in a moment, whatever they are to the listener."""
@@ -353,7 +352,7 @@ class FileTracker:
             if folder.mode == "polled" or everything:
                 with self._changed:
                     files = list(folder.files.values())
-                self._mark_dirty(file.path for file in files if _stamp(file.path) != file.stamp)
+                self._mark_dirty(f.path for f in files if fingerprint_at(f.path) != f.stamp)
 
     def _attach_folders(self) -> None:
         """Watch the folders that have come up, and stop watching those that are gone."""
@@ -428,7 +427,7 @@ class FileTracker:
 
     def _restamp(self, file: _File) -> bool:
         """Remember how a file is now; returns whether it is there."""
-        stamp = _stamp(file.path)
+        stamp = fingerprint_at(file.path)
         with self._changed:
             file.stamp = stamp
             if stamp is None:
@@ -462,23 +461,7 @@ class FileTracker:
         return [file for folder in self._folders.values() for file in folder.files.values()]
 
 
-def _stamp(path: str) -> Stamp | None:
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return (
-        status.st_dev,
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-    )
-
-
 def _place(folder: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(folder)
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino
+    """Which folder has this path: its device and inode."""
+    found = fingerprint_at(folder)
+    return None if found is None else found[:2]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, ToolcallDocument, chat_id
 from foredeck.model.records import MemberDocument
-from foredeck.sources.versions import version_ms
+from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.timeline.callers import (
     ModelCalls,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import FileDocument
-from foredeck.sources.versions import TOOL_CALL, is_captured
+from foredeck.sources.snapshots import TOOL_CALL, is_captured
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.timeline.branches import records_of
 

@@ -21,11 +21,18 @@ from foredeck.errors import Conflict
 from foredeck.model.documents import FileDocument, Generator, chat_id
 from foredeck.model.records import FileChangeDocument, PathChange, PathState
 from foredeck.model.sources import path_of
-from foredeck.sources.classify import decode
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within
-from foredeck.sources.indexing import NOTHING_PENDING, Known, lookup
+from foredeck.sources.looking import decode
 from foredeck.sources.projects import checkout_of
-from foredeck.sources.versions import file_version, is_captured, is_unread, link_move
+from foredeck.sources.snapshots import (
+    NOTHING_PENDING,
+    Known,
+    file_version,
+    is_captured,
+    is_unread,
+    link_move,
+    lookup,
+)
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch
 from foredeck.timeline.repositories import ignored

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from foredeck.sources.edits import Edit, apply_edits
+from foredeck.sources.tool_calls import Edit, apply_edits
 
 MAX_CHARS = 1600
 """About 400 tokens."""

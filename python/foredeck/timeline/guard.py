@@ -19,16 +19,23 @@ from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import encode_text
 from foredeck.model.quoting import block
 from foredeck.model.quoting import name as quote
-from foredeck.sources.edits import apply_edits, edits_of
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import FileSnapshot, ToolEvent
-from foredeck.sources.recorded import ReadRange, parse_read_range, whole_text
-from foredeck.sources.toolpaths import WRITERS, path_argument
+from foredeck.sources.looking import fingerprint_at
+from foredeck.sources.recorded import whole_text
+from foredeck.sources.snapshots import FileSnapshot, ToolEvent
+from foredeck.sources.tool_calls import (
+    WRITERS,
+    ReadRange,
+    apply_edits,
+    edits_of,
+    parse_read_range,
+    path_argument,
+)
 from foredeck.timeline.differences import difference, is_disjoint
 from foredeck.timeline.knowledge import UNKNOWN_HASH, Knowledge, KnownState, state_of, state_of_text
 from foredeck.timeline.locks import PathLocks
 from foredeck.timeline.states import capture
-from foredeck.timeline.windows import ToolWindows, stamp
+from foredeck.timeline.windows import ToolWindows
 
 GuardMode = Literal["block", "warn", "off"]
 
@@ -340,7 +347,7 @@ def _plain(text: str) -> str:
 
 
 def _is_recent(local: str) -> bool:
-    found = stamp(local)
+    found = fingerprint_at(local)
     return found is not None and time.time() - found[3] / 1e9 < RECENT_S
 
 

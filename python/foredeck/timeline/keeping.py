@@ -22,15 +22,15 @@ from foredeck.model.records import (
     PathState,
     change_id,
 )
-from foredeck.sources.classify import Fingerprint
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import ToolEvent
-from foredeck.sources.toolpaths import GUESSES, WRITERS, path_argument, touched_paths
+from foredeck.sources.looking import Fingerprint, fingerprint_at
+from foredeck.sources.snapshots import ToolEvent
+from foredeck.sources.tool_calls import GUESSES, WRITERS, path_argument, touched_paths
 from foredeck.store.protocol import Batch, Store
 from foredeck.timeline.command_versions import CommandVersions
 from foredeck.timeline.repositories import RepositoryLook, changed_since, look_at
 from foredeck.timeline.states import Captured, capture, own_path
-from foredeck.timeline.windows import is_fresh, stamp
+from foredeck.timeline.windows import is_fresh
 
 GUESSED_BYTES = 2 * 1024 * 1024
 """A larger file that a command only might change is not read before it runs."""
@@ -134,7 +134,7 @@ class ChangeKeeper:
         assert unfinished is not None
         while unfinished.left and time.monotonic() < until:
             path, seen = unfinished.left.popitem()
-            if stamp(path) == seen:
+            if fingerprint_at(path) == seen:
                 unfinished.found[path] = _kept(capture(path), unfinished.blobs)
         if not unfinished.left:
             self._store_finished()
@@ -205,7 +205,7 @@ class ChangeKeeper:
     def _look(self, local: str, end: float) -> tuple[Fingerprint | None, Captured | None]:
         """What is at a path, read again only where its time stamp is another or too fresh; None
         where there is no time for that, or where it is too large."""
-        seen, last = stamp(local), self._looks.get(local)
+        seen, last = fingerprint_at(local), self._looks.get(local)
         if seen is not None and last is not None and last[0] == seen and not is_fresh(seen):
             return last
         size = 0 if seen is None else seen[2]
@@ -273,7 +273,7 @@ class ChangeKeeper:
             if path in running.written:
                 continue
             if path in running.unread:
-                if stamp(path) != running.unread[path]:
+                if fingerprint_at(path) != running.unread[path]:
                     uncovered.append(path)
                 continue
             before = running.before.get(path, Captured(MISSING))

@@ -10,8 +10,7 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument, chat_id
-from foredeck.sources.indexing import FileSnapshot
-from foredeck.sources.versions import is_captured
+from foredeck.sources.snapshots import FileSnapshot, is_captured
 from foredeck.timeline.callers import tool_call_of
 
 UNKNOWN_HASH = "unknown"

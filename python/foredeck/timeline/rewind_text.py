@@ -7,7 +7,7 @@ import os
 from foredeck.errors import Missing
 from foredeck.model.quoting import name
 from foredeck.model.records import PathState
-from foredeck.sources.classify import decode
+from foredeck.sources.looking import decode
 from foredeck.store.protocol import Store
 from foredeck.timeline.differences import difference
 from foredeck.timeline.keeping import MANY_FILES

@@ -29,7 +29,7 @@ from foredeck.model.records import (
     imported_id,
 )
 from foredeck.regular_files import read_text
-from foredeck.sources.toolpaths import READERS, WRITERS
+from foredeck.sources.tool_calls import READERS, WRITERS
 from foredeck.store.location import private_draft
 from foredeck.store.protocol import Batch, Head, Store
 from foredeck.timeline.branches import chain_to, on_branch

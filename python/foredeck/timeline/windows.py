@@ -1,5 +1,3 @@
-# Paths are strings here: not always UTF-8, many at a time.
-# ruff: noqa: PTH116
 """Which of a session's files change while one of the agent's tools runs: those are its own.
 
 A command does not say what it writes. So the files' time stamps are compared before and after.
@@ -7,13 +5,12 @@ A command does not say what it writes. So the files' time stamps are compared be
 
 from __future__ import annotations
 
-import os
 import time
 
 from foredeck.context.state.objects import Objects
 from foredeck.model.sources import filesystem_source
-from foredeck.sources.classify import RACY_NS, Fingerprint, fingerprint
 from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.looking import RACY_NS, Fingerprint, fingerprint_at
 
 MAX_FILES = 500
 """How many files are checked, those with the newest handles: that takes some 5 ms."""
@@ -33,11 +30,11 @@ class ToolWindows:
     def looked(self, local: str) -> None:
         """The engine knows what the file holds now."""
         self._stamps.pop(local, None)
-        self._stamps[local] = stamp(local)
+        self._stamps[local] = fingerprint_at(local)
 
     def is_as_looked(self, local: str) -> bool:
         """Whether nothing has touched the file since the engine's last look."""
-        return local in self._stamps and stamp(local) == self._stamps[local]
+        return local in self._stamps and fingerprint_at(local) == self._stamps[local]
 
     def suspects(self) -> list[str]:
         """Files that have changed since the last look, or have not been read yet."""
@@ -50,7 +47,7 @@ class ToolWindows:
     def end(self, call_id: str) -> list[str]:
         """The files that have changed while the tool ran."""
         began = self._began.pop(call_id, None) or {}
-        return [path for path, before in began.items() if stamp(path) != before]
+        return [path for path, before in began.items() if fingerprint_at(path) != before]
 
     def forget(self) -> None:
         """No tool runs."""
@@ -83,11 +80,3 @@ class ToolWindows:
 def is_fresh(seen: Fingerprint) -> bool:
     """Whether a file was changed so shortly ago that it may change again within the same tick."""
     return time.time_ns() - max(seen[3], seen[4]) < RACY_NS
-
-
-def stamp(local: str) -> Fingerprint | None:
-    """What changes whenever the file is written to; None where it is not there."""
-    try:
-        return fingerprint(os.stat(local))
-    except (OSError, ValueError):
-        return None

@@ -13,7 +13,7 @@ from foredeck.commands import ToolOutput, command_of, test_facts
 from foredeck.model.figures import shortened
 from foredeck.model.quoting import name, one_line, quoted
 from foredeck.search.secrets import mask_secrets
-from foredeck.sources.toolpaths import path_argument
+from foredeck.sources.tool_calls import path_argument
 from foredeck.worklog.lessons import Lesson, acts, was_run
 
 Kind = Literal["commit", "tests", "task"]

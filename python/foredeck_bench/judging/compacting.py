@@ -6,7 +6,7 @@ from foredeck.accounting.shapes import blocks_of, chars_of, is_sent
 from foredeck.context.messages.shape import Message
 from foredeck.histories.transcripts import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
-from foredeck.sources.toolpaths import path_argument
+from foredeck.sources.tool_calls import path_argument
 
 KEPT_TOKENS = 20_000
 """How much of the newest chat Pi keeps at a compaction."""

@@ -14,7 +14,7 @@ from foredeck.histories.transcripts import Transcript
 from foredeck.model.messages import texts_in
 from foredeck.model.names import identifiers
 from foredeck.model.quoting import is_reference, is_run
-from foredeck.sources.edits import edits_of
+from foredeck.sources.tool_calls import edits_of
 
 _CODE = re.compile(r"[A-Za-z]{3}")
 _SHAPED = re.compile(r"[_/$]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]")

@@ -24,8 +24,7 @@ from foredeck.context.state.objects import Objects
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey, newest_answer
 from foredeck.model.records import turn_id
-from foredeck.sources.indexing import FileSnapshot, ToolEvent
-from foredeck.sources.versions import attribute_to_tool, is_unmet
+from foredeck.sources.snapshots import FileSnapshot, ToolEvent, attribute_to_tool, is_unmet
 
 if TYPE_CHECKING:  # imported where a session has tasks
     from foredeck.tasks.session import ActiveTask

@@ -19,7 +19,7 @@ from foredeck.model.ids import uuid7
 from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.sources import path_of
-from foredeck.sources.indexing import FileSnapshot, ToolEvent
+from foredeck.sources.snapshots import FileSnapshot, ToolEvent
 from foredeck.store.protocol import Head, Token
 
 

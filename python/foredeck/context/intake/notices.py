@@ -16,7 +16,7 @@ from foredeck.context.wording import (
     moved_on_disk,
     overwritten_on_disk,
 )
-from foredeck.sources.indexing import FileSnapshot
+from foredeck.sources.snapshots import FileSnapshot
 
 
 def attach_notices(objects: Objects, inbox: Inbox, context: RenderContext) -> None:

@@ -36,8 +36,7 @@ from foredeck.model.messages import pack
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
-from foredeck.sources.indexing import ToolEvent
-from foredeck.sources.versions import attribute_to_tool
+from foredeck.sources.snapshots import ToolEvent, attribute_to_tool
 from foredeck.store.protocol import Head
 
 if TYPE_CHECKING:  # imported where a session has tasks

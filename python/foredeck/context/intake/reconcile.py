@@ -14,10 +14,9 @@ from foredeck.context.state.index import SeenVersion
 from foredeck.context.state.objects import PENDING, Objects
 from foredeck.context.wording import outside_project
 from foredeck.errors import Conflict, ToolError
-from foredeck.sources.indexing import CHANGING, OUTSIDE, FileSnapshot
 from foredeck.sources.recorded import is_object_id
-from foredeck.sources.tying import unclear_rename
-from foredeck.sources.versions import is_unmet
+from foredeck.sources.renames import unclear_rename
+from foredeck.sources.snapshots import CHANGING, OUTSIDE, FileSnapshot, is_unmet
 from foredeck.store.protocol import Batch, Head, Store, Token
 
 PATIENCE_S = 0.25

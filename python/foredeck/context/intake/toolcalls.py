@@ -17,8 +17,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, Provenance, ToolcallDocument, chat_id
 from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION
-from foredeck.sources.indexing import FileSnapshot
-from foredeck.sources.versions import AT_MS
+from foredeck.sources.snapshots import AT_MS, FileSnapshot
 from foredeck.store.protocol import Head, Token
 
 TOOL_ORIGIN = "toolcall"

@@ -22,7 +22,7 @@ DECIDED_BY = (
     *("context/messages/items.py", "context/plan/ops.py"),
     *("context/plan/plan.py", "context/policies/kept.py"),
     *("context/policies/pieces.py", "context/policies/uses.py", "context/rendering/view.py"),
-    *("model/names.py", "sources/edits.py", "sources/toolpaths.py"),
+    *("model/names.py", "sources/tool_calls.py"),
 )
 """The modules that decide what counts as a use, a piece or an identifier."""
 

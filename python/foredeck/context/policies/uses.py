@@ -27,8 +27,7 @@ from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.view import PromptNames
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers, inner_identifiers
-from foredeck.sources.edits import edits_of
-from foredeck.sources.toolpaths import WRITERS, path_argument
+from foredeck.sources.tool_calls import WRITERS, edits_of, path_argument
 
 
 @dataclass(slots=True, eq=False)

@@ -43,8 +43,7 @@ from foredeck.context.wording import (
 from foredeck.model.documents import FileDocument
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.quoting import looks_like_ours
-from foredeck.sources.recorded import parse_read_range
-from foredeck.sources.toolpaths import WRITERS
+from foredeck.sources.tool_calls import WRITERS, parse_read_range
 
 HANDLE_FROM_CHARS = 200
 """A shorter result would gain nothing from being folded, so it needs no handle."""

@@ -10,7 +10,7 @@ import difflib
 from collections import Counter
 
 from foredeck.context.messages.items import Item
-from foredeck.sources.recorded import parse_read_range
+from foredeck.sources.tool_calls import parse_read_range
 
 MIN_SAVING_CHARS = 120
 """About 30 tokens: less is not worth a word."""

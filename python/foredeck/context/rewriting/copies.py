@@ -27,8 +27,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import PASTE_CHARS
 from foredeck.model.messages import texts_in
 from foredeck.model.names import files_in
-from foredeck.sources.edits import written_texts
-from foredeck.sources.toolpaths import WRITERS
+from foredeck.sources.tool_calls import WRITERS, written_texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from foredeck.context.rendering.layout import (
     shown_text,
 )
 from foredeck.context.rendering.savings import contains_lines
-from foredeck.sources.recorded import parse_read_range
+from foredeck.sources.tool_calls import parse_read_range
 
 RECEIPT_SAVING = 40
 """Characters from which on it pays to fold what only says that a file was written."""

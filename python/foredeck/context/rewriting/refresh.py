@@ -20,7 +20,7 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import RenderContext, is_garbled, shown_text
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.canonical import hash_text
-from foredeck.sources.recorded import parse_read_range
+from foredeck.sources.tool_calls import parse_read_range
 
 MAX_CHARS = 50_000
 """A longer file is never read in whole, so no read of it can be brought up to date."""

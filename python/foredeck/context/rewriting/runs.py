@@ -32,8 +32,7 @@ from foredeck.model.documents import chat_id
 from foredeck.model.messages import exchanges, strings_in
 from foredeck.model.names import identifiers
 from foredeck.model.quoting import one_line, word
-from foredeck.sources.edits import written_texts
-from foredeck.sources.toolpaths import WRITERS, path_argument
+from foredeck.sources.tool_calls import WRITERS, path_argument, written_texts
 
 SAID_CHARS = 300
 """A step that says more than this beside its calls stays as it is."""

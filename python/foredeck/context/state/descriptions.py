@@ -17,7 +17,7 @@ from foredeck.model.documents import HASHES, SUMMARIES, Document, Provenance, su
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
 from foredeck.model.sources import path_of
-from foredeck.sources.indexing import FileSnapshot
+from foredeck.sources.snapshots import FileSnapshot
 from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
 
 DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")

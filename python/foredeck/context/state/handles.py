@@ -28,7 +28,7 @@ from foredeck.names.finding import (
 )
 from foredeck.notes import StillReading
 from foredeck.notes.names import MARKDOWN
-from foredeck.sources.toolpaths import tool_path
+from foredeck.sources.tool_calls import tool_path
 from foredeck.store.protocol import Head
 from foredeck.store.sessions import is_hidden, is_private
 

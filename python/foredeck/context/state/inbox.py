@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from foredeck.context.state.request import CompactionRequest
-from foredeck.sources.indexing import FileSnapshot
+from foredeck.sources.snapshots import FileSnapshot
 from foredeck.store.protocol import Token
 
 FileChange = Literal["changed", "deleted", "moved", "overwritten"]

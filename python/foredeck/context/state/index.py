@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from foredeck.model.canonical import hash_of_modules
 from foredeck.model.documents import Document
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, member_id
-from foredeck.sources.versions import CAPTURED
+from foredeck.sources.snapshots import CAPTURED
 from foredeck.store.protocol import Head, Origin, Store
 
 DECIDED_BY = ("context/state/index.py", "model/records.py")

@@ -21,8 +21,7 @@ from foredeck.model.documents import (
 from foredeck.model.messages import put_blob, texts_in
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.model.sources import filesystem_source
-from foredeck.sources.indexing import FileSnapshot, FileSource, Pending, ToolEvent
-from foredeck.sources.versions import is_captured
+from foredeck.sources.snapshots import FileSnapshot, FileSource, Pending, ToolEvent, is_captured
 from foredeck.store.protocol import Batch, Head, Store, Token
 
 if TYPE_CHECKING:  # imported with the first question to it

@@ -25,11 +25,10 @@ from foredeck.model.documents import (
 )
 from foredeck.model.observations import CompactionDocument
 from foredeck.model.records import VersionRef
-from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.indexing import FileSnapshot, FileSource, Pending, ToolEvent
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import FilesystemMap, open_filesystems
 from foredeck.sources.projects import Project, project_of
-from foredeck.sources.toolpaths import touched_paths
+from foredeck.sources.snapshots import FileSnapshot, FileSource, Pending, ToolEvent
+from foredeck.sources.tool_calls import touched_paths
 from foredeck.store.protocol import Store
 
 CUT = (

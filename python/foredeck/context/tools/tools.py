@@ -36,7 +36,7 @@ from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import chat_id, system_prompt_id
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import checkout_of
-from foredeck.sources.versions import is_unread
+from foredeck.sources.snapshots import is_unread
 
 SHOWING = ("activate", "pin")
 """The tools that show the content of what they are given."""

@@ -16,7 +16,7 @@ from foredeck.context.wording import handle
 from foredeck.model.figures import shortened
 from foredeck.model.names import identifiers
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck.sources.toolpaths import path_argument
+from foredeck.sources.tool_calls import path_argument
 
 MAX_LINES = 40
 """Of each kind, the newest; the others are counted."""

@@ -24,7 +24,7 @@ from foredeck.hosts.protocol import (
 from foredeck.model.messages import KnownMessages, text_in
 from foredeck.model.observations import AskedBy
 from foredeck.regular_files import read_regular
-from foredeck.sources.indexing import ToolEvent
+from foredeck.sources.snapshots import ToolEvent
 
 log = logging.getLogger(__name__)
 

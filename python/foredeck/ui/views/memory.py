@@ -14,7 +14,7 @@ from foredeck.memory.ground import GroundReader
 from foredeck.memory.rules import MemoryRefused, caps_of
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.filesystem import open_filesystems
 from foredeck.store.protocol import Store
 from foredeck.ui.pages import WebPage
 

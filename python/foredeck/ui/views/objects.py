@@ -12,7 +12,7 @@ from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import MemberDocument
 from foredeck.names.finding import Found, find_object, find_part, name_of
 from foredeck.notes.graph import Edge, Graph
-from foredeck.sources.versions import version_ms
+from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import blame
 from foredeck.timeline.differences import hunks

@@ -17,7 +17,7 @@ from foredeck.lookup.inherited import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.user import KEY_FILE
 from foredeck.model.documents import SessionDocument, ToolcallDocument, chat_id, session_of
-from foredeck.sources.versions import version_ms
+from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, LocalStore, Store
 from foredeck.store.sessions import private_sessions
 from foredeck.ui.charts import days

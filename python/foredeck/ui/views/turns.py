@@ -20,7 +20,7 @@ from foredeck.lookup.inherited import Inherited, inherited_turns, turns_of_sessi
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import load_message, marked, unpack
 from foredeck.model.records import TurnDocument
-from foredeck.sources.versions import AT_MS, version_ms
+from foredeck.sources.snapshots import AT_MS, version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.callers import ModelCalls
 from foredeck.timeline.differences import hunks

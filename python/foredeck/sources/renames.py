@@ -17,9 +17,17 @@ from dataclasses import dataclass, replace
 from foredeck.model.documents import FileDocument, Generator
 from foredeck.model.quoting import name
 from foredeck.sources.filesystem import Location
-from foredeck.sources.indexing import CHANGING, FileSnapshot, Known, Role
 from foredeck.sources.recorded import location_of
-from foredeck.sources.versions import EMPTY_HASH, MOVED_FROM, file_version, link_move
+from foredeck.sources.snapshots import (
+    CHANGING,
+    EMPTY_HASH,
+    MOVED_FROM,
+    FileSnapshot,
+    Known,
+    Role,
+    file_version,
+    link_move,
+)
 from foredeck.store.protocol import Head, Store
 
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.model.canonical import sha256_hex
-from foredeck.sources.classify import Look, decode, look
+from foredeck.sources.looking import Look, decode, look
 
 LIMIT = 1000
 
@@ -168,7 +168,7 @@ def test_a_file_whose_folder_is_on_another_device_now_is_unreachable(tmp_path: P
 
 AS_NOBODY = """
 import os, sys
-from foredeck.sources.classify import look
+from foredeck.sources.looking import look
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 for path in sys.argv[1:]:

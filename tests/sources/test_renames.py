@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from work_folder import Work
 
-from foredeck.sources.indexing import ToolEvent
+from foredeck.sources.snapshots import ToolEvent
 
 
 def assert_moved(work: Work, old: str, new: str) -> None:

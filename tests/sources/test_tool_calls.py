@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.sources.indexing import ToolEvent
-from foredeck.sources.toolpaths import GUESSES, spellings, tool_path, touched_paths
+from foredeck.sources.snapshots import ToolEvent
+from foredeck.sources.tool_calls import GUESSES, spellings, tool_path, touched_paths
 
 
 def touched(tool: str, arguments: dict[str, Any], text: str = "", **more: Any) -> list[str]:

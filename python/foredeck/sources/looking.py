@@ -1,10 +1,7 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH116, PTH120
-"""One look at one path: what is there, and its bytes if it is a file worth reading.
-
-What a file is, is decided by its bytes: text is valid UTF-8 without NUL (a UTF-8 byte order mark
-stays in the text, so that text and bytes are the same thing; UTF-16 is binary: no tool of the
-agent can edit it). Nothing but a regular file is ever opened, so that a FIFO cannot block.
+"""One look at one path: what is there, its bytes if it is a file worth reading, and whether a
+change has settled.
 
 Absence has two shapes. `missing`: the place can be seen and the file is not in it.
 `unreachable`: the place itself cannot be seen (folder gone, not mounted, not permitted, the
@@ -18,6 +15,7 @@ import hashlib
 import os
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -84,17 +82,17 @@ def look(
     device: int | None = None,
     project: str | None = None,
 ) -> Look:
-    """What is at `path` (an absolute path of this machine, links resolved) now. A link that has
-    come there since is not followed: what it leads to is another file.
+    """What is at `path` (an absolute path of this machine, links resolved) now.
 
     A file of more than `max_bytes` is not read in, but hashed unless it has more than
-    `hashed_bytes`. `device` is where the file's folder was when it
-    was last seen, and `project` a folder whose own subfolders count as removed when they are
-    gone: both help to tell a deletion from a file system that went away.
+    `hashed_bytes`. `device` is where the file's folder was when it was last seen, and `project` a
+    folder whose own subfolders count as removed when they are gone: both help to tell a deletion
+    from a file system that went away.
     """
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
+            # The caller has resolved the links, so this one is newer, and leads to another file.
             os.stat(path)  # raises for one that leads into a loop
             return Look("missing")
     except (OSError, ValueError) as error:
@@ -119,11 +117,21 @@ def fingerprint(status: os.stat_result) -> Fingerprint:
     )
 
 
+def fingerprint_at(path: str) -> Fingerprint | None:
+    """The fingerprint of what is at a path, links followed; None where nothing can be seen."""
+    try:
+        return fingerprint(os.stat(path))
+    except (OSError, ValueError):
+        return None
+
+
 def decode(data: bytes) -> str | None:
     """The text that these bytes are, None if they are not text."""
+    # Valid UTF-8 also has NULs. UTF-16 is binary: no tool of the agent can edit it.
     if b"\0" in data:
         return None
     try:
+        # A byte order mark stays in the text: text and bytes must have the same hash.
         return data.decode()
     except UnicodeDecodeError:
         return None
@@ -133,6 +141,7 @@ def _open_and_read(
     path: str, max_bytes: int, hashed_bytes: int, device: int | None, project: str | None
 ) -> Look:
     try:
+        # A pipe may have taken the file's place since `lstat`; opening that would block.
         handle = open_regular(path, follow=False)
     except NotRegular:
         status = os.lstat(path)
@@ -224,6 +233,7 @@ def _removed(path: str, device: int | None, project: str | None) -> bool:
     """Whether a path that is not there was removed, rather than its file system."""
     folder = os.path.dirname(path)
     direct = True
+    # An unmounted file system leaves an empty folder on another device in its place.
     while True:
         try:
             status = os.stat(folder)
@@ -253,3 +263,63 @@ def _special_kind(mode: int) -> str:
     if stat.S_ISCHR(mode):
         return "character device"
     return "block device" if stat.S_ISBLK(mode) else "special file"
+
+
+# Most programs save by emptying a file and writing it again, or by replacing it. A look in between
+# finds a state that is gone a moment later.
+SETTLES_S = 0.1
+"""A file that has not changed for this long counts as settled."""
+EMPTIED_SETTLES_S = 1.0
+"""The same for a file that was emptied: whoever saves it may be slow on a busy machine."""
+NEVER_SETTLES_S = 5.0
+"""A file that never settles, such as a log, is read as it is after this long."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A changed file: its state, since when it has had that, and when it was first seen changed."""
+
+    state: Fingerprint | None
+    since_s: float
+    first_s: float
+
+
+class SettlingFiles:
+    """Changed files that have not settled yet. `clock`: monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._waiting: dict[str, _Waiting] = {}
+
+    def is_settled(self, path: str, seen: Look, *, emptied: bool) -> bool:
+        """Whether the change that `seen` shows counts now; if not, look again in a moment."""
+        now, need = self._clock(), EMPTIED_SETTLES_S if emptied else SETTLES_S
+        waiting = self._waiting.setdefault(path, _Waiting(seen.fingerprint, now, now))
+        if waiting.state != seen.fingerprint:
+            waiting.state, waiting.since_s = seen.fingerprint, now
+        # A modification time may lie in the future: then two equal looks that far apart will do.
+        is_old_enough = max(now - waiting.since_s, _age_s(path, seen)) >= need
+        return is_old_enough or now - waiting.first_s >= NEVER_SETTLES_S
+
+    def forget(self, path: str) -> None:
+        """The newest version of the file is known, or about to be stored."""
+        self._waiting.pop(path, None)
+
+
+def _age_s(path: str, seen: Look) -> float:
+    """Seconds since the change; negative where the file system's clock is ahead."""
+    # Removing a file changes the modification time of its folder.
+    changed_ns = _left_ns(path) if seen.fingerprint is None else seen.mtime_ns
+    return (time.time_ns() - changed_ns) / 1e9
+
+
+def _left_ns(path: str) -> int:
+    """The latest time at which a file that is gone can have been removed, in ns since 1970."""
+    while True:
+        folder = os.path.dirname(path)
+        try:
+            return os.stat(folder).st_mtime_ns
+        except (OSError, ValueError):
+            if folder == path:
+                return 0
+            path = folder
