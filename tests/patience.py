@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foredeck import notes
-from foredeck.cli.checks import programs
+from foredeck.cli import machine_checks
 from foredeck.config import Config
 from foredeck.context.tools import session_search
 from foredeck.lookup import reader
@@ -33,7 +33,7 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (session_search, "PATIENCE_S"),
         (notes, "CHAT_PATIENCE_S"),
         (reader, "PATIENCE_S"),
-        (programs, "EVENT_SECONDS"),
+        (machine_checks, "EVENT_SECONDS"),
         (opening, "_ENGINE_PATIENCE"),
         (journaled, "DELIVERY_PATIENCE"),
     ):

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag, positive
+from foredeck.cli.output import Progress
 from foredeck.cli.registry import Command
 from foredeck.context.messages.shape import Message
 from foredeck.model.canonical import sha256_hex

@@ -6,9 +6,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from foredeck.cli.common import positive
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import positive
+from foredeck.cli.output import Progress, print_json, table
 
 STORES = ("sqlite", "xtdb")
 

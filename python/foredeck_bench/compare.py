@@ -17,8 +17,7 @@ from typing import Any
 
 from foredeck.cli.arguments.measure import facilities_of
 from foredeck.cli.files import FileError, file_errors, written_file
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress, print_json, table
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count

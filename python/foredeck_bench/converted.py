@@ -17,7 +17,7 @@ from pathlib import Path
 
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import NO_MODEL, find_recordings, load_recording, stem_of
-from foredeck.histories.transcripts import RecordedMessage, Transcript
+from foredeck.histories.records import RecordedMessage, Transcript
 from foredeck.model.figures import counted
 from foredeck_bench.long_session import write_session
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import short_count

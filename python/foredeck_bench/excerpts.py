@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from foredeck.cli.common import add_json_flag
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag
+from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.context.messages.observable import observable
 from foredeck.context.messages.shape import to_item

@@ -16,11 +16,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.calibration import plain_prompts
 from foredeck.accounting.shapes import texts_of
-from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag, positive
+from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.messages.validity import find_faults
@@ -31,11 +29,11 @@ from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
 from foredeck.histories.recordings import find_recordings
-from foredeck.histories.transcripts import Compaction, Transcript
+from foredeck.histories.records import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.figures import short_count
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.replayed_session import ReplayedSession
+from foredeck.replay.replayed_session import ReplayedSession, plain_prompts
 from foredeck_bench.judging.compacting import SUMMARY_TOKENS, compactions_at
 from foredeck_bench.judging.judge import Judge, SessionFacts
 from foredeck_bench.judging.replaying import Way, rule_of

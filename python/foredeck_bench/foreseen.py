@@ -37,7 +37,7 @@ from foredeck.context.policies.policy import (
 from foredeck.context.state.opening import Session
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 from foredeck.model.figures import counted
 from foredeck.model.names import identifiers
 from foredeck.replay.options import ReplayOptions

@@ -21,7 +21,7 @@ from itertools import accumulate, pairwise
 from foredeck.accounting.shapes import blocks_of, is_sent
 from foredeck.context.cache.economics import Prices
 from foredeck.context.messages.shape import Message
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 from foredeck_bench.judging.judge import Rule, SessionFacts
 
 NEVER = 1 << 30

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from foredeck.context.messages.shape import Message
 from foredeck.histories.recordings import load_recording
-from foredeck.histories.transcripts import RecordedCall, RecordedMessage, Transcript
+from foredeck.histories.records import RecordedCall, RecordedMessage, Transcript
 
 BETWEEN_MS = 20 * 60_000
 """From the end of one session to the beginning of the next."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from foredeck.accounting.shapes import blocks_of
 from foredeck.context.messages.shape import Message
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 
 SEALS = ("thinkingSignature", "thoughtSignature", "textSignature")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from foredeck.accounting.shapes import chars_of
 from foredeck.context.messages.shape import Message
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 
 NEWEST = 10
 """Results that stay."""

@@ -26,7 +26,7 @@ from typing import Any
 
 import httpx
 
-from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.registry import Command
 from foredeck_bench.arguments import print_figures
 from foredeck_bench.process_usage import resident_mb, used_seconds

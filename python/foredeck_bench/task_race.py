@@ -18,9 +18,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag, positive
+from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.config import Config, load_config
 from foredeck.errors import ForedeckError, ToolError

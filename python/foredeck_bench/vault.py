@@ -17,10 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.index_command import index_paths
-from foredeck.cli.output import print_json
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress, print_json
 from foredeck.cli.registry import Command
 from foredeck.config import Config, load_config
 from foredeck.derived.follower import Follower

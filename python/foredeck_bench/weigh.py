@@ -23,11 +23,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from foredeck.cli.output import table
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress, table
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import find_recordings, load_recording, stem_of
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 from foredeck.model.figures import counted, short_count
 from foredeck.replay.options import ReplayOptions
 from foredeck_bench.hindsight import head_cost, hindsight_cost

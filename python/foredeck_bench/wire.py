@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag, positive
+from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck_bench.engine_process import INITIALIZE, PROGRAM
 from foredeck_bench.process_usage import resident_mb

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag
-from foredeck.cli.output import print_json
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag
+from foredeck.cli.output import Progress, print_json
 from foredeck.cli.registry import Command
 from foredeck.commands import command_of
-from foredeck.histories.finding import history_files
-from foredeck.histories.formats import format_of
 from foredeck.histories.lines import opened_lines
+from foredeck.histories.recordings import format_of, history_files
 from foredeck.histories.records import HistoryMessage
 from foredeck.model.messages import text_in
 from foredeck.model.quoting import printable

@@ -15,9 +15,9 @@ from foredeck.accounting.cache import (
     PromptMaker,
     SteppedCache,
 )
-from foredeck.accounting.prices import PriceError, load_prices
 from foredeck.accounting.shapes import Shape, Shapes, wire_blocks
 from foredeck.cli.main import main
+from foredeck.replay.options import PriceError, load_prices
 
 HEAD = 2000.0
 

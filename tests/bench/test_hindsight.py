@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foredeck.context.cache.economics import Prices
 from foredeck.histories.pi import load_transcript
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 from foredeck_bench.hindsight import NEVER, Stay, cheapest, head_cost, hindsight_cost, stays_of
 from foredeck_bench.judging.judge import Rule, SessionFacts
 from foredeck_bench.made import on_wire, unsealed

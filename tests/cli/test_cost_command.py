@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.accounting.figure import CostFigure
 from foredeck.cli.main import main
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress
 from foredeck.config import Config
 from foredeck.model.figures import money
 from foredeck.model.records import AskedDocument
@@ -204,7 +204,7 @@ def test_an_interrupt_gives_the_sums_so_far_and_waits_for_no_file(
     def interrupted(*_steps: object, **_note: object) -> None:
         raise KeyboardInterrupt
 
-    recorded = "foredeck.replay.recorded_account.recorded_figure"
+    recorded = "foredeck.replay.replayed_session.recorded_figure"
     monkeypatch.setattr(recorded, fails_or_takes_long)
     monkeypatch.setattr(Progress, "advance", interrupted)
     files = [tmp_path / "long.jsonl", tmp_path / "short.jsonl"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from foredeck.cli.checks import programs as checked
-from foredeck.cli.checks.programs import check_programs
-from foredeck.cli.checks.state import check_state
+from foredeck.cli import machine_checks as checked
+from foredeck.cli.doctor_command import check_state
+from foredeck.cli.machine_checks import check_programs
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.finding import Finding

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from foredeck.cli.moments import parse_moment
+from foredeck.cli.arguments import parse_moment
 
 ZONE = timezone(timedelta(hours=2))
 NOW = datetime(2026, 3, 5, 14, 30, 15, tzinfo=ZONE)

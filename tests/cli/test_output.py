@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.cli import progress
-from foredeck.cli.output import coloured, table, typed
-from foredeck.cli.progress import Progress
+from foredeck.cli import output
+from foredeck.cli.output import Progress, coloured, table, typed
 from foredeck.home import command_name
 
 
@@ -40,7 +39,7 @@ def test_colours_appear_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_progress_redraws_one_line_and_removes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "REDRAW_SECONDS", 0)
+    monkeypatch.setattr(output, "REDRAW_SECONDS", 0)
     stream = Terminal()
     with Progress("replaying", total=2, stream=stream) as shown:
         shown.advance(note="one")
@@ -56,7 +55,7 @@ def test_progress_elsewhere_says_now_and_then_that_it_goes_on(
     with Progress("replaying", stream=stream) as shown:
         shown.advance()
     assert stream.getvalue() == ""
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0)
+    monkeypatch.setattr(output, "LINE_SECONDS", 0)
     with Progress("replaying", stream=stream) as shown:
         shown.advance(5)
     assert stream.getvalue() == "replaying 5\n"

@@ -15,7 +15,7 @@ from context.driver import Host
 from context.messages import assistant, image, user
 from context.sent import Sent
 from foredeck.accounting.figure import session_figure
-from foredeck.cli.checks.state import check_stored
+from foredeck.cli.doctor_command import check_stored
 from foredeck.config import Config
 from foredeck.context.messages.images import UNKNOWN_TOKENS, image_tokens, pixels_of
 from foredeck.context.messages.items import IMAGE_CHARS

@@ -10,7 +10,7 @@ from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, finish
 from context.sent import Sent
 from context.test_window import folded
-from foredeck.cli.checks.state import SEALS, check_stored
+from foredeck.cli.doctor_command import SEALS, check_stored
 from foredeck.config import Config
 from foredeck.context.calls.sealing import has_refused, is_about_seals
 from foredeck.context.messages.seals import SEALINGS, binds_by_table

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from asked_models import COST, RECORD, USAGE, Models, settled
 
-from foredeck.accounting.asked import stored_questions
+from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
 from foredeck.context.state.opening import Session
 from foredeck.engine.engine import Engine

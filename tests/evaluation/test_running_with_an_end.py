@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.evaluation.comparison import comparison_json
-from foredeck.evaluation.evaluating import _marked, run_command
-from foredeck.evaluation.results import ResultsFile, ResultsUnusable, RunKey, RunResult
-from foredeck.evaluation.scratch import ScratchRun
+from foredeck.evaluation.evaluating import ScratchRun, _marked, run_command
+from foredeck.evaluation.results import (
+    ResultsFile,
+    ResultsUnusable,
+    RunKey,
+    RunResult,
+    comparison_json,
+)
 
 
 @pytest.fixture

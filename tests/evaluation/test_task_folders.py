@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.evaluation.evaluating import run_command
-from foredeck.evaluation.scratch import ScratchRun
+from foredeck.evaluation.evaluating import ScratchRun, run_command
 from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, TaskUnusable, load_tasks
 from foredeck_bench.evaluating.run import COMMANDS, SOLUTIONS
 

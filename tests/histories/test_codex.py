@@ -11,10 +11,9 @@ import pytest
 from written_histories import START
 
 from foredeck.histories.codex import read_codex
-from foredeck.histories.exchanges import Exchange, exchanges
 from foredeck.histories.ingesting import ingest_files
 from foredeck.histories.lines import Lines
-from foredeck.histories.records import HistorySession
+from foredeck.histories.records import Exchange, HistorySession, exchanges
 from foredeck.store.sqlite.adapter import open_sqlite
 
 ROLLOUT = "0199c0de-0000-7000-8000-000000000001"

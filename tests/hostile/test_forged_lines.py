@@ -32,7 +32,7 @@ from foredeck.context.rewriting import stand_in_lines
 from foredeck.context.rewriting.runs import _Called
 from foredeck.context.tools import describing
 from foredeck.lookup.reader import Reader
-from foredeck.mcp_server.answers import Answers
+from foredeck.mcp_server.server import Answers
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs

@@ -29,16 +29,16 @@ PATIENCE_S = 60
 """Only what waits for a pipe gets there."""
 
 OPENED_OTHERWISE = {
-    "cli/editor.py": "a draft of our own, given to the user's editor",
+    "cli/files.py": "a draft of our own, given to the user's editor",
     "cli/main.py": "the null device",
     "cli/person.py": "the terminal, and the kernel's /proc",
     "store/at_work.py": "a new file",
-    "cli/transfer_command.py": "what the user names, such as <(gunzip -c FILE)",
+    "cli/backup_command.py": "what the user names, such as <(gunzip -c FILE)",
     "cli/purge_command.py": "a session file of the host's",
     "model/canonical.py": "of this package",
     "model/own_tools.py": "of this package",
     "observations/lease.py": "the kernel's /proc",
-    "cli/checks/programs.py": "the kernel's /proc, and a folder of our own",
+    "cli/machine_checks.py": "the kernel's /proc, and a folder of our own",
     "regular_files.py": "",
     "rpc/stdio.py": "the null device",
     "store/purging.py": "a draft of our own",

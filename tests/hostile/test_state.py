@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.cli.checks.state import check_state
+from foredeck.cli.doctor_command import check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.engine.engine import Engine

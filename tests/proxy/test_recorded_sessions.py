@@ -20,7 +20,7 @@ from foredeck.embedded import manager
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.engine.engine import Engine
 from foredeck.histories.pi import load_transcript
-from foredeck.histories.transcripts import RecordedMessage, Transcript
+from foredeck.histories.records import RecordedMessage, Transcript
 from foredeck.model.own_tools import DEFAULT_FACILITIES, DEFINITIONS
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession, recorded_source

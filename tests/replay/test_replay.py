@@ -14,7 +14,7 @@ import pytest
 from foredeck.errors import ConfigError
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.recordings import find_recordings
-from foredeck.histories.transcripts import TranscriptError
+from foredeck.histories.records import TranscriptError
 from foredeck.model.calls import CallRecord
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import ReplayError, replay

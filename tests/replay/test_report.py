@@ -10,7 +10,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.histories.pi import load_transcript
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.recorded_account import replay_into
+from foredeck.replay.replayed_session import replay_into
 from replay.recordings import SOURCE, Recording, call, text
 
 PAUSE_MS = 3_600_000

@@ -17,7 +17,7 @@ from foredeck.histories.pi import load_transcript
 from foredeck.lookup.prompts import prompt_at
 from foredeck.model.records import call_id
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.recorded_account import replay_into
+from foredeck.replay.replayed_session import replay_into
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from replay.recordings import SOURCE, Recording, text

@@ -30,7 +30,7 @@ from typing import Any
 from foredeck import __version__
 from foredeck.context.messages.shape import Message
 from foredeck.histories.pi import load_transcript
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.kind import open_store

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import asked_folder, resolve_config
+from foredeck.cli.arguments import asked_folder, resolve_config
 from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Resolved, project_config_file, user_config_file

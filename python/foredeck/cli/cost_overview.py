@@ -14,8 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
-from foredeck.cli.output import screen_width, table, typed
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress, screen_width, table, typed
 from foredeck.lookup.sessions import newest_calls, project_folder
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, shortened
@@ -102,7 +101,7 @@ def add_histories(overview: Overview, files: Iterable[Path], tell: Callable[[str
     Each file is replayed, several at a time. After Ctrl-C the sums so far are kept.
     """
     # Loads the engine, which a stored session has no use for.
-    from foredeck.replay.recorded_account import recorded_figure
+    from foredeck.replay.replayed_session import recorded_figure
 
     listed = sorted(files, key=_changed, reverse=True)
     done = 0

@@ -6,7 +6,7 @@ import gc
 import os
 from argparse import Namespace
 
-from foredeck.cli.common import config_flags
+from foredeck.cli.arguments import config_flags
 from foredeck.cli.registry import NO_PLUGINS
 from foredeck.engine.engine import Engine
 from foredeck.rpc.server import serve

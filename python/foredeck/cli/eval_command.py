@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import foredeck
-from foredeck.cli.common import resolve_config
+from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import print_json, table
 from foredeck.errors import CommandRefused, ForedeckError
-from foredeck.evaluation.comparison import SideSum, compared, comparison_json, paired, summed
-from foredeck.evaluation.evaluating import EvalPlan, evaluate
-from foredeck.evaluation.results import ResultsFile, RunResult
-from foredeck.evaluation.scratch import users_agent_dir
+from foredeck.evaluation.evaluating import EvalPlan, evaluate, users_agent_dir
+from foredeck.evaluation.results import (
+    ResultsFile,
+    RunResult,
+    SideSum,
+    compared,
+    comparison_json,
+    paired,
+    summed,
+)
 from foredeck.evaluation.task_folders import LONG, SHIPPED, load_tasks
 from foredeck.model.figures import counted, short_count
 

@@ -1,10 +1,15 @@
-"""Files that a command reads or writes where the user says so."""
+"""Texts that the user names or types: files, stdin and stdout, and the user's editor."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.cli.output import print_content
@@ -44,3 +49,34 @@ def file_errors(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise FileError(f"{name}: {error.strerror or error}") from error
+
+
+class NotEdited(ForedeckError):
+    """The text was not stored; what was typed is kept in a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What the user made of a text, and the file in which it is until it is stored."""
+
+    text: str
+    path: Path
+
+
+@contextmanager
+def edited(text: str, suffix: str, what: str) -> Iterator[Edited]:
+    """Open a text in $VISUAL or $EDITOR. The file goes where the block ends well; where it raises,
+    what was typed stays in it. `what`: a word for the text, such as `page`. Raises `NotEdited`."""
+    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    path = Path(file.name)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        subprocess.run([*shlex.split(editor), str(path)], check=True)
+        typed = path.read_text(encoding="utf-8")
+    except (OSError, subprocess.CalledProcessError, UnicodeDecodeError) as error:
+        raise NotEdited(
+            f"{editor}: {error}. The {what} is in {path}; EDITOR names another."
+        ) from error
+    yield Edited(typed, path)
+    path.unlink()

@@ -1,4 +1,4 @@
-"""`foredeck forget` and `foredeck vacuum`: the only commands that take anything away."""
+"""`foredeck forget`, `prune` and `vacuum`: whole sessions and old texts are erased, for good."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from argparse import Namespace
 from contextlib import closing
 from pathlib import Path
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.output import print_json, typed
+from foredeck import pruning
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.output import Progress, print_json, typed
 from foredeck.cli.person import check_person, confirm
-from foredeck.cli.progress import Progress
 from foredeck.cli.stored import opened_store
 from foredeck.derived import LAYERS
 from foredeck.derived.layer import compact, layer_file
 from foredeck.errors import CommandRefused
+from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, short_count
 from foredeck.names.finding import find_session
 from foredeck.store.at_work import engines_at_work
+from foredeck.store.clock import DAY_MS, now_ms
 from foredeck.store.erasing import erase
 from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
 from foredeck.store.kind import store_file
@@ -24,7 +26,7 @@ from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
 
 
-def forget_sessions(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """`foredeck forget`."""
     config = resolve_config(args).config
     if not args.dry_run:
@@ -104,7 +106,67 @@ def _told(plan: Forgetting, what: str) -> str:
     )
 
 
-def vacuum(args: Namespace) -> int:
+def run_prune(args: Namespace) -> int:
+    """`foredeck prune`."""
+    config = resolve_config(args).config
+    if not args.dry_run:
+        check_person(config.home, "Erasing")
+    before_ms = now_ms() - args.days * DAY_MS
+    with opened_store(args) as store, Progress("looking through the store") as progress:
+        sessions = _sessions_to_prune(store, args.session)
+        plans, scanned = pruning.plan_pruning(store, sessions, before_ms, progress.advance)
+        is_done = not args.dry_run and any(plan.messages or plan.texts for plan in plans)
+        if is_done:
+            confirm(
+                "This cannot be undone. Prune it?",
+                nothing="nothing was pruned",
+                yes=args.yes,
+                show=lambda: _print_pruned(plans, "would lose their text"),
+            )
+            erasure = pruning.erasure_of(store, plans, scanned)
+            erase(config, store, erasure, lambda _: progress.advance())
+    if args.json:
+        print_json({"pruned": is_done, "sessions": [_pruned_json(plan) for plan in plans]})
+    else:
+        _print_pruned(plans, "lost their text" if is_done else "would lose their text")
+        if is_done:
+            print(typed("`foredeck vacuum` gives the space back to the disk."))
+    return 0
+
+
+def _sessions_to_prune(store: Store, names: list[str]) -> list[str]:
+    if names:
+        return list(dict.fromkeys(find_session(store, name) for name in names))
+    return [head.view(SessionDocument).session_id for head in store.query("session")]
+
+
+def _pruned_json(plan: pruning.Pruning) -> dict[str, object]:
+    return {
+        "session": plan.session,
+        "messages": len(plan.messages),
+        "bytes": plan.bytes,
+        "young": plan.young,
+        "uncovered": plan.uncovered,
+        "linked": plan.linked,
+    }
+
+
+def _print_pruned(plans: list[pruning.Pruning], what: str) -> None:
+    for plan in plans:
+        if plan.messages:
+            removed = (
+                f"{counted(len(plan.messages), 'message')} {what} ({short_count(plan.bytes)}B)"
+            )
+            print(f"Session {plan.session}: {removed}.")
+    print(
+        f"{counted(sum(len(plan.messages) for plan in plans), 'message')} {what}. Kept: "
+        f"{sum(plan.young for plan in plans):,} too recent, "
+        f"{sum(plan.uncovered for plan in plans):,} not summarized, "
+        f"{sum(plan.linked for plan in plans):,} linked to open tasks."
+    )
+
+
+def run_vacuum(args: Namespace) -> int:
     """`foredeck vacuum`."""
     config = resolve_config(args).config
     with opened_store(args):  # it must be there

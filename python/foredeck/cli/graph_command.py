@@ -1,16 +1,27 @@
-"""`foredeck graph`: who refers to whom, references to one object, and tags."""
+"""`foredeck graph` and `expand`: what refers to what, tags, and objects with what they refer to."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-from foredeck.cli.graphs import asked_id, opened_graph, selection_of, shown
-from foredeck.cli.output import print_json, screen_width, table
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.output import Progress, print_content, print_json, screen_width, table
+from foredeck.cli.stored import opened_store
+from foredeck.config import Config
+from foredeck.derived.follower import Follower
 from foredeck.errors import CommandRefused
+from foredeck.lookup.inherited import inherited_turns
 from foredeck.model.figures import counted, cut
+from foredeck.model.places import unlinked
 from foredeck.model.quoting import name, one_line
-from foredeck.notes.graph import Edge, Neighbourhood
+from foredeck.names.finding import find_object, find_session
+from foredeck.notes.expanding import as_markdown, expand
+from foredeck.notes.graph import Edge, Graph, Neighbourhood, Node, Selection
+from foredeck.notes.layer import LAYER, read_chats
+from foredeck.store.protocol import Head, LocalStore
 
 
 def run(args: Namespace) -> int:
@@ -114,3 +125,88 @@ def _tags(args: Namespace) -> int:
         print(table([(f"#{name}", str(count)) for name, count in found]) + "\n")
     print(f"{counted(len(found), 'tag')}.")
     return 0
+
+
+def run_expand(args: Namespace) -> int:
+    """`foredeck expand`."""
+    with opened_graph(args) as opened:
+        ids = [asked_id(opened, text, args.session) for text in args.object]
+        found = expand(
+            opened.store,
+            opened.graph,
+            ids,
+            depth=args.depth,
+            budget=args.budget,
+            content=not args.metadata,
+            selection=selection_of(args),
+            field=args.field,
+            inherited=lambda session: inherited_turns(opened.store, session).turns,
+        )
+    if not args.json:
+        print_content(as_markdown(found))
+        return 0
+    print_json(
+        {
+            "objects": [
+                {
+                    **item.node.as_json(),
+                    "distance": item.distance,
+                    "tags": item.tags,
+                    "version": item.token,
+                    "content": item.content,
+                    "note": item.note or None,
+                    **({"metadata": item.metadata} if args.metadata else {}),
+                }
+                for item in found
+            ]
+        }
+    )
+    return 0
+
+
+# The graph, for each command about notes
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGraph:
+    """The store of a command and the graph of what is in it."""
+
+    config: Config
+    store: LocalStore
+    graph: Graph
+
+
+@contextmanager
+def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
+    """The graph of the configured store, up to date."""
+    config = resolve_config(args).config
+    with opened_store(args) as store, Follower(store, LAYER, config.home) as follower:
+        with Progress("reading notes, batch") as progress:
+            follower.catch_up(progress.advance)
+        with Progress("reading chats, batch") as progress:
+            read_chats(follower, store, progress.advance)
+        yield OpenGraph(config, store, Graph(follower.db))
+
+
+def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
+    """The id of the object that a user names: as other commands take it, or by a note's title.
+
+    Raises `NotFound`, with the candidates, where none or several fit.
+    """
+
+    def titled(name: str) -> list[Head]:
+        heads = opened.store.heads(node.id for node in opened.graph.named(name))
+        return list(heads.values())
+
+    known = None if session is None else find_session(opened.store, session)
+    return find_object(opened.store, unlinked(text), known, titled).id
+
+
+def selection_of(args: Namespace, tag: str | None = None) -> Selection:
+    """What `add_selection` has read."""
+    return Selection(frozenset(args.type), frozenset(args.relation), tag)
+
+
+def shown(node: Node) -> str:
+    """What a user would call an object."""
+    return name(node.path) if node.path else f"{node.type} {one_line(node.title)}"

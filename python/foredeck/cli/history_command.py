@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
-from foredeck.cli.moments import parse_moment
+from foredeck.cli.arguments import parse_moment
 from foredeck.cli.output import coloured, print_content, print_json, table
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
 from foredeck.cli.stored import NoContent, opened_store
@@ -37,7 +37,7 @@ from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Origin, Store, order_of
 
 
-def list_versions(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """`foredeck history`."""
     if args.diff or args.old:
         return _diff(args)
@@ -167,7 +167,7 @@ def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
     )
 
 
-def print_content_of(args: Namespace) -> int:
+def run_cat(args: Namespace) -> int:
     """`foredeck cat`."""
     with opened_store(args) as store:
         found, part = find_asked_part(store, args)

@@ -1,6 +1,6 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH100, PTH112, PTH113, PTH118
-"""Taking files and folders into the store without an agent."""
+"""`foredeck index` and `renames`: files stored without an agent, and renames found afterwards."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.output import print_json
-from foredeck.cli.progress import Progress
-from foredeck.cli.stored import made_store
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.output import Progress, print_json, typed
+from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config
 from foredeck.context.state.descriptions import moved_claims
-from foredeck.errors import CommandRefused, Conflict, NotFound
+from foredeck.errors import CommandRefused, Conflict, NotFound, ToolError
 from foredeck.model.figures import counted
 from foredeck.model.portions import portions
+from foredeck.model.quoting import name
 from foredeck.model.quoting import name as quoted
 from foredeck.model.sources import is_pointer, path_of, pointer_label
+from foredeck.names.finding import find_object, name_of
 from foredeck.sources.disk import DiskSource, open_source
 from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.git_process import GitUnusable, opened_git
-from foredeck.sources.renames import unclear_rename
+from foredeck.sources.renames import lost_renames, tied, unclear_rename
 from foredeck.sources.snapshots import FileSnapshot, Limits
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch, Head, LocalStore, Store
 
 BATCH = 200
 """Files per transaction."""
@@ -43,6 +44,39 @@ SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 Note = Callable[[str], None]
 """Called with the path of each file that was read."""
+
+
+def run(args: Namespace) -> int:
+    """`foredeck index`."""
+    names = [name for name in args.path if is_pointer(name) and not Path(name).exists()]
+    paths = [path for path in args.path if path not in names]
+    for path in paths:
+        if not Path(path).exists():
+            raise NotFound(f"{path}: no such file or folder")
+    config = resolve_config(args).config
+    with made_store(args) as store, Progress("indexing") as progress:
+        pointers = index_pointers(config, store, names)
+        done = index_paths(
+            config, store, paths, args.limit, lambda path: progress.advance(note=path)
+        )
+    if args.json:
+        print_json({**asdict(done), "pointers": [asdict(pointer) for pointer in pointers]})
+        return 0
+    for pointer in pointers:
+        known = "" if pointer.new else ", known"
+        print(f"{quoted(pointer.name)}: {pointer.said}{known}, {pointer.object}")
+    if not paths:
+        return 0
+    parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]
+    parts += [f"{done.moved:,} of the new ones renamed"] if done.moved else []
+    parts += [f"{done.unreadable:,} that could not be read"] if done.unreadable else []
+    parts += (
+        [f"{counted(done.outside, 'link')} left out that lead elsewhere"] if done.outside else []
+    )
+    print(f"{counted(done.files, 'file')}: {', '.join(parts)}.")
+    for said in done.unclear:
+        print(said)
+    return 0
 
 
 @dataclass(slots=True)
@@ -123,8 +157,8 @@ def index_pointers(config: Config, store: Store, names: Sequence[str]) -> list[I
     cwd = os.getcwd()  # noqa: PTH109
     source = open_source(config, store, open_filesystems(config, cwd))
     done = []
-    for name in names:
-        document = source.point(name, cwd)
+    for asked in names:
+        document = source.point(asked, cwd)
         known = store.head(document.id)
         if known is None:
             store.commit(Batch(puts=[document]))
@@ -232,37 +266,58 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") and name != ".pi"
 
 
-# The command
+# Renames
 
 
-def run(args: Namespace) -> int:
-    """`foredeck index`."""
-    names = [name for name in args.path if is_pointer(name) and not Path(name).exists()]
-    paths = [path for path in args.path if path not in names]
-    for path in paths:
-        if not Path(path).exists():
-            raise NotFound(f"{path}: no such file or folder")
-    config = resolve_config(args).config
-    with made_store(args) as store, Progress("indexing") as progress:
-        pointers = index_pointers(config, store, names)
-        done = index_paths(
-            config, store, paths, args.limit, lambda path: progress.advance(note=path)
-        )
+def run_renames(args: Namespace) -> int:
+    """`foredeck renames`."""
+    with opened_store(args) as store:
+        if args.old is not None:
+            if args.new is None:
+                raise ToolError("Give both names: `foredeck renames OLD NEW`.")
+            old, new = (find_object(store, text, None).head for text in (args.old, args.new))
+            _tie(store, old, new)
+            found = [(old, [new], True)]
+        else:
+            found = []
+            for lost in list(lost_renames(store)):
+                is_clear = len(lost.found) == 1
+                if args.repair and is_clear:
+                    _tie(store, lost.gone, lost.found[0])
+                found.append((lost.gone, list(lost.found), args.repair and is_clear))
     if args.json:
-        print_json({**asdict(done), "pointers": [asdict(pointer) for pointer in pointers]})
+        print_json(
+            {
+                "renames": [
+                    {"from": name_of(old), "to": [name_of(new) for new in to], "tied": is_tied}
+                    for old, to, is_tied in found
+                ]
+            }
+        )
         return 0
-    for pointer in pointers:
-        known = "" if pointer.new else ", known"
-        print(f"{quoted(pointer.name)}: {pointer.said}{known}, {pointer.object}")
-    if not paths:
-        return 0
-    parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]
-    parts += [f"{done.moved:,} of the new ones renamed"] if done.moved else []
-    parts += [f"{done.unreadable:,} that could not be read"] if done.unreadable else []
-    parts += (
-        [f"{counted(done.outside, 'link')} left out that lead elsewhere"] if done.outside else []
-    )
-    print(f"{counted(done.files, 'file')}: {', '.join(parts)}.")
-    for said in done.unclear:
-        print(said)
+    for old, to, is_tied in found:
+        print(_line(old, to, tied=is_tied))
+    if not found:
+        print("No unnoticed renames.")
+    elif not all(is_tied for _, _, is_tied in found):
+        print(
+            typed("--repair records those with one new name, `foredeck renames OLD NEW` any two.")
+        )
     return 0
+
+
+def _tie(store: LocalStore, old: Head, new: Head) -> None:
+    """Store that a file has become another one. Raises `ToolError` where it has not."""
+    if old.fields.get("state") != "deleted":
+        raise ToolError(f"{name(name_of(old))} still exists, so it was not renamed.")
+    if new.type != "file" or new.id == old.id or new.fields.get("state") == "deleted":
+        raise ToolError(f"{name(name_of(new))} is not an existing file.")
+    commit_snapshots(store, lambda: tied(store, old, new), Indexed(), lambda _path: None)
+
+
+def _line(old: Head, to: list[Head], *, tied: bool) -> str:
+    names = ", ".join(name(name_of(new)) for new in to)
+    if tied:
+        return f"{name(name_of(old))} was renamed to {names}."
+    may = "may have been renamed to" if len(to) == 1 else "may have been renamed to one of"
+    return f"{name(name_of(old))} {may} {names}"

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.output import print_json, typed
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.output import Progress, print_json, typed
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import NotFound
-from foredeck.histories.finding import UsualFolder, history_files, usual_folders
 from foredeck.histories.ingesting import Report, ingest_files
+from foredeck.histories.recordings import UsualFolder, history_files, usual_folders
 from foredeck.model.figures import counted, short_count
 from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from foredeck.cli.common import asked_folder, resolve_config
+from foredeck.cli.arguments import asked_folder, resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store

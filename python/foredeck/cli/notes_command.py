@@ -11,8 +11,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.graphs import OpenGraph, opened_graph, shown
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.graph_command import OpenGraph, opened_graph, shown
 from foredeck.cli.output import print_json, table
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, ForedeckError

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.editor import NotEdited, edited
-from foredeck.cli.files import given_text
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.files import NotEdited, edited, given_text
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
 from foredeck.cli.stored import made_store

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.output import Progress
 from foredeck.cli.stored import opened_store
 from foredeck.errors import NotFound
 from foredeck.histories.recordings import load_recording
+from foredeck.histories.records import Transcript
 from foredeck.histories.standing import progress_in
-from foredeck.histories.transcripts import Transcript
 from foredeck.model.documents import session_object_id
 from foredeck.names.finding import find_session
 from foredeck.store.kind import store_kind
@@ -76,7 +76,7 @@ def with_prompts(named: NamedSession, args: Namespace) -> Iterator[tuple[Store, 
         yield named.store, None
         return
     # Loads the engine, which a stored session has no use for.
-    from foredeck.replay.recorded_account import replayed
+    from foredeck.replay.replayed_session import replayed
 
     with ExitStack() as stack:
         with Progress("replaying call", len(named.recording.calls)) as progress:

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.output import print_json
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.output import Progress, print_json
 from foredeck.cli.person import check_person, confirm
-from foredeck.cli.progress import Progress
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable

@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from foredeck.cli.output import coloured, print_json, screen_width, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress, coloured, print_json, screen_width, table
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars

@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from foredeck.cli.common import asked_folder, resolve_config
-from foredeck.cli.output import coloured, print_json, screen_width, shows_colours, typed
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import asked_folder, resolve_config
+from foredeck.cli.output import Progress, coloured, print_json, screen_width, shows_colours, typed
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.context.tools.found import Style, describe_to_people

@@ -1,4 +1,4 @@
-"""`foredeck show`: what the model saw at a call, from the store."""
+"""`foredeck show` and `trace`: what the model saw at a call, and at which calls it saw a text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from foredeck.cli.moments import EXAMPLES, parse_moment
-from foredeck.cli.output import coloured, print_json, table
+from foredeck.accounting.trace import Trace, rows_of, trace
+from foredeck.cli.arguments import EXAMPLES, parse_moment
+from foredeck.cli.output import Progress, coloured, print_json, table
 from foredeck.cli.prompts import named_session, with_prompts
 from foredeck.cli.session_sets import sets_at_call
 from foredeck.context.messages.shape import UNSENT_STOPS
@@ -20,6 +21,7 @@ from foredeck.lookup.prompts import Prompt, prompt_at
 from foredeck.lookup.sessions import checked_call
 from foredeck.model.calls import CallRecord
 from foredeck.model.figures import counted, short_count, when
+from foredeck.model.records import call_id
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import records_of
 
@@ -228,3 +230,32 @@ def _hashes(record: CallRecord) -> Iterator[str]:
 def _span(records: Sequence[CallRecord]) -> str:
     first, last = (when(records[end].time_ms) for end in (0, -1))
     return f"{counted(len(records), 'call')}, from {first} to {last}"
+
+
+# A text through the calls
+
+
+def run_trace(args: Namespace) -> int:
+    """`foredeck trace`."""
+    if not args.text.strip():
+        raise NotFound("there is nothing to look for: give a name, a path or any other text.")
+    with named_session(args) as named, with_prompts(named, args) as (store, _):
+        found = _trace(store, named.session, args)
+    if args.json:
+        print_json(found.to_json())
+    else:
+        _print_trace(found)
+    return 0
+
+
+def _trace(store: Store, session: str, args: Namespace) -> Trace:
+    last = call_id(session, checked_call(store, session, args.call))
+    with Progress("reading calls") as progress:
+        return trace(store, session, args.text, last, progress.advance)
+
+
+def _print_trace(found: Trace) -> None:
+    rows = [tuple(cell.replace("\n", " ") for cell in row) for row in rows_of(found)]
+    print(f"{found.text!r} in session {found.session}, {counted(found.calls, 'call')}")
+    print()
+    print(table([("calls", "state", "where"), *rows]))

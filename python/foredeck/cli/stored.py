@@ -7,8 +7,8 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.output import Progress
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ForedeckError, StoreUnavailable
 from foredeck.store.kind import nothing_stored, open_store, store_kind

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import asked_folder, resolve_config
+from foredeck.cli.arguments import asked_folder, resolve_config
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store

@@ -1,29 +1,36 @@
-"""`foredeck export` and `import`: a session with all that belongs to it, as a file."""
+"""`foredeck export` and `import`: a session with all that belongs to it, as a file. `migrate`: all of
+a store into another."""
 
 from __future__ import annotations
 
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from foredeck.cli.common import resolve_config
+from foredeck.cli.arguments import resolve_config
 from foredeck.cli.files import STANDARD, file_errors, written_file
-from foredeck.cli.output import print_json
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress, print_json
 from foredeck.cli.stored import made_store, opened_store
+from foredeck.config import Config, ensure_home
+from foredeck.errors import ConfigError, Corrupt
 from foredeck.memory.trust import renewed_word
 from foredeck.memory.user import load_user
 from foredeck.model.figures import counted, short_count
 from foredeck.names.finding import find_session
+from foredeck.store import STORES
+from foredeck.store.copying import Totals, compare, copy, count_of
+from foredeck.store.kind import StorePlace, store_kind
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.importing import import_file
+from foredeck.store.protocol import Store, digests_of
 
 
-def write_bundle(args: Namespace) -> int:
+def run_export(args: Namespace) -> int:
     """`foredeck export`."""
     with opened_store(args) as store, Progress("exporting, line") as progress:
         session = find_session(store, args.session)
@@ -47,7 +54,7 @@ def write_bundle(args: Namespace) -> int:
     return 0
 
 
-def read_bundle(args: Namespace) -> int:
+def run_import(args: Namespace) -> int:
     """`foredeck import`."""
     with (
         _source(args.file) as file,
@@ -94,3 +101,72 @@ def _source(name: str) -> Iterator[IO[bytes]]:
         file = Path(name).open("rb")  # noqa: SIM115  (closed below)
     with file:
         yield file
+
+
+# From store to store
+
+
+_COUNTS = ("transactions", "objects", "versions", "blobs")
+
+
+def run_migrate(args: Namespace) -> int:
+    """`foredeck migrate`."""
+    config = resolve_config(args).config
+    source, target = _place(args.source, config), _place(args.target, config)
+    if source.describe() == target.describe():
+        raise ConfigError(f"{args.source} and {args.target} are the same store")
+    ensure_home(config.home)
+    began = time.monotonic()
+    with ExitStack() as stack:
+        # Also where copying is interrupted: what has come by then is in the target.
+        stack.callback(target.after_copy)
+        original = stack.enter_context(closing(source.open(create=False)))
+        copied = stack.enter_context(closing(target.open(create=True)))
+        new, found, later = _move(original, copied)
+    report = {
+        "from": source.describe(),
+        "to": target.describe(),
+        "new_transactions": new,
+        **asdict(found),
+        "later_transactions": later,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    if args.json:
+        print_json(report)
+    else:
+        _print_text(args, report, found)
+    return 0
+
+
+def _place(text: str, config: Config) -> StorePlace:
+    """The store at an address, `NAME` or `NAME:WHERE`. Raises `ConfigError`."""
+    name, colon, where = text.partition(":")
+    if name not in STORES or (colon and not where):
+        known = " or ".join(f"{name}[:{store.address}]" for name, store in STORES.items())
+        raise ConfigError(f"{text!r} is not a store; name {known}")
+    return store_kind(name).place(config, where)
+
+
+def _move(original: Store, copied: Store) -> tuple[int, Totals, int]:
+    """How many transactions were new, what is in both now, and how many came in meanwhile."""
+    count, blobs = count_of(original), list(digests_of(original))
+    with Progress("copying, transaction", total=count) as progress:
+        new = copy(original, copied, progress.advance)
+    with Progress("comparing, step") as progress:
+        found = compare(original, copied, progress.advance, blobs)
+    if not found.equal:
+        raise Corrupt(f"the two stores differ: {found.differs} differs")
+    return new, found.copy, count_of(original) - found.copy.transactions
+
+
+def _print_text(args: Namespace, report: dict[str, object], found: Totals) -> None:
+    counts = ", ".join(f"{getattr(found, name):,} {name}" for name in _COUNTS)
+    print(
+        f"{report['from']} -> {report['to']}: {report['new_transactions']:,} transactions were new "
+        f"({report['seconds']} s).\n"
+        f"Both hold {counts}, {found.blob_bytes:,} bytes of blobs; SHA-256 {found.sha256}"
+    )
+    if report["later_transactions"]:
+        later = report["later_transactions"]
+        print(f"{later:,} were added meanwhile: run the command again to copy them as well.")
+    print(f"FOREDECK_STORE={args.target.partition(':')[0]} makes foredeck use the copy.")

@@ -10,7 +10,7 @@ import re
 from argparse import Namespace
 from collections.abc import Sequence
 
-from foredeck.cli.moments import EXAMPLES, parse_moment
+from foredeck.cli.arguments import EXAMPLES, parse_moment
 from foredeck.context.tools.version_refs import verify, versions_seen
 from foredeck.errors import NotFound
 from foredeck.lookup.contents import number_of, numbered

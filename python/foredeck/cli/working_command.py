@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from foredeck.cli.common import resolve_config
-from foredeck.cli.editor import NotEdited, edited
-from foredeck.cli.files import given_text
+from foredeck.cli.arguments import resolve_config
+from foredeck.cli.files import NotEdited, edited, given_text
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above
 from foredeck.cli.stored import made_store

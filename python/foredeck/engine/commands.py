@@ -45,7 +45,7 @@ from foredeck.engine.views import (
 )
 from foredeck.errors import ToolError
 from foredeck.histories.pi import load_transcript
-from foredeck.histories.transcripts import Transcript, TranscriptError
+from foredeck.histories.records import Transcript, TranscriptError
 from foredeck.hosts.protocol import CommandResult
 from foredeck.timeline.rewind_command import rewind_command
 

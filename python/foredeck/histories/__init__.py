@@ -1,13 +1,11 @@
 """Histories of coding agents, read into the store as sessions like any other.
 
 lines       the JSON objects of a file: bounded, counted, `.gz` too
-records     what the readers yield: sessions and their messages, whatever the format
+records     what the readers yield, grouped into exchanges, and a session to be replayed
 claude_code, codex, pi    one reader for each format; pure
-formats     which format a file is in, by its content
-exchanges   records grouped: what was said, one answer, the results of its tools
+tools       other agents' tool calls by the names and arguments of Pi's
+recordings  finding files, telling their format, and reading one to be replayed
 standing    how far a session has been read in, as its own document says
-writer      exchanges become turns and tool calls, by the same code as an engine's
+files       versions of files, by what tools have shown and written
 ingesting   files, one after the other, and what came of each
-transcripts  a recorded session, to be replayed
-recordings  any of these files as such a session, with its tools as Pi's
 """

@@ -14,21 +14,19 @@ from typing import Any
 from foredeck.context.messages.shape import Message
 from foredeck.histories.lines import Line, Lines, Place
 from foredeck.histories.records import (
+    Compaction,
     HistoryMessage,
     HistorySession,
     Record,
+    RecordedCall,
+    RecordedMessage,
+    Transcript,
+    TranscriptError,
     folder,
     milliseconds,
     other_block,
     session_id,
     tool_call_id,
-)
-from foredeck.histories.transcripts import (
-    Compaction,
-    RecordedCall,
-    RecordedMessage,
-    Transcript,
-    TranscriptError,
 )
 from foredeck.regular_files import read_regular
 

@@ -1,31 +1,30 @@
-"""Recorded sessions of every known agent, as ones of Pi: what a replay and its judge are given.
-
-Tools get the names and arguments that Pi's have, so that reads and edits count as
-such. Of a file that holds a session and its subagents one session is taken.
-"""
+"""Files of histories: finding them, telling their format, and reading one to be replayed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from foredeck.context.messages.shape import Message
-from foredeck.histories import pi
-from foredeck.histories.exchanges import Exchange, exchanges
-from foredeck.histories.finding import SUFFIXES, history_files
-from foredeck.histories.formats import Format, format_of
-from foredeck.histories.lines import opened_lines
+from foredeck.histories import claude_code, codex, pi
+from foredeck.histories.lines import Lines, opened_lines
 from foredeck.histories.pi import load_transcript
-from foredeck.histories.records import HistorySession
-from foredeck.histories.tools import in_pis_tools
-from foredeck.histories.transcripts import (
+from foredeck.histories.records import (
     Compaction,
+    Exchange,
+    HistorySession,
+    Record,
     RecordedCall,
     RecordedMessage,
     Transcript,
     TranscriptError,
+    exchanges,
 )
+from foredeck.histories.tools import in_pis_tools
 
 NO_MODEL = "<synthetic>"
 """What Claude Code names as the model of an answer that it wrote itself."""
@@ -53,8 +52,12 @@ def stem_of(path: Path) -> str:
 
 
 def load_recording(path: Path, session: str | None = None) -> Transcript:
-    """Read one file of any known agent. `session`: which of its sessions, by default the first;
-    the others are its subagents. Raises `TranscriptError` where it holds no such session."""
+    """Read one file of any known agent, as a session of Pi.
+
+    Tools get the names and arguments of Pi's, so that reads and edits count as such. `session`:
+    which of the file's sessions, by default the first; the others are its subagents. Raises
+    `TranscriptError` where it holds no such session.
+    """
     try:
         known = format_of(path)
     except OSError as error:
@@ -116,3 +119,106 @@ def _sealed(answer: Message) -> Message:
         for block in blocks
     ]
     return {**answer, "content": sealed}
+
+
+# Finding files
+
+
+SUFFIXES = (".jsonl", ".jsonl.gz")
+"""What files are called in a folder; a file that is named by itself may be called anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsualFolder:
+    """Where an agent keeps its sessions, and how many files are there."""
+
+    agent: str
+    path: Path
+    files: tuple[Path, ...]
+    size: int
+    """Bytes of all of them."""
+
+
+def usual_folders(home: Path | None = None) -> list[UsualFolder]:
+    """The folders of the agents that are known, those that hold any files.
+
+    `home`: the user's; the agents' own variables (`PI_CODING_AGENT_DIR`, `CLAUDE_CONFIG_DIR`,
+    `CODEX_HOME`) name others.
+    """
+    home = home or Path.home()
+    places = (
+        ("Pi", _agent_folder("PI_CODING_AGENT_DIR", home / ".pi" / "agent") / "sessions"),
+        ("Claude Code", _agent_folder("CLAUDE_CONFIG_DIR", home / ".claude") / "projects"),
+        ("Codex", _agent_folder("CODEX_HOME", home / ".codex") / "sessions"),
+    )
+    found = []
+    for agent, folder in places:
+        files = tuple(history_files([folder])) if folder.is_dir() else ()
+        if files:
+            found.append(UsualFolder(agent, folder, files, sum(map(_size, files))))
+    return found
+
+
+def history_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files among files and folders, those of a folder in order of their names, each once."""
+    seen: set[str] = set()
+    for path in paths:
+        for file in _within(path) if path.is_dir() else [path]:
+            resolved = os.path.realpath(file)  # also of one that leads into a loop
+            if resolved not in seen:
+                seen.add(resolved)
+                yield file
+
+
+def _within(folder: Path) -> list[Path]:
+    return sorted(
+        Path(parent, name)
+        for parent, _, names in os.walk(folder)
+        for name in names
+        if name.endswith(SUFFIXES)
+    )
+
+
+def _agent_folder(variable: str, default: Path) -> Path:
+    named = os.environ.get(variable)
+    return Path(named).expanduser() if named else default
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+# Formats
+
+
+LOOKED_AT = 200
+"""Lines at the beginning that may tell the format."""
+
+
+class Format(NamedTuple):
+    """An agent's way of keeping its sessions."""
+
+    harness: str
+    recognises: Callable[[dict[str, Any]], bool]
+    """Whether a line is one that only this agent writes."""
+    read: Callable[[Lines], Iterator[Record]]
+
+
+FORMATS = (
+    Format(claude_code.HARNESS, claude_code.is_claude_code, claude_code.read_claude_code),
+    Format(codex.HARNESS, codex.is_codex, codex.read_codex),
+    Format(pi.HARNESS, pi.is_pi, pi.read_pi),
+)
+
+
+def format_of(path: Path) -> Format | None:
+    """The format of a file, None where no line at its beginning shows one. Raises `OSError`."""
+    with opened_lines(path) as lines:
+        for line in islice(lines, LOOKED_AT):
+            for known in FORMATS:
+                if known.recognises(line.value):
+                    return known
+    return None

@@ -20,7 +20,7 @@ from foredeck.model.records import call_id, forgotten_id
 from foredeck.store.protocol import Store
 
 if TYPE_CHECKING:  # to say how far a reading came takes none of it
-    from foredeck.histories.exchanges import Exchange
+    from foredeck.histories.records import Exchange
 
 FileState = tuple[int, int]
 """Size in bytes, and time of modification in nanoseconds."""

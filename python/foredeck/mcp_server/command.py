@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from foredeck.cli.common import add_config_flags, add_project_flags, asked_folder, resolve_config
+from foredeck.cli.arguments import add_config_flags, add_project_flags, asked_folder, resolve_config
 from foredeck.cli.registry import Command
 
 

@@ -13,11 +13,30 @@ from pydantic import Field
 
 from foredeck import __version__
 from foredeck.config import Config
-from foredeck.errors import ForedeckError
-from foredeck.mcp_server.answers import MOST_HITS, MOST_ROWS, Answers
+from foredeck.context.tools.found import heading_of_hits, kind_of_hit
+from foredeck.errors import ForedeckError, ToolError
+from foredeck.home import user_name
+from foredeck.lookup.contents import content_of, number_of, version_of
+from foredeck.lookup.memories import stated_memories
+from foredeck.lookup.reader import Reader
+from foredeck.lookup.sessions import summaries
+from foredeck.model.documents import SessionDocument
+from foredeck.model.figures import counted, when
+from foredeck.model.places import OF_STORED, AskedPart, split_name
+from foredeck.model.quoting import block, name, one_line
+from foredeck.names.finding import Found, find_part, find_session, name_of, split_handle
+from foredeck.notes.graph import Edge, Graph
 from foredeck.search import SEARCHED_TYPES, SearchedType
+from foredeck.search.index import Filters
+from foredeck.search.searching import SearchHit, search
+from foredeck.sources.filesystem import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.sessions import is_hidden, is_private, private_sessions
+from foredeck.tasks.claiming import Actor
 from foredeck.tasks.inputs import REASONS, TYPES
-from foredeck.tasks.tools import NO_TASKS
+from foredeck.tasks.tools import NO_TASKS, TaskMutate, TaskQuery
+from foredeck.tasks.work import TaskWork
 
 INSTRUCTIONS = (
     "What coding agents have said, done, read and planned on this machine. Begin with "
@@ -218,3 +237,170 @@ def _in_words_of_the_client(text: str) -> str:
     for ours, theirs in _WORDS.items():
         text = text.replace(ours, theirs)
     return text
+
+
+PART_CHARS = 20_000
+MOST_HITS = 20
+MOST_ROWS = 100
+
+
+class Answers:
+    """The project in `folder`, and the store of its configuration."""
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        self._reader = Reader(config)
+        self._config = config
+        self._folder = str(folder)
+
+    def search(self, query: str, type: str | None, session: str | None, limit: int) -> str:
+        """The best hits, each with its passage and the id to read it by."""
+        with self._reader.store() as store, self._reader.search(store) as (index, state):
+            only = None if session is None else (find_session(store, session),)
+            shown = () if only else stated_memories(store, self._config, self._project)
+            filters = Filters(only, type, without=private_sessions(store), memories=shown)
+            found = search(store, index, query, filters, limit=max(1, min(limit, MOST_HITS)))
+            newest = " among the newest texts" if found.is_part else ""
+            total = counted(len(found.hits) + max(0, found.more), "hit")
+            lines = [f"{total}{newest}. {state.note}".rstrip()]
+            for session, hits in found.groups():
+                lines.append(heading_of_hits(found, session, hits))
+                lines += [_hit(hit) for hit in hits]
+        return "\n\n".join(lines)
+
+    def read(self, object: str, version: int | None, offset: int) -> str:
+        """A part of an object's text. Raises `ForedeckError`."""
+        with self._reader.store() as store:
+            found, part = self._visible(store, object)
+            history, called = store.history(found.id), name(found.name)
+            number = version or number_of(history, version_of(store, found, part))
+            if not 1 <= number <= len(history):
+                raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
+            text, why = content_of(store, history[number - 1], part)
+        if text is None:
+            raise ToolError(f"{called} has no content at version {number}: {why}.")
+        shown = text[offset : offset + PART_CHARS]
+        end = offset + len(shown)
+        more = f"; the next part: offset {end}" if end < len(text) else ""
+        head = f"Version {number} of {len(history)} of {called}, characters {offset} to {end}"
+        return f"{head} of {len(text)}{more}\n\n{shown}"
+
+    def history(self, object: str) -> str:
+        """The versions of an object, a line each, the oldest first."""
+        with self._reader.store() as store:
+            found, _ = self._visible(store, object)
+            lines = [
+                f"{number}: {when(head.time_ms)}"
+                f" {(head.fields.get('provenance') or {}).get('origin') or ''}".rstrip()
+                for number, head in enumerate(store.history(found.id), start=1)
+            ]
+        older = max(0, len(lines) - MOST_ROWS)
+        left = [f"and {older} older"] if older else []
+        return "\n".join([f"Versions of {name(found.name)} ({found.id}):", *left, *lines[older:]])
+
+    def links(self, object: str) -> str:
+        """What an object refers to, and what refers to it."""
+        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
+            found, _ = self._visible(store, object)
+            out = [_edge(store, graph, edge, edge.target) for edge in graph.links(found.id)]
+            back = [_edge(store, graph, edge, edge.source) for edge in graph.backlinks(found.id)]
+        parts = [
+            _section("refers to", [line for line in out if line]),
+            _section("is referred to by", [line for line in back if line]),
+            state.note,
+        ]
+        return f"Links of {name(found.name)}:\n" + "\n".join(filter(None, parts))
+
+    def notes(self, tag: str | None) -> str:
+        """Notes and other Markdown files, a line each."""
+        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
+            nodes = [node for node, _ in graph.markdown(tag)]
+            lines = [f"- {_titled(node.title, node.path or node.id)}" for node in nodes[:MOST_ROWS]]
+        more = len(nodes) - len(lines)
+        ending = [f"and {more} more"] if more > 0 else []
+        return "\n".join([*lines, *ending, *filter(None, [state.note])]) or "No notes."
+
+    def sessions(self, limit: int) -> str:
+        """The sessions that were used last, a line each, with the id to read the chat by."""
+        with self._reader.store() as store:
+            private = set(private_sessions(store))
+            heads = [
+                head
+                for head in store.query("session")
+                if head.view(SessionDocument).session_id not in private
+            ]
+            found = sorted(summaries(store, heads), key=lambda s: s.last_ms, reverse=True)
+        lines = [
+            f"- {one_line(s.id)}: {when(s.last_ms)[:16]}, {one_line(s.project_name)}, "
+            f"{counted(s.messages, 'message')}: {one_line(s.title) or 'untitled'}"
+            for s in found[:limit]
+        ]
+        more = [f"and {len(found) - limit} older"] if len(found) > limit else []
+        return "\n".join([f"{counted(len(found), 'session')}:", *lines, *more])
+
+    def memory(self) -> str:
+        """What the user has stated that applies in this project, a line each."""
+        with self._reader.store() as store:
+            ids = [id for id, _ in stated_memories(store, self._config, self._project)]
+            heads = store.heads(ids)
+        lines = [f"- {one_line(str(heads[id].fields.get('fact')))}" for id in ids if id in heads]
+        return "\n".join(lines) or "Nothing is remembered that applies here."
+
+    def tasks(self, input: dict[str, object]) -> str:
+        """As the model's tool `task-query` answers in Pi. Raises `ToolError`."""
+        with self._reader.store() as store:
+            return TaskQuery(self._work(store)).run(input)
+
+    def change_tasks(self, input: dict[str, object]) -> str:
+        """As `task-mutate` does. Raises `ToolError`."""
+        with self._reader.store() as store:
+            return TaskMutate(self._work(store)).run(input)
+
+    def _work(self, store: LocalStore) -> TaskWork:
+        work = TaskWork(store, self._project, Actor(f"mcp:{user_name()}"))
+        work.board.refresh()
+        return work
+
+    def _visible(self, store: Store, name: str) -> tuple[Found, AskedPart]:
+        """The object of that name, and what of it is asked for. Raises `ForedeckError` for none,
+        for a private session's, and for what of memory no model outside a session is shown."""
+        found, part = find_part(store, name)
+        bare, _ = split_name(name, OF_STORED, lambda _: False)
+        met_in = found.session if split_handle(bare) else None
+        if is_hidden(store, found.head, ()) or is_private(store, met_in):
+            raise ForedeckError(f"{name!r} belongs to a private session, which nothing else reads.")
+        if found.head.type == "memory":
+            shown = stated_memories(store, self._config, self._project)
+            if found.id not in (id for id, _ in shown):
+                raise ForedeckError(f"{name!r} is not among what the user has stated.")
+        return found, part
+
+    @property
+    def _project(self) -> str:
+        return project_of(self._folder, open_filesystems(self._config, self._folder)).id
+
+
+def _hit(hit: SearchHit) -> str:
+    entry = hit.entry
+    path = f", {name(entry.path)}" if entry.path else ""
+    also = f", and {hit.also} more of this" if hit.also else ""
+    about = f"{kind_of_hit(entry)}{path}, {when(entry.time_ms)}{also}"
+    return f"{name(hit.object)}{hit.place}: {about}\n{block(hit.passage.marked())}"
+
+
+def _edge(store: Store, graph: Graph, edge: Edge, other: str) -> str:
+    node, head = graph.node(other), store.head(other)
+    if head is not None and is_hidden(store, head, ()):
+        return ""
+    title = name_of(head) if head is not None else other
+    shown = _titled(title if node is None else node.title, other)
+    return f"- {one_line(edge.reference.relation)}: {shown}"
+
+
+def _titled(title: str, called: str) -> str:
+    return f"{one_line(title)} ({name(called)})"
+
+
+def _section(label: str, lines: list[str]) -> str:
+    shown = lines[:MOST_ROWS]
+    more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
+    return "\n".join([f"{label}:", *(shown or ["nothing"]), *more])

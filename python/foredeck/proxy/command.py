@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from urllib.parse import urlsplit
 
-from foredeck.cli.common import add_config_flags, positive, resolve_config
+from foredeck.cli.arguments import add_config_flags, positive, resolve_config
 from foredeck.cli.registry import Command
 from foredeck.ui.command import port_number
 

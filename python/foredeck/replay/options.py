@@ -1,17 +1,21 @@
-"""How to replay: what the engine is configured with."""
+"""How to replay: what the engine is configured with, and by which prices it plans."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from foredeck.config import Config, load_config
+from foredeck.context.cache.economics import Prices, prices_of
 from foredeck.context.cache.rebase import DEFAULT_TTL_S
-from foredeck.errors import ConfigError
+from foredeck.errors import ConfigError, ForedeckError
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
+from foredeck.regular_files import read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +64,93 @@ class ReplayOptions:
     def _tools(self) -> Iterable[str]:
         for facility in FACILITY_TOOLS:
             yield f"tools.{facility}={'on' if facility in self.tools else 'off'}"
+
+
+# Prices
+
+
+PROFILES: dict[str, dict[str, float]] = {
+    "anthropic": {"input": 1.0, "cacheRead": 0.1, "cacheWrite": 1.25},
+    "openai": {"input": 1.0, "cacheRead": 0.1, "cacheWrite": 1.0},
+    "no-cache": {"input": 1.0, "cacheRead": 1.0, "cacheWrite": 1.0},
+}
+"""`cost` of a model record, by the name of the profile. Without a cache every token of every
+prompt is paid in full."""
+
+
+LIST_PRICES: dict[str, float] = {
+    "claude-3-5-haiku": 0.8,
+    "claude-3-haiku": 0.25,
+    "claude-3-opus": 15.0,
+    "claude-3": 3.0,
+    "claude-fable-5": 10.0,
+    "claude-haiku-4": 1.0,
+    "claude-opus-4": 5.0,
+    "claude-opus-4-0": 15.0,
+    "claude-opus-4-1": 15.0,
+    "claude-opus-4-2": 15.0,
+    "claude-opus-5": 5.0,
+    "claude-opus-5-5": 4.0,
+    "claude-sonnet-4": 3.0,
+    "claude-sonnet-5": 2.0,
+    "gemini-2.5-flash": 0.3,
+    "gemini-2.5-pro": 1.25,
+    "gemini-3-flash": 0.5,
+    "gemini-3.1-pro": 2.0,
+    "gpt-5": 1.25,
+    "gpt-5-mini": 0.25,
+    "gpt-5.2": 1.75,
+    "gpt-5.3": 1.75,
+    "gpt-5.4": 2.5,
+    "gpt-5.4-mini": 0.75,
+    "gpt-5.5": 5.0,
+}
+"""Dollars for a million tokens of uncached input, by how a model's name begins, as in the list of
+models of Pi 1.5.2: for histories, which name no prices."""
+
+
+def list_price(model: str) -> float:
+    """The price of a model (`provider/id`, or the id alone); 0 where the list has none."""
+    id = model.rsplit("/", 1)[-1]
+    known = [name for name in LIST_PRICES if id.startswith(name)]
+    return LIST_PRICES[max(known, key=len)] if known else 0.0
+
+
+class PriceError(ForedeckError):
+    """No such profile, or a file that holds no prices."""
+
+    exit_code = 2
+
+
+def load_cost(name: str) -> dict[str, float]:
+    """The `cost` record of a profile, or of a JSON file: itself one, or a model record with one.
+
+    Raises `PriceError`.
+    """
+    if name in PROFILES:
+        return PROFILES[name]
+    try:
+        value = json.loads(read_regular(name))
+    except FileNotFoundError as error:
+        known = ", ".join(PROFILES)
+        raise PriceError(
+            f"{name} is neither a file nor a known set of prices ({known})."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise PriceError(f"{name} cannot be read as JSON: {error}") from error
+    cost = value.get("cost", value) if isinstance(value, dict) else None
+    if not isinstance(cost, dict) or not _finite(cost) or not prices_of(cost).known:
+        raise PriceError(
+            f"{name} has no prices: expected an object with input, cacheRead and cacheWrite, "
+            "such as `cost` of a model in Pi's models.json."
+        )
+    return {k: float(v) for k, v in cost.items() if isinstance(v, int | float)}
+
+
+def _finite(cost: dict[str, Any]) -> bool:
+    return all(math.isfinite(v) for v in cost.values() if isinstance(v, int | float))
+
+
+def load_prices(name: str) -> Prices:
+    """The prices of a profile or file, relative to input. Raises `PriceError`."""
+    return prices_of(load_cost(name))

@@ -16,21 +16,19 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.calibration import calibrate
 from foredeck.accounting.figure import CostFigure
-from foredeck.accounting.prices import load_cost
 from foredeck.config import Config
 from foredeck.context.messages.items import blocks_chars
 from foredeck.context.messages.shape import Message
 from foredeck.context.messages.validity import find_faults
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import load_recording, stem_of
-from foredeck.histories.transcripts import RecordedCall
+from foredeck.histories.records import RecordedCall
 from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.regular_files import open_regular
-from foredeck.replay.options import ReplayOptions
-from foredeck.replay.recorded_account import replay_figure, replay_into
+from foredeck.replay.options import ReplayOptions, load_cost
+from foredeck.replay.replayed_session import calibrate, replay_figure, replay_into
 from foredeck.store.kind import store_kind
 
 _PREFIX = "foredeck-replay-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
-from foredeck.cli.common import add_config_flags, resolve_config
+from foredeck.cli.arguments import add_config_flags, resolve_config
 from foredeck.cli.person import check_person
 from foredeck.cli.registry import Command
 

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foredeck.cli.progress import Progress
+from foredeck.cli.output import Progress
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
 from foredeck.store.copying import compare, count_of

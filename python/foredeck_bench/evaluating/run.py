@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.eval_command import checkout, run_evaluation
 from foredeck.cli.registry import Command
 from foredeck.errors import CommandRefused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.accounting.shapes import blocks_of, chars_of, is_sent
 from foredeck.context.messages.shape import Message
-from foredeck.histories.transcripts import Compaction, Transcript
+from foredeck.histories.records import Compaction, Transcript
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.sources.tool_calls import path_argument
 

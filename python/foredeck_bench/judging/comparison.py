@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.accounting.calibration import plain_prompts
 from foredeck.context.messages.shape import Message
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
+from foredeck.replay.replayed_session import plain_prompts
 from foredeck_bench.judging.compacting import compactions_at
 from foredeck_bench.judging.judge import Judge, Judgement, Rule, SessionFacts
 

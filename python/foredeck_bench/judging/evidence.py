@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_of
 from foredeck.context.messages.shape import Message
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 from foredeck.model.messages import texts_in
 from foredeck.model.names import identifiers
 from foredeck.model.quoting import is_reference, is_run

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.prices import load_prices
 from foredeck.context.messages.validity import find_faults
 from foredeck.context.state.features import Features
 from foredeck.engine.facility import Facilities, FacilityInputs, configured_facilities
 from foredeck.histories.recordings import load_recording
-from foredeck.histories.transcripts import Transcript
+from foredeck.histories.records import Transcript
 from foredeck.model.own_tools import definition_chars
-from foredeck.replay.options import ReplayOptions
+from foredeck.replay.options import ReplayOptions, load_prices
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck_bench.judging.comparison import Comparison
 from foredeck_bench.judging.judge import Judgement, Rule, SessionFacts

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from foredeck import ContextManager, ModelInfo
-from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.eval_command import checkout
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command

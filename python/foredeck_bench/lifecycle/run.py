@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import coloured, print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag, positive
+from foredeck.cli.output import Progress, coloured, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
 from foredeck_bench.crash.run import CHECKOUT, CannotRun, CrashPlan, run_crash

@@ -12,9 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foredeck.cli.common import add_json_flag
-from foredeck.cli.output import coloured, print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag
+from foredeck.cli.output import Progress, coloured, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import StoreUnavailable
 from foredeck.histories.recordings import find_recordings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag, positive
+from foredeck.cli.output import Progress
 from foredeck.cli.registry import Command
 from foredeck_bench.arguments import STORES, add_rounds, add_stores_and_seed, noting, print_figures
 from foredeck_bench.observing.crash import crash_on

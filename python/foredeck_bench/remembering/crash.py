@@ -16,8 +16,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag
+from foredeck.cli.output import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.store.kind import open_store

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag
+from foredeck.cli.output import Progress
 from foredeck.cli.registry import Command
 from foredeck.config import Config
-from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
+from foredeck.histories.recordings import history_files
 from foredeck.memory.extracting.question import (
     SYSTEM,
     Saying,

@@ -6,9 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag, positive
+from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck_bench.figures import machine
 from foredeck_bench.search.kills import kill_index_writers

@@ -17,8 +17,8 @@ from typing import Any
 
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
+from foredeck.histories.recordings import history_files
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import ranked_entries
 from foredeck.search.texts import SearchedText

@@ -24,15 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag
-from foredeck.cli.output import print_json, table
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_json_flag
+from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.errors import ForedeckError
-from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
+from foredeck.histories.recordings import history_files
 from foredeck.model.names import WORD
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.query import STOP_WORDS, Term, parse_query

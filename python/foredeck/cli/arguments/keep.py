@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from pathlib import Path
 
-from foredeck.cli.common import add_usual_flags, positive
+from foredeck.cli.arguments import add_usual_flags, positive
 from foredeck.cli.registry import Command, later
 
 
@@ -171,7 +171,7 @@ COMMANDS = {
         ),
         example="foredeck export 0199aaaa session.foredeck.jsonl",
         configure=_export,
-        run=later("transfer_command", "write_bundle"),
+        run=later("transfer_command", "run_export"),
     ),
     "import": Command(
         description=(
@@ -183,7 +183,7 @@ COMMANDS = {
         ),
         example="foredeck import session.foredeck.jsonl --as-new",
         configure=_import,
-        run=later("transfer_command", "read_bundle"),
+        run=later("transfer_command", "run_import"),
     ),
     "backup": Command(
         description=(
@@ -216,7 +216,7 @@ COMMANDS = {
         ),
         example="foredeck restore ~/foredeck-monday.db",
         configure=_restore,
-        run=later("restore_command"),
+        run=later("backup_command", "run_restore"),
     ),
     "migrate": Command(
         description=(
@@ -230,6 +230,6 @@ COMMANDS = {
         ),
         example="foredeck migrate sqlite xtdb",
         configure=_migrate,
-        run=later("migrate_command"),
+        run=later("transfer_command", "run_migrate"),
     ),
 }

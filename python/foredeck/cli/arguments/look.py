@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from foredeck.cli.common import (
+from foredeck.cli.arguments import (
     add_object,
     add_objects,
     add_selection,
@@ -246,7 +246,7 @@ COMMANDS = {
         ),
         example="foredeck trace parse_config 0199",
         configure=_trace,
-        run=later("trace_command"),
+        run=later("show_command", "run_trace"),
     ),
     "blame": Command(
         description=(
@@ -272,7 +272,7 @@ COMMANDS = {
         ),
         example="foredeck history src/main.ts 1 3",
         configure=_history,
-        run=later("history_command", "list_versions"),
+        run=later("history_command"),
     ),
     "cat": Command(
         description=(
@@ -288,7 +288,7 @@ COMMANDS = {
         ),
         example="foredeck cat src/main.ts --at '2h ago'",
         configure=_cat,
-        run=later("history_command", "print_content_of"),
+        run=later("history_command", "run_cat"),
     ),
     "graph": Command(
         description=(
@@ -312,7 +312,7 @@ COMMANDS = {
         ),
         example="foredeck expand notes/tides.md --depth 1 --budget 20000",
         configure=_expand,
-        run=later("expand_command"),
+        run=later("graph_command", "run_expand"),
     ),
     "name": Command(
         description=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
-from foredeck.cli.common import add_config_flags, add_json_flag, add_usual_flags, positive
+from foredeck.cli.arguments import add_config_flags, add_json_flag, add_usual_flags, positive
 from foredeck.cli.registry import Command, later
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store import STORES

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.cli.common import add_flags_of_actions, positive
+from foredeck.cli.arguments import add_flags_of_actions, positive
 from foredeck.cli.registry import Command, later
 
 

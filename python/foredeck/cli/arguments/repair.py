@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 
-from foredeck.cli.common import add_project_flags, add_usual_flags
+from foredeck.cli.arguments import add_project_flags, add_usual_flags
 from foredeck.cli.registry import Command, later
 from foredeck.derived import LAYERS
 
@@ -143,7 +143,7 @@ COMMANDS = {
         ),
         example="foredeck renames --repair",
         configure=_renames,
-        run=later("renames_command"),
+        run=later("index_command", "run_renames"),
     ),
     "purge": Command(
         description=(
@@ -180,7 +180,7 @@ COMMANDS = {
         ),
         example="foredeck forget 0199 --dry-run",
         configure=_forget,
-        run=later("forget_command", "forget_sessions"),
+        run=later("forget_command"),
     ),
     "prune": Command(
         description=(
@@ -198,7 +198,7 @@ COMMANDS = {
         ),
         example="foredeck prune --dry-run",
         configure=_prune,
-        run=later("prune_command"),
+        run=later("forget_command", "run_prune"),
     ),
     "vacuum": Command(
         description=(
@@ -210,6 +210,6 @@ COMMANDS = {
         ),
         example="foredeck vacuum",
         configure=add_usual_flags,
-        run=later("forget_command", "vacuum"),
+        run=later("forget_command", "run_vacuum"),
     ),
 }

@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
-from foredeck.cli.common import add_session, add_usual_flags, positive
-from foredeck.cli.moments import EXAMPLES, parse_moment
+from foredeck.cli.arguments import EXAMPLES, add_session, add_usual_flags, parse_moment, positive
 from foredeck.cli.registry import Command, later
 from foredeck.search import SEARCHED_TYPES
 

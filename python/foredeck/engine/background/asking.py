@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.accounting.asked import AskedAccount, asked_account, cost_of, stored_questions
+from foredeck.accounting.figure import AskedAccount, asked_account, cost_of, stored_questions
 from foredeck.config.model import AskingSection
 from foredeck.context.state.chat import Chat
 from foredeck.context.status import tokens_of

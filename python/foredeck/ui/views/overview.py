@@ -10,13 +10,13 @@ from pathlib import PurePath
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
-from foredeck.accounting.prices import load_prices
 from foredeck.config import Config
 from foredeck.context.cache.economics import Prices
 from foredeck.lookup.inherited import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.memory.user import KEY_FILE
 from foredeck.model.documents import SessionDocument, ToolcallDocument, chat_id, session_of
+from foredeck.replay.options import load_prices
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, LocalStore, Store
 from foredeck.store.sessions import private_sessions

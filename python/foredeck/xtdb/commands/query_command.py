@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_usual_flags, positive, resolve_config
+from foredeck.cli.arguments import EXAMPLES, add_usual_flags, parse_moment, positive, resolve_config
 from foredeck.cli.files import given_text
-from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.config import Config

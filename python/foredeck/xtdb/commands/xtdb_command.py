@@ -9,9 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_usual_flags, resolve_config
-from foredeck.cli.output import print_json, table, typed
-from foredeck.cli.progress import Progress
+from foredeck.cli.arguments import add_usual_flags, resolve_config
+from foredeck.cli.output import Progress, print_json, table, typed
 from foredeck.cli.registry import Command
 from foredeck.config import Config, ensure_home
 from foredeck.errors import StoreError
