@@ -1,4 +1,4 @@
-"""`foredeck backup` and `restore`: the store as a file and back, or a session's files as of a call."""
+"""`foredeck backup` and `restore`: the store as a file, and a session's files as of a call."""
 
 from __future__ import annotations
 

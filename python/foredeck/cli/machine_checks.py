@@ -28,7 +28,7 @@ ASK_SECONDS = 20
 OF_CHECKOUT = " (this checkout's own: there is no pi on PATH)"
 
 
-CHECKOUT = Path(__file__).parents[4]
+CHECKOUT = Path(__file__).parents[3]
 """The folder that this package runs from, where it is a checkout."""
 
 

@@ -1,5 +1,4 @@
-"""`foredeck export` and `import`: a session with all that belongs to it, as a file. `migrate`: all of
-a store into another."""
+"""`foredeck export`, `import` and `migrate`: a session as a file, all of a store into another."""
 
 from __future__ import annotations
 
