@@ -3,10 +3,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import definitions from "./commands.json" with { type: "json" };
-import { type Stretch, uncompact } from "./context/compactions.ts";
+import { type Stretch, uncompact } from "./compaction.ts";
 import { isRecord } from "./context/messages.ts";
-import type { EngineCommand } from "./engine/process.ts";
-import { unref } from "./engine/run.ts";
+import { type EngineCommand, unref } from "./engine/process.ts";
 import { GoneError, lineSplitter, textOf, within } from "./engine/wire.ts";
 import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";

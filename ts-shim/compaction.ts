@@ -1,17 +1,21 @@
 /**
- * Compaction: the engine decides whether it is needed, and writes the summary unless the user's
- * model should. Where the engine is away, slow or wrong, Pi's own compaction goes ahead. Another
- * extension may cancel it or write the summary itself; then the user reads so, and the engine gets to know.
+ * Compaction: who decides about Pi's, what the user has had compacted besides, and taking one back.
+ *
+ * The engine decides whether Pi's is needed, and writes the summary unless the user's model should.
+ * Where it is away, slow or wrong, Pi's own compaction goes ahead. Another extension may cancel it or
+ * write the summary itself: the user and the engine are told.
  */
 
 import type {
   ExtensionAPI,
+  ExtensionCommandContext,
   ExtensionContext,
   SessionBeforeCompactEvent,
   SessionBeforeCompactResult,
   SessionCompactEvent,
 } from "@earendil-works/pi-coding-agent";
-import { charsOf, type HostMessage, isRecord } from "./context/messages.ts";
+import { charsOf, type HostMessage, isRecord, isSystem } from "./context/messages.ts";
+import { torn } from "./context/plan.ts";
 import type { Shim } from "./shim.ts";
 
 /** A compaction may write some megabytes; Pi's own takes a model call. */
@@ -69,7 +73,7 @@ function report(event: SessionCompactEvent, pending: Pending | null, shim: Shim)
   // then its summary does not describe the ones that the engine knows of.
   const sendsSummary = !isOurs && (!isOthers || pending?.firstKept === firstKeptEntryId);
   const written = sendsSummary ? { summary, by: isOthers ? "extension" : "model" } : {};
-  shim.event("compact", { entry: id, reason: event.reason, ...written });
+  shim.event("compact", { entry: id, ...written });
 }
 
 async function askEngine(
@@ -111,4 +115,263 @@ function parameters(
 
 function withoutImages({ content }: HostMessage): unknown {
   return Array.isArray(content) ? content.filter(({ type }) => type !== "image") : content;
+}
+
+/*
+ * What the user has had compacted, and what was taken back, stands in entries of Pi's session: so it
+ * holds on one branch, and after a restart. A stretch that foredeck has compacted is a custom entry.
+ * What takes a compaction back is either a compaction of Pi's that keeps from the earlier place, or a
+ * custom entry that names it.
+ */
+
+/** Types of our custom entries. */
+const STRETCH = "foredeck-compacted";
+const TAKEN_BACK = "foredeck-uncompacted";
+
+/** An entry of Pi's session, as far as it is looked at here. */
+export type Entry = { id: string; type: string; parentId?: string | null } & Record<
+  string,
+  unknown
+>;
+
+/** Pi's own: what messages it makes of the entries that lead to a leaf. */
+export type Project = (
+  entries: Entry[],
+  leaf: string,
+) => { entries: { sourceEntry: Entry; messages: HostMessage[] }[] };
+
+/** A stretch of chat that a summary of foredeck's replaces. `first`, `last`: its messages. */
+export interface Stretch {
+  first: string;
+  last: string;
+  summary: string;
+  time_ms: number;
+}
+
+/** Compactions of a branch that have not been taken back, oldest first: Pi's, and ours. */
+export function notTakenBack(branch: readonly Entry[]): Entry[] {
+  const gone = takenBack(branch);
+  return branch.filter((entry) => {
+    const isPis = entry.type === "compaction" && takes(entry) === null;
+    return (isPis || stretchOf(entry) !== null) && !gone.has(entry.id);
+  });
+}
+
+/** The id of the compaction that an entry takes back; null for any other entry. */
+function takes(entry: Entry): string | null {
+  const { details, data } = entry;
+  if (entry.type === "compaction") {
+    const ours = isRecord(details) && isRecord(details.foredeck) ? details.foredeck : {};
+    return typeof ours.takes_back === "string" ? ours.takes_back : null;
+  }
+  const isOurs = entry.type === "custom" && entry.customType === TAKEN_BACK && isRecord(data);
+  return isOurs && typeof data.compaction === "string" ? data.compaction : null;
+}
+
+function takenBack(branch: readonly Entry[]): Set<string> {
+  return new Set(branch.map(takes).filter((id) => id !== null));
+}
+
+function stretchOf({ type, customType, data }: Entry): Stretch | null {
+  const isOurs = type === "custom" && customType === STRETCH && isRecord(data);
+  return isOurs ? (data as unknown as Stretch) : null;
+}
+
+/** What a stretch calls a message: the engine makes the same name of it. */
+export function nameOf({ role, timestamp, toolCallId }: HostMessage): string {
+  return `${role} ${String(timestamp)} ${typeof toolCallId === "string" ? toolCallId : ""}`.trim();
+}
+
+/** The entries that a branch would have without the compactions that were taken back. */
+function withoutTakenBack(branch: readonly Entry[]): Entry[] {
+  const gone = takenBack(branch);
+  const left = branch.filter(
+    (entry) => entry.type !== "compaction" || !(gone.has(entry.id) || takes(entry) !== null),
+  );
+  // Pi follows parents; these are copies, so its session stays as it is.
+  return left.map((entry, at) => ({ ...entry, parentId: left[at - 1]?.id ?? null }));
+}
+
+/** A compaction that Pi is to make. */
+type MadeCompaction = NonNullable<SessionBeforeCompactResult["compaction"]>;
+
+/** The user's compactions on the branch at hand. */
+export class Compactions {
+  /** While Pi makes a compaction that takes another one back: that one. */
+  takingBack: MadeCompaction | null = null;
+  private readonly pi: Pick<ExtensionAPI, "appendEntry">;
+  /** What Pi itself makes of entries; undefined where it does not say. */
+  private readonly project: Project | undefined;
+  /** By the newest compaction and what was taken back: a long session is projected once. */
+  private known: { key: string; messages: HostMessage[] | null } | null = null;
+
+  constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: Project | undefined) {
+    this.pi = pi;
+    this.project = project;
+  }
+
+  /** Replaces a stretch by its summary from now on. */
+  keep(stretch: Stretch): void {
+    this.pi.appendEntry(STRETCH, stretch);
+  }
+
+  /** Takes a compaction back, without Pi; one of Pi's own only where Pi exports its projection. */
+  takeBack(compaction: Entry): void {
+    this.pi.appendEntry(TAKEN_BACK, { compaction: compaction.id });
+  }
+
+  /** The messages that the session holds now, as a call would bring them. */
+  current(ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
+    const source = ctx.sessionManager as { buildSessionProjection?(): { messages: unknown[] } };
+    const own = source.buildSessionProjection?.().messages ?? [];
+    return this.apply(own as HostMessage[], ctx);
+  }
+
+  /**
+   * The list to go on with: `list` itself where nothing was compacted or taken back.
+   * @param list the host's messages, system entries included
+   */
+  apply(list: HostMessage[], ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
+    const source = ctx.sessionManager as { getBranch?(): unknown[] };
+    const branch = (source.getBranch?.() ?? []) as Entry[];
+    // Few entries say something of it, and this runs before every call.
+    const marks = branch.filter(({ type }) => type === "compaction" || type === "custom");
+    const changed = this.withBack(list, branch, marks);
+    return notTakenBack(marks)
+      .map(stretchOf)
+      .filter((stretch) => stretch !== null)
+      .reduce(withStretch, changed);
+  }
+
+  /** In place of the summary that begins Pi's list: what stood there before that compaction. */
+  private withBack(list: HostMessage[], branch: Entry[], marks: Entry[]): HostMessage[] {
+    const at = list.findIndex((message) => !isSystem(message));
+    if (list[at]?.role !== "compactionSummary") return list;
+    const messages = this.messagesBack(branch, marks);
+    if (messages === null) return list;
+    // Copies: edits set a new `content` on what goes out.
+    const back = messages.map((message) => ({ ...message }));
+    return [...list.slice(0, at), ...back, ...list.slice(at + 1)];
+  }
+
+  private messagesBack(branch: Entry[], marks: Entry[]): HostMessage[] | null {
+    const newest = marks.findLast((entry) => entry.type === "compaction");
+    const gone = takenBack(marks);
+    if (!newest || !this.project || !(gone.has(newest.id) || takes(newest) !== null)) return null;
+    const key = `${newest.id} ${[...gone].join(" ")}`;
+    if (this.known?.key !== key) {
+      this.known = { key, messages: before(newest, branch, this.project) };
+    }
+    return this.known.messages;
+  }
+}
+
+/** The messages before the first one that a compaction keeps; null where that is not known. */
+function before(compaction: Entry, branch: Entry[], project: Project): HostMessage[] | null {
+  const entries = withoutTakenBack(branch);
+  const { id: leaf } = entries.at(-1) ?? {};
+  if (leaf === undefined) return null;
+  const projected = project(entries, leaf).entries;
+  const kept = compaction.firstKeptEntryId;
+  const end = projected.findIndex(({ sourceEntry }) => sourceEntry.id === kept);
+  if (end < 0) return null;
+  const messages = projected.slice(0, end).flatMap((entry) => entry.messages);
+  return messages.filter((message) => !isSystem(message));
+}
+
+/** A list with the summary of a stretch in its place; the list itself where that cannot be done. */
+function withStretch(list: HostMessage[], stretch: Stretch): HostMessage[] {
+  const first = list.findIndex((message) => nameOf(message) === stretch.first);
+  const last = list.findLastIndex((message) => nameOf(message) === stretch.last);
+  if (first < 0 || last < first) return list;
+  const covered = list.slice(first, last + 1);
+  const content = [{ type: "text", text: stretch.summary }];
+  const message = { role: "custom", customType: "foredeck", content, display: false };
+  const summary = { ...message, timestamp: stretch.time_ms };
+  const left = [...covered.filter(isSystem), summary];
+  const made = [...list.slice(0, first), ...left, ...list.slice(last + 1)];
+  // A provider refuses a result without its call.
+  return torn(list, made).length > 0 ? list : made;
+}
+
+/*
+ * `/foredeck uncompact`. With nothing after the newest compaction, Pi goes to the entry before it.
+ * Else Pi makes a compaction that keeps from the earlier place, with the earlier summary. Where Pi has
+ * nothing to compact it refuses that; then the context hook puts the messages back, for as long as Pi
+ * does not compact again.
+ */
+
+/** The summary where there was none before: Pi's list begins with one. */
+const NO_SUMMARY =
+  "Nothing is summed up: a compaction was taken back, and the whole conversation follows.";
+
+const NOTHING = "There is no compaction on this branch, or all of them have been taken back.";
+const BUSY = "The agent is at work: take the compaction back once its turn has ended.";
+const BACK = "The newest compaction is taken back: what it covered is in the chat again.";
+const BY_US =
+  "Pi could not do that itself: foredeck adds the messages to each call until the next compaction.";
+
+/** Takes the newest compaction back; what the user reads. Throws what prevents it. */
+export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
+  if (!ctx.isIdle()) throw new Error(BUSY);
+  const branch = ctx.sessionManager.getBranch() as unknown as Entry[];
+  const newest = notTakenBack(branch).at(-1);
+  if (!newest) throw new Error(NOTHING);
+  const said = await takeBack(newest, branch, shim, ctx);
+  // The engine keeps it in the store: what a summary replaces may be pruned, and this no more.
+  const { summary } = stretchOf(newest) ?? newest;
+  shim.event("uncompact", { summary });
+  return said;
+}
+
+/** Takes one back in the way that its place allows. */
+async function takeBack(
+  newest: Entry,
+  branch: Entry[],
+  shim: Shim,
+  ctx: ExtensionCommandContext,
+): Promise<string> {
+  if (stretchOf(newest) !== null) {
+    shim.compactions.takeBack(newest);
+    return BACK;
+  }
+  if (branch.at(-1)?.id === newest.id && isPlace(branch.at(-2))) {
+    const { cancelled } = await ctx.navigateTree(newest.parentId as string);
+    if (!cancelled) return BACK;
+  }
+  try {
+    shim.compactions.takingBack = earlier(branch, newest);
+    await new Promise<void>((resolve, onError) => {
+      ctx.compact({ onComplete: () => resolve(), onError });
+    });
+    return BACK;
+  } catch (error) {
+    shim.logError("uncompact", error);
+    if (!shim.pi.buildSessionProjection) throw error;
+    shim.compactions.takeBack(newest);
+    return `${BACK} ${BY_US}`;
+  } finally {
+    shim.compactions.takingBack = null;
+  }
+}
+
+/** Whether going to an entry leaves it in the chat: a message of the user's goes to the editor. */
+function isPlace(entry: Entry | undefined): boolean {
+  if (!entry || entry.type === "custom_message") return false;
+  const { role } = (entry.message ?? {}) as { role?: string };
+  return entry.type !== "message" || role !== "user";
+}
+
+/** A compaction that keeps what was kept before another one was made. */
+function earlier(branch: Entry[], newest: Entry): MadeCompaction {
+  const previous = branch
+    .slice(0, branch.indexOf(newest))
+    .findLast((entry) => entry.type === "compaction");
+  const tokensBefore = Number(newest.tokensBefore) || 0;
+  return {
+    summary: typeof previous?.summary === "string" ? previous.summary : NO_SUMMARY,
+    firstKeptEntryId: String(previous?.firstKeptEntryId ?? branch[0]?.id),
+    tokensBefore,
+    details: { foredeck: { takes_back: newest.id } },
+  };
 }

@@ -1,13 +1,12 @@
 /**
- * What the rest of the extension asks of Pi: messages to the user, the status line, and Pi's context
- * for the session at hand.
- *
- * Holds Pi's context object for one session and no longer: once a session is replaced, using its
- * objects throws.
+ * What the rest of the extension asks of Pi: messages to the user, the status line, Pi's context for
+ * the session at hand, and what Pi's module exports.
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { Project } from "./compaction.ts";
 import { isRecord } from "./context/messages.ts";
+import type { RunnerClass } from "./tool-calls.ts";
 
 const STATUS_KEY = "foredeck";
 const WIDGET_KEY = "foredeck-tasks";
@@ -23,7 +22,10 @@ type NoticeLevel = "info" | "warning" | "error";
  * hold names of files and titles that others have chosen.
  */
 export class Host {
-  /** Pi's own of what it did last; null where no session is open. Not to be kept anywhere else. */
+  /**
+   * Pi's context object of what it did last; null where no session is open. Not to be kept anywhere
+   * else: once a session is replaced, using its objects throws.
+   */
   ctx: ExtensionContext | null = null;
   private readonly notified = new Set<string>();
   /** What every status begins with. */
@@ -127,4 +129,59 @@ export function visible(text: string): string {
       return `\\u${sign.charCodeAt(at).toString(16).padStart(4, "0")}`;
     }).join("");
   });
+}
+
+/** The first Pi that fires `context_with_system`. */
+const WITH_SYSTEM = "0.87.1";
+
+/** Both scopes that Pi was published under. Inside Pi either resolves to the running copy. */
+const HOSTS = ["@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"];
+
+/** What is used of Pi's own module. A fork may export less. */
+export interface PiModule {
+  /** Such as "1.5.2". */
+  VERSION?: string;
+  buildSessionProjection?: Project;
+  SettingsManager?: SettingsReader;
+  ExtensionRunner?: RunnerClass;
+}
+
+/** Reads Pi's settings for a folder. */
+interface SettingsReader {
+  create(
+    cwd: string,
+    agentDir: undefined,
+    options: { projectTrusted: boolean },
+  ): CompactionSettings;
+}
+
+/** How Pi compacts by itself. */
+export interface CompactionSettings {
+  getCompactionSettings(model: unknown): { enabled: boolean; reserveTokens: number };
+}
+
+/** Pi's module; empty where it cannot be had. */
+export async function piModule(): Promise<PiModule> {
+  for (const host of HOSTS) {
+    try {
+      return await import(host);
+    } catch {
+      // Not this scope.
+    }
+  }
+  return {};
+}
+
+/** Whether this is oh-my-pi, a fork with versions of its own: it hands over its exports as `pi.pi`. */
+export function isOhMyPi(pi: object): boolean {
+  return typeof (pi as { pi?: unknown }).pi === "object";
+}
+
+/**
+ * Whether Pi fires `context_with_system`. If in doubt, no: `context` works everywhere, and waiting
+ * for an event that never fires would disable the hook.
+ */
+export function firesContextWithSystem(version = ""): boolean {
+  const isKnown = /^\d+\.\d+\.\d+/.test(version);
+  return isKnown && version.localeCompare(WITH_SYSTEM, "en", { numeric: true }) >= 0;
 }

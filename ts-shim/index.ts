@@ -8,18 +8,12 @@ import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { register } from "./command.ts";
 import { registerCompaction } from "./compaction.ts";
 import { registerContextHook } from "./context/hook.ts";
-import { registerRequests } from "./context/provider.ts";
-import { registerRefused } from "./context/refused.ts";
+import { registerRefused, registerRequests } from "./context/provider.ts";
 import { stateDir } from "./files.ts";
-import { registerGuards } from "./guards.ts";
-import { visible } from "./host.ts";
-import { registerNames } from "./names.ts";
-import { isOhMyPi, piModule } from "./pi.ts";
-import { registerPreparing } from "./preparing.ts";
-import { registerReporting } from "./reporting.ts";
-import { registerSessions } from "./sessions.ts";
-import { Shim } from "./shim.ts";
-import { declaredFacilities, keepFacilities } from "./tools.ts";
+import { isOhMyPi, piModule, visible } from "./host.ts";
+import { registerSessions, Shim } from "./shim.ts";
+import { registerToolCalls } from "./tool-calls.ts";
+import { declaredFacilities, keepFacilities, registerNames } from "./tools.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const here = fileURLToPath(import.meta.url);
@@ -34,11 +28,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const facilities = await declaredFacilities(stateDir(), process.cwd());
   registerNames(pi, shim, facilities, isOhMyPi(pi));
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
-  // Before a tool runs, Pi asks in this order until one blocks the call: first who decides at once, then
-  // the engine. Reports come last: a call that is blocked never runs, so its start is not reported.
-  registerGuards(pi);
-  registerPreparing(pi, shim, shim.pi.ExtensionRunner);
-  registerReporting(pi, shim);
+  registerToolCalls(pi, shim, shim.pi.ExtensionRunner);
   register(pi, shim, "foredeck");
 }
 

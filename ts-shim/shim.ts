@@ -1,8 +1,12 @@
-/** One instance of the extension: what its parts share, and the life of a session. */
+/** One instance of the extension: what its parts share, and the life of a session, by Pi's events. */
 
-import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type {
+  ExtensionAPI,
+  ExtensionContext,
+  SessionStartEvent,
+} from "@earendil-works/pi-coding-agent";
 import { Asking, type Question } from "./asking.ts";
-import { Compactions } from "./context/compactions.ts";
+import { Compactions } from "./compaction.ts";
 import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
 import { describe } from "./context/request.ts";
@@ -11,9 +15,7 @@ import { locateInstalled, ProvisionError, packageVersion, provision } from "./en
 import type { EngineCommand } from "./engine/process.ts";
 import { ErrorCode, RpcError, textOf } from "./engine/wire.ts";
 import { logLine, stateDir } from "./files.ts";
-import { Host } from "./host.ts";
-import type { CompactionSettings, PiModule } from "./pi.ts";
-import type { SessionParams } from "./sessions.ts";
+import { type CompactionSettings, Host, type PiModule } from "./host.ts";
 
 /** Milliseconds to open and to close a session. No model call waits for either. */
 const OPEN_MS = 30_000;
@@ -31,6 +33,23 @@ const SETTING_UP_WITHOUT_SCREEN =
  * FOREDECK=off in the environment switches foredeck off from the start.
  */
 const switches = { off: process.env.FOREDECK === "off" };
+
+/** Parameters of `session/open`. */
+export interface SessionParams {
+  session: string;
+  file: string | null;
+  cwd: string;
+  reason: string;
+  parent: string | null;
+  /** The host's file of that session, where only this is known. */
+  parent_file?: string | null;
+  /** The session whose agent started this Pi, by a command or as a subagent. */
+  started_by?: string | null;
+  /** Whether a new session keeps to itself what is said in it. */
+  private?: boolean;
+  /** Calls that the session had when this Pi first opened it; left out that first time. */
+  calls?: number;
+}
 
 /** The parts of one extension instance. */
 export class Shim implements EngineHost {
@@ -238,4 +257,62 @@ export class Shim implements EngineHost {
     if (method === "host/work") this.host.work(text);
     if (method === "host/notify") this.host.notice(params);
   }
+}
+
+/** Passes this Pi's session id to the processes it starts, so that a subagent can be linked. */
+const OWN_SESSION = "FOREDECK_SESSION";
+/**
+ * Where the id of the starting session is kept once read: the variable is then overwritten with
+ * this Pi's own session, and Pi loads this module again for each one.
+ */
+const STARTED_BY = Symbol.for("foredeck.started_by");
+
+/** The session whose agent started this Pi process, or null. */
+function startedBy(): string | null {
+  const known = globalThis as { [STARTED_BY]?: string | null };
+  if (known[STARTED_BY] === undefined) known[STARTED_BY] = process.env[OWN_SESSION] || null;
+  return known[STARTED_BY] ?? null;
+}
+
+/** `pi --foredeck-private`: the sessions that this Pi begins are private. */
+const PRIVATE_FLAG = "foredeck-private";
+
+/** Registers the handlers, and the flag that makes new sessions private. */
+export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
+  pi.registerFlag?.(PRIVATE_FLAG, {
+    description: "foredeck: keep nothing that is said in new sessions beyond them",
+    type: "boolean",
+    default: false,
+  });
+  pi.on("session_start", (event, ctx) => {
+    shim.safely("session_start", () => {
+      const params = sessionParams(event, ctx);
+      if (pi.getFlag?.(PRIVATE_FLAG) === true) params.private = true;
+      shim.begin(params, ctx);
+    });
+  });
+  pi.on("session_shutdown", async (event) => {
+    await shim.end(event.reason).catch((error) => shim.logError("session_shutdown", error));
+  });
+  // The last answer of a run reaches a message list only when the user goes on, if ever.
+  pi.on("turn_end", (event) => {
+    if (event.message.role !== "assistant" || event.toolResults.length > 0) return;
+    shim.event("answer", { message: event.message, entry: event.messageEntryId ?? null });
+  });
+}
+
+function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): SessionParams {
+  const { sessionManager } = ctx;
+  const starter = startedBy();
+  process.env[OWN_SESSION] = sessionManager.getSessionId();
+  return {
+    session: sessionManager.getSessionId(),
+    file: sessionManager.getSessionFile() ?? null,
+    cwd: ctx.cwd,
+    // oh-my-pi, a fork of Pi, gives no reason.
+    reason: event.reason ?? "startup",
+    parent: null,
+    parent_file: sessionManager.getHeader?.()?.parentSession ?? null,
+    started_by: starter,
+  };
 }

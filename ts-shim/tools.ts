@@ -1,12 +1,13 @@
 /**
- * The model's tools, which only tools.json defines.
+ * The model's tools, which only tools.json defines, and which of foredeck's names are free.
  *
- * They are registered when the session begins (names.ts) and never change, engine or not: the
- * definitions come first in every request, so a tool that comes or goes would void the provider's
- * whole cache. Which of them a session has, its project's switches say.
+ * Tools are registered when the session begins and never change, engine or not: the definitions come
+ * first in every request, so a tool that comes or goes would void the provider's whole cache. Which
+ * of them a session has, its project's switches say.
  */
 
 import { createHash } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { ImageContent } from "@earendil-works/pi-ai";
@@ -15,10 +16,11 @@ import type {
   ExtensionContext,
   ToolDefinition,
 } from "@earendil-works/pi-coding-agent";
+import { register, SHORTS } from "./command.ts";
 import { isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
-import { readText } from "./files.ts";
+import { makePrivate, readText, stateDir } from "./files.ts";
 import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";
 import definitions from "./tools.json" with { type: "json" };
@@ -53,6 +55,70 @@ export const TOOL_NAMES = new Set(TOOL_SPECS.map(({ name }) => name));
 export const DEFAULT_FACILITIES: readonly string[] = ["context", "search"];
 
 /**
+ * Registers tools and short commands where their names are free, and says once which are not.
+ * @param atOnce for a host that takes no tools once it has started
+ */
+export function registerNames(
+  pi: ExtensionAPI,
+  shim: Shim,
+  facilities?: readonly string[],
+  atOnce = false,
+): void {
+  // Pi does not start where two extensions define the same tool, and gives both of two commands a
+  // number (`/tasks:1`, `/tasks:2`). When the session begins, all extensions are loaded, and no
+  // request has been sent: what the model has stays the same from there on.
+  let isDone = false;
+  const registerAll = async () => {
+    // Some of Pi's modes announce a session twice.
+    if (isDone) return;
+    isDone = true;
+    const tools = setOf(() => pi.getAllTools().map(({ name }) => name));
+    // Two that have the same name have a number each.
+    const commands = setOf(() => pi.getCommands().map(({ name }) => name.replace(/:\d+$/, "")));
+    const away = registerTools(pi, shim, facilities, tools);
+    const theirs = SHORTS.filter((name) => commands.has(name));
+    for (const name of SHORTS) if (!commands.has(name)) register(pi, shim, name);
+    const text = takenNotice(away, theirs);
+    if (text !== "" && (await isNews(text))) shim.host.notify("warning", text);
+    for (const name of theirs) shim.host.taken.add(name);
+  };
+  if (atOnce) void registerAll();
+  else pi.on("session_start", registerAll);
+}
+
+function setOf(names: () => string[]): Set<string> {
+  try {
+    return new Set(names());
+  } catch {
+    // A Pi that cannot say has no extension that could be found out about.
+    return new Set();
+  }
+}
+
+function takenNotice(tools: readonly string[], commands: readonly string[]): string {
+  const lines = commands.map(
+    (name) => `/${name} belongs to another extension: type /foredeck ${name}.`,
+  );
+  if (tools.length > 0) {
+    const [it, are] = tools.length === 1 ? ["it", "tool is"] : ["them", "tools are"];
+    lines.push(`The ${are} another extension's: ${tools.join(", ")}. foredeck goes without ${it}.`);
+  }
+  return lines.join("\n");
+}
+
+/** Whether the user has not read these very words before. */
+async function isNews(text: string): Promise<boolean> {
+  try {
+    const file = join(makePrivate(stateDir()), "names-told");
+    if ((await readText(file).catch(() => "")) === text) return false;
+    writeFileSync(file, text, { mode: 0o600 });
+  } catch {
+    // Then it is said again.
+  }
+  return true;
+}
+
+/**
  * Registers the tools of these facilities. A tool that fails throws.
  * @param taken names that are not free
  * @returns those among them that are not registered for that
@@ -65,9 +131,10 @@ export function registerTools(
 ): string[] {
   const away: string[] = [];
   for (const { facility, ...spec } of TOOL_SPECS) {
-    if (taken.has(spec.name)) TOOL_NAMES.delete(spec.name);
+    const isTaken = taken.has(spec.name);
+    if (isTaken) TOOL_NAMES.delete(spec.name);
     if (!facilities.includes(facility)) continue;
-    if (taken.has(spec.name)) {
+    if (isTaken) {
       away.push(spec.name);
       continue;
     }

@@ -23,13 +23,12 @@ import {
   textOf,
   within,
 } from "../engine/wire.ts";
-import { firesContextWithSystem, isOhMyPi } from "../pi.ts";
+import { firesContextWithSystem, isOhMyPi } from "../host.ts";
 import type { Shim } from "../shim.ts";
-import { AnswerInForce } from "./in-force.ts";
 import type { HostMessage } from "./messages.ts";
-import { BadAnswerError, checkAnswer } from "./plan.ts";
+import { AnswerInForce, BadAnswerError, checkAnswer } from "./plan.ts";
 import { LastRequest } from "./provider.ts";
-import { type HostLists, RequestBuilder, takenApart } from "./request.ts";
+import { type HostLists, RequestBuilder, takenApart, typedIn } from "./request.ts";
 
 /** More new messages than this may take the engine a second or more: the status line says so. */
 const MANY_MESSAGES = 500;
@@ -87,6 +86,12 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
     const result = await shim.context.run(list, ctx);
     if (!result && list === own) return undefined;
     return { messages: (result ?? list) as unknown as typeof messages };
+  });
+  pi.on("input", (input, ctx) => {
+    shim.safely("input", () => {
+      const typed = typedIn(input, process.argv.slice(2), ctx.hasUI);
+      if (typed !== null) shim.context.typed.add(typed);
+    });
   });
 }
 

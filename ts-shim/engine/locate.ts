@@ -21,8 +21,7 @@ import { fileURLToPath } from "node:url";
 import { isRecord } from "../context/messages.ts";
 import { makePrivate, readText } from "../files.ts";
 import type { LocateOptions } from "./engine.ts";
-import type { EngineCommand } from "./process.ts";
-import { type RunOptions, run } from "./run.ts";
+import { type EngineCommand, type RunOptions, run } from "./process.ts";
 
 type Env = Record<string, string | undefined>;
 

@@ -1,15 +1,14 @@
 /**
- * One engine process: started, connected to a peer, and ended.
+ * Child processes: the engine, connected to a peer, and short commands that run to completion.
  *
- * Neither the process nor its pipes keep Pi alive. If Pi dies without a word, the engine sees the
- * end of its stdin and ends too.
+ * None of them, nor their pipes, keeps Pi alive. If Pi dies without a word, the engine sees the end of
+ * its stdin and ends too.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import { closeLog, openLog } from "../files.ts";
-import { unref } from "./run.ts";
-import { GoneError, Peer, type PeerHandlers, within } from "./wire.ts";
+import { GoneError, lineSplitter, Peer, type PeerHandlers, within } from "./wire.ts";
 
 /** How to run the engine. */
 export interface EngineCommand {
@@ -126,5 +125,86 @@ function start(command: EngineCommand, host: ProcessHost): ChildProcess {
     });
   } finally {
     closeLog(log);
+  }
+}
+
+interface RunResult {
+  /** Exit code; null where the command could not be started, was ended or took too long. */
+  code: number | null;
+  /** Both outputs together, the last 64 KB. */
+  output: string;
+}
+
+export interface RunOptions {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  /** Working folder; that of Pi by default. */
+  cwd?: string;
+  /** Called with each line of its standard output. */
+  onLine?(line: string): void;
+}
+
+const OUTPUT_LIMIT = 64 * 1024;
+
+/** Runs `file args...` to completion, without a shell. Never rejects. */
+export function run(file: string, args: string[], options: RunOptions): Promise<RunResult> {
+  return new Promise((resolve) => {
+    let output = "";
+    const done = (code: number | null) => {
+      clearTimeout(timer);
+      options.signal?.removeEventListener("abort", end);
+      resolve({ code, output });
+    };
+    const child = spawnGroup(file, args, options);
+    const end = () => killTree(child);
+    const timer = setTimeout(end, options.timeoutMs);
+    if (options.signal?.aborted) end();
+    options.signal?.addEventListener("abort", end, { once: true });
+    const onLine = (text: string) => options.onLine?.(text);
+    child.stdout?.on("data", lineSplitter(onLine, OUTPUT_LIMIT));
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => {
+        output = (output + chunk.toString("utf8")).slice(-OUTPUT_LIMIT);
+      });
+      stream?.on("error", () => {});
+    }
+    unref(child);
+    timer.unref();
+    child.once("error", (error) => {
+      output += error.message;
+      done(null);
+    });
+    child.once("close", (code) => done(code));
+  });
+}
+
+/** Lets Pi end while a process runs: neither that nor its pipes keep it alive. */
+export function unref(child: ChildProcess): void {
+  child.unref();
+  for (const stream of child.stdio) (stream as { unref?: () => void } | null)?.unref?.();
+}
+
+function spawnGroup(file: string, args: string[], options: RunOptions): ChildProcess {
+  return spawn(file, args, {
+    cwd: options.cwd,
+    stdio: ["ignore", "pipe", "pipe"],
+    windowsHide: true,
+    // A process group of its own, so that killing an installer also kills what it started.
+    detached: process.platform !== "win32",
+  });
+}
+
+function killTree(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  if (process.platform === "win32") {
+    // There are no process groups.
+    const args = ["/pid", String(child.pid), "/t", "/f"];
+    spawn("taskkill", args, { stdio: "ignore", windowsHide: true }).on("error", () => {});
+    return;
+  }
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
   }
 }

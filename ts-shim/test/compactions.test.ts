@@ -1,13 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildSessionProjection } from "@earendil-works/pi-coding-agent";
-import {
-  Compactions,
-  type Entry,
-  nameOf,
-  notTakenBack,
-  type Project,
-} from "../context/compactions.ts";
+import { Compactions, type Entry, nameOf, notTakenBack, type Project } from "../compaction.ts";
 import type { HostMessage } from "../context/messages.ts";
 import { assistant, call, result, user } from "./support/conversation.ts";
 

@@ -13,7 +13,7 @@ test("loading registers everything, once, and starts nothing", async () => {
   assert.equal(events.context_with_system?.length, 1);
   assert.equal(events.context, undefined);
   const twice = Object.keys(events).filter((name) => events[name]?.length !== 1);
-  const shared = ["session_shutdown", "session_start", "tool_call", "tool_result", "turn_end"]; // two to serve
+  const shared = ["session_shutdown", "session_start", "turn_end"]; // two to serve
   assert.deepEqual(twice.sort(), shared);
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Runner, type RunnerClass, registerPreparing } from "../preparing.ts";
+import { type Runner, type RunnerClass, registerToolCalls } from "../tool-calls.ts";
 import { recorder, registered } from "./support/pi.ts";
 
 /** A runner of Pi's with one extension, which guards `read`, beside this one. */
@@ -24,7 +24,7 @@ async function start({ lent = true, source = "builtin" } = {}) {
     }
   }
   const runnerClass = ExtensionRunner as unknown as RunnerClass;
-  registerPreparing(
+  registerToolCalls(
     Object.assign(pi as object, tools) as never,
     harness.shim,
     lent ? runnerClass : undefined,
@@ -82,6 +82,6 @@ test("where nobody can be asked, only what a read has shown is shown", async () 
 test("Pi's class is changed once, whatever number of sessions it serves", async () => {
   const { runnerClass, harness } = await start();
   const { emitToolCall } = runnerClass.prototype;
-  registerPreparing(recorder().pi, harness.shim, runnerClass);
+  registerToolCalls(recorder().pi, harness.shim, runnerClass);
   assert.equal(runnerClass.prototype.emitToolCall, emitToolCall);
 });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { refusal } from "../guards.ts";
+import { refusal } from "../tool-calls.ts";
 import { removeFolder } from "./support/processes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "foredeck-guards-"));

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { registerNames } from "../names.ts";
-import { TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
+import { registerNames, TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
 import { recorder, registered } from "./support/pi.ts";
 
 afterEach(() => {

@@ -14,7 +14,7 @@ import {
   pythonAdvice,
   runners,
 } from "../engine/locate.ts";
-import { run } from "../engine/run.ts";
+import { run } from "../engine/process.ts";
 import { stateDir } from "../files.ts";
 import { removeFolder } from "./support/processes.ts";
 

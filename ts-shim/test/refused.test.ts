@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { registerRefused } from "../context/refused.ts";
+import { registerRefused } from "../context/provider.ts";
 import { recorder, registered } from "./support/pi.ts";
 
 const failure = (errorMessage: string) => ({

@@ -6,16 +6,16 @@ import { registered } from "./support/pi.ts";
 test("session events are reported", async () => {
   const { fire, harness } = registered("good");
   await harness.shim.engine.whenReady();
-  await fire("session_tree", { newLeafId: "b", oldLeafId: "a" });
   await fire("session_compact", { compactionEntry: { id: "c", summary: "s" }, reason: "manual" });
-  await fire("model_select", { model: { provider: "p", id: "m2" } });
-  await until(() => harness.requests("session/event").length === 3, "reported");
+  const answer = { role: "assistant", content: [] };
+  await fire("turn_end", { message: answer, messageEntryId: "d", toolResults: [] });
+  await fire("turn_end", { message: answer, toolResults: [{}] });
+  await until(() => harness.requests("session/event").length === 2, "reported");
   assert.deepEqual(
     harness.requests("session/event").map(({ params }) => params),
     [
-      { session: "s1", kind: "tree", new_leaf: "b", old_leaf: "a" },
-      { session: "s1", kind: "compact", entry: "c", reason: "manual", summary: "s", by: "model" },
-      { session: "s1", kind: "model", provider: "p", id: "m2" },
+      { session: "s1", kind: "compact", entry: "c", summary: "s", by: "model" },
+      { session: "s1", kind: "answer", message: answer, entry: "d" },
     ],
   );
 });

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AnswerInForce } from "../context/in-force.ts";
 import { type HostMessage, sameMessage, sameValue } from "../context/messages.ts";
-import { Plan } from "../context/plan.ts";
+import { AnswerInForce, Plan } from "../context/plan.ts";
 import { entryIds } from "../context/request.ts";
 import { assistant, call, conversation, result, user } from "./support/conversation.ts";
 import { forSeeds } from "./support/random.ts";

@@ -223,7 +223,7 @@ class SessionEventParams(SessionParams):
     """`session/event`: something that the next request will show anyway."""
 
     kind: Name
-    """`tree`, `compact`, `uncompact`, `model` or `answer`; one that is not known is passed over."""
+    """`compact`, `uncompact` or `answer`; one that is not known is passed over."""
     summary: str | None = None
     """`compact`: the summary, where the engine has not written it. `uncompact`: the one that no
     longer replaces its messages."""

@@ -3,9 +3,9 @@
 import { afterEach } from "node:test";
 import { register as registerCommand } from "../../command.ts";
 import { registerCompaction } from "../../compaction.ts";
-import { registerNames } from "../../names.ts";
-import { registerReporting } from "../../reporting.ts";
-import { registerSessions } from "../../sessions.ts";
+import { registerSessions } from "../../shim.ts";
+import { registerToolCalls } from "../../tool-calls.ts";
+import { registerNames } from "../../tools.ts";
 import { Harness } from "./harness.ts";
 
 type Handler = (...args: unknown[]) => unknown;
@@ -72,7 +72,8 @@ export function registered(mode: string, others: { tools?: string[]; commands?: 
   registerNames(recorded.pi, harness.shim);
   const begun = recorded.fire("session_start");
   recorded.events.session_start = [];
-  for (const register of [registerReporting, registerSessions, registerCompaction])
+  registerToolCalls(recorded.pi, harness.shim, undefined);
+  for (const register of [registerSessions, registerCompaction])
     register(recorded.pi, harness.shim);
   registerCommand(recorded.pi, harness.shim, "foredeck");
   /** Types `/foredeck ARGS`, or another command, and returns what was shown. */

@@ -1,0 +1,256 @@
+/**
+ * Around every tool call, of any kind and also from scripts in code mode.
+ *
+ * Before it runs, calls that are bound to fail are refused here, and the engine is asked about the
+ * others: a tool that may write files must not undo what the model has not seen, and what `read` may
+ * not show, `activate` and `pin` may not show either. Once it has run, its result is reported.
+ */
+
+import { type Stats, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
+import { charsOf, isRecord } from "./context/messages.ts";
+import type { Shim } from "./shim.ts";
+import { AWAY, TOOL_NAMES } from "./tools.ts";
+
+/** These write nothing. */
+const READERS: ReadonlySet<string> = new Set(["read", "grep", "find", "ls"]);
+/** The context tools that show a file. */
+const SHOWING: ReadonlySet<string> = new Set(["activate", "pin"]);
+
+/** Longer arguments take longer to send than a tool may wait. */
+const MOST_ARGUMENT_CHARS = 4 * 1024 * 1024;
+/** Larger results are not reported: the engine meets them in the message list anyway. */
+const MOST_RESULT_CHARS = 16 * 1024 * 1024;
+
+/**
+ * Registers what happens before and after a tool call, and a notice about replaced tools.
+ * @param runnerClass Pi's own, since Pi has no other way to ask the other extensions; undefined
+ *   where Pi does not export it: then nothing is shown that no read has shown
+ */
+export function registerToolCalls(
+  pi: ExtensionAPI,
+  shim: Shim,
+  runnerClass: RunnerClass | undefined,
+): void {
+  const runners = runnerClass && remembered(runnerClass);
+  /** What the engine has to say about a call that runs, by the call's id. */
+  const notices = new Map<string, string>();
+  pi.on("tool_call", async (event, ctx) => {
+    const { toolCallId, toolName, input } = event;
+    // First what is decided at once: a call that cannot succeed need not wait for the engine.
+    const reason = refusal(toolName, input as Record<string, unknown>, () => ctx.cwd);
+    if (reason) return { block: true, reason };
+    const { block, notice } = await askEngine(event, pi, shim, runners);
+    if (isText(block)) return { block: true, reason: block };
+    if (isText(notice)) notices.set(toolCallId, notice);
+    // Last: a call that is blocked never runs, so its start is not reported.
+    shim.safely("tool_call", () => reportStart(event, shim));
+    return undefined;
+  });
+  pi.on("tool_result", (event) => {
+    const { toolCallId, content: own } = event;
+    const notice = notices.get(toolCallId);
+    notices.delete(toolCallId);
+    const content = notice === undefined ? own : [...own, { type: "text" as const, text: notice }];
+    // Not waited for: tools take no longer for being reported. The engine serves in order of arrival,
+    // so the result is stored before the next model call is assembled. If this is lost, that call's
+    // list still has the result.
+    shim.safely("tool_result", () => report({ ...event, content }, shim));
+    return notice === undefined ? undefined : { content };
+  });
+  pi.on("agent_start", () => {
+    shim.safely("looking for replaced tools", () => {
+      const names = shim.isOff() ? "" : replaced(pi).join(", ");
+      const text = `Another extension replaces Pi's own ${names}; foredeck keeps the results all the same.`;
+      if (names !== "") shim.host.notifyOnce("replaced", "info", text);
+    });
+  });
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function reportStart({ toolCallId, toolName, input }: ToolCallEvent, shim: Shim): void {
+  const { path } = input as { path?: unknown };
+  if (typeof path !== "string") return;
+  const started = { session: shim.sessionId(), id: toolCallId, tool: toolName, path };
+  shim.engine.notify("tool/started", started);
+}
+
+function report(event: ToolResultEvent, shim: Shim): void {
+  if (charsOf(event) > MOST_RESULT_CHARS) return;
+  const { parentToolCallId } = event as { parentToolCallId?: string };
+  shim.engine.notify("tool/observed", {
+    session: shim.sessionId(),
+    id: event.toolCallId,
+    parent: parentToolCallId ?? null,
+    tool: event.toolName,
+    input: event.input,
+    content: event.content,
+    details: event.details ?? null,
+    is_error: event.isError,
+  });
+}
+
+/*
+ * Calls that are bound to fail. Decided without the engine: a guard that throws or hangs would block
+ * every tool.
+ */
+
+/**
+ * What the model sees in place of a folded argument: `<activate @12: 4120 chars folded>`, and in
+ * older sessions `<activate @12: 4120 chars folded by foredeck>`, in those of 0.1 without `activate`.
+ * Models imitate what they see.
+ */
+const FOLD_MARKER =
+  /<(?:activate )?@\d+:[^<>\n]{0,200}folded by foredeck>|<activate "?@\d+[^<>\n]{0,60} chars folded>/;
+
+/** Why this tool call must not run, written for the model; undefined when it may. Never throws. */
+export function refusal(
+  tool: string,
+  input: Record<string, unknown>,
+  cwd: () => string,
+): string | undefined {
+  try {
+    const path = tool === "read" ? input.path : undefined;
+    return (
+      (typeof path === "string" ? specialFile(path, cwd()) : undefined) ??
+      (TOOL_NAMES.has(tool) ? undefined : foldMarker(input))
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+function specialFile(path: string, cwd: string): string | undefined {
+  // Pi's own read waits for ever on a FIFO without a writer.
+  const stats = statSync(resolveLikePi(path, cwd), { throwIfNoEntry: false });
+  const kind = stats && kindOf(stats);
+  return kind
+    ? `${path} is ${kind}, not a file: reading it could wait for ever. Use bash with a timeout if you need what it gives.`
+    : undefined;
+}
+
+function kindOf(stats: Stats): string | undefined {
+  if (stats.isFIFO()) return "a named pipe (FIFO)";
+  if (stats.isSocket()) return "a socket";
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) return "a device";
+  return undefined;
+}
+
+const UNICODE_SPACES = /[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g;
+
+/** The path as Pi's file tools understand it: `@` in front, `~`, file URLs, odd spaces. */
+function resolveLikePi(path: string, cwd: string): string {
+  const plain = path.replace(UNICODE_SPACES, " ").replace(/^@/, "");
+  if (plain === "~" || plain.startsWith("~/")) return join(homedir(), plain.slice(1));
+  if (plain.startsWith("file://")) return fileURLToPath(plain);
+  return isAbsolute(plain) ? plain : resolve(cwd, plain);
+}
+
+function foldMarker(input: Record<string, unknown>): string | undefined {
+  let marker: string | undefined;
+  // Visits every text in the arguments.
+  JSON.stringify(input, (_key, value) => {
+    if (typeof value === "string") marker ??= value.match(FOLD_MARKER)?.[0];
+    return value;
+  });
+  return marker
+    ? `The argument contains ${marker}, which only stands for text that is folded in this conversation. ` +
+        "Write the real text in its place; activate shows it again."
+    : undefined;
+}
+
+/**
+ * What the engine says about a call: why it is blocked, or what to add to its result.
+ *
+ * A tool that may write runs whatever goes wrong here, after a quarter of a second at most (the
+ * setting `prepare_ms`). Showing a file fails closed: what an extension would not let `read` show is
+ * not shown.
+ */
+async function askEngine(
+  event: ToolCallEvent,
+  pi: ExtensionAPI,
+  shim: Shim,
+  runners: WeakMap<object, Runner> | undefined,
+): Promise<{ block?: unknown; notice?: unknown }> {
+  const { toolCallId: id, toolName: tool, input } = event;
+  const isShowing = TOOL_NAMES.has(tool) && SHOWING.has(tool);
+  if (shim.isOff() || READERS.has(tool) || (TOOL_NAMES.has(tool) && !isShowing)) return {};
+  const { engine } = shim;
+  const deadlineMs = isShowing ? engine.deadlineMs : engine.prepareMs;
+  let answer: unknown;
+  try {
+    if (!isShowing && (deadlineMs === 0 || charsOf(input) > MOST_ARGUMENT_CHARS)) return {};
+    const call = { session: shim.sessionId(), id, tool, input };
+    answer = isShowing
+      ? await engine.ask("tool/prepare", call, { deadlineMs }, true)
+      : await engine.request("tool/prepare", call, { deadlineMs });
+  } catch (error) {
+    shim.logError("tool/prepare", error);
+    // The call itself could be luckier: then it would show a file that no extension was asked about.
+    return isShowing ? { block: AWAY } : {};
+  }
+  if (!isRecord(answer)) return {};
+  if (!isShowing || typeof answer.reads !== "string") return answer;
+  return { ...answer, block: await readRefusal(answer.reads, id, pi, runners?.get(event)) };
+}
+
+/** Why a read of the file would not run, for the model; undefined where it would. */
+async function readRefusal(
+  path: string,
+  toolCallId: string,
+  pi: ExtensionAPI,
+  runner: Runner | undefined,
+): Promise<string | undefined> {
+  if (runner === undefined || replaced(pi).includes("read"))
+    return `No read has shown ${path} in this chat: use read.`;
+  const read = { type: "tool_call", toolName: "read", toolCallId, input: { path } };
+  const verdict = await runner.emitToolCall(read);
+  // A guard may give no reason, or an empty one: it blocks all the same.
+  return verdict?.block
+    ? String(verdict.reason || `An extension does not allow to read ${path}.`)
+    : undefined;
+}
+
+/** Pi's runner of extensions, as far as it is used: what it asks them before a tool runs. */
+export interface Runner {
+  emitToolCall(event: object): Promise<{ block?: boolean; reason?: string } | undefined>;
+}
+
+export type RunnerClass = { prototype: Runner & { [RUNNERS]?: WeakMap<object, Runner> } };
+
+/** Shared by all instances of this extension, of which Pi makes one for each session. */
+const RUNNERS = Symbol.for("foredeck:runners");
+
+/** From now on, which runner has emitted which event. */
+function remembered({ prototype }: RunnerClass): WeakMap<object, Runner> {
+  const known = prototype[RUNNERS];
+  if (known !== undefined) return known;
+  const runners = new WeakMap<object, Runner>();
+  const { emitToolCall } = prototype;
+  prototype.emitToolCall = function (this: Runner, event: object) {
+    runners.set(event, this);
+    return emitToolCall.call(this, event);
+  };
+  prototype[RUNNERS] = runners;
+  return runners;
+}
+
+/** The names of the tools that come with Pi. */
+const PI_TOOLS: ReadonlySet<string> = new Set([...READERS, "bash", "edit", "write"]);
+/** Sources of Pi's own tools, and of those that a program embedding Pi supplies. */
+const PI_SOURCES: ReadonlySet<string> = new Set(["builtin", "sdk"]);
+
+/** Which of Pi's own tools another extension has replaced. */
+function replaced(pi: ExtensionAPI): string[] {
+  const active = new Set(pi.getActiveTools());
+  return pi.getAllTools().flatMap(({ name, sourceInfo }) => {
+    const isPis = PI_SOURCES.has(sourceInfo?.source ?? "builtin");
+    return PI_TOOLS.has(name) && active.has(name) && !isPis ? [name] : [];
+  });
+}
