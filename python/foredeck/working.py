@@ -341,7 +341,7 @@ OF_THIS_SESSION = "For this session:"
 class WorkingSection:
     """The section of the head with the project's page, and the session's own below it.
 
-    A section as `context/head/section.py` describes it. What is not filled in is not shown.
+    A section as `context/head.py` describes it. What is not filled in is not shown.
     """
 
     pages: Sequence[WorkingMemory]

@@ -8,8 +8,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
-from foredeck.hosts.asking import AskModels
-from foredeck.hosts.host import Host
+from foredeck.hosts.host import AskModels, Host
 from foredeck.hosts.protocol import (
     AssembleParams,
     SessionOpenParams,

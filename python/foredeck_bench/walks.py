@@ -17,7 +17,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import foredeck
-from foredeck.hosts.asking import CompleteParams, CompleteResult, ModelName, ModelResult, NoModel
+from foredeck.hosts.host import CompleteParams, CompleteResult, ModelName, ModelResult, NoModel
 from foredeck.hosts.protocol import CommandParams, ToolCallParams
 from foredeck.store.protocol import Batch
 from foredeck_bench.file_agent import FileAgent

@@ -15,7 +15,7 @@ from context.answers import refusal
 from context.invariants import check
 from context.sent import Sent, split
 from foredeck.config import Config
-from foredeck.context.head.section import HeadSection
+from foredeck.context.head import HeadSection
 from foredeck.context.messages.shape import Message
 from foredeck.context.state.features import StandIns
 from foredeck.context.state.opening import Session

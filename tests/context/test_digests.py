@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.commands import ToolOutput, programs
-from foredeck.context.digests import KINDS, DigestSize, digest
-from foredeck.context.digests.names import unheld_names
+from foredeck.context.digests import KINDS, DigestSize, digest, unheld_names
 from foredeck.model.names import identifiers
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))

@@ -10,8 +10,7 @@ from context.heads import Counting, Said
 from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, finish, use
 from context.sent import Sent, as_bytes, message_text
-from foredeck.context.head.budget import CHARS_PER_TOKEN
-from foredeck.context.head.lines import head_opening
+from foredeck.context.head import CHARS_PER_TOKEN, head_opening
 
 COLD_S = 400
 

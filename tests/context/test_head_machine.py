@@ -10,7 +10,7 @@ from context.sent import Sent, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, AnySession
 from examples import examples
-from foredeck.context.head.lines import head_opening
+from foredeck.context.head import head_opening
 
 
 class AnySessionWithHead(AnySession):

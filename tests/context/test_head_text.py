@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.context.head.composing import compose
-from foredeck.context.head.lines import head_opening
+from foredeck.context.head import compose, head_opening
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from context.conftest import NewHost
 from context.scenes import ask, finish, use
 from context.sent import Sent, message_text
 from context.working import Work
-from foredeck.context.head.lines import head_opening
+from foredeck.context.head import head_opening
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine import pool
 from foredeck.engine.pool import PoolSection

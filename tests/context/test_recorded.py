@@ -23,7 +23,7 @@ from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import arguments, wording
 from foredeck.context.calls import newest_lines
-from foredeck.context.intake import notices, reconcile, worked
+from foredeck.context.intake import file_changes, worked
 from foredeck.context.plan import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
@@ -53,11 +53,10 @@ USERS = (
     listing,
     losses,
     newest_lines,
-    notices,
+    file_changes,
     pieces,
     pools,
     reasons,
-    reconcile,
     refresh,
     repairs,
     runs,

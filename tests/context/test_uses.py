@@ -13,8 +13,7 @@ from foredeck.context.cache.rebase import precedes_bound_turn
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, PieceRef, Rewrite
 from foredeck.context.plan.plan import Plan
-from foredeck.context.policies.adaptive import Adaptive
-from foredeck.context.policies.pastes import FoldingPastes
+from foredeck.context.policies.built_in import Adaptive, FoldingPastes
 from foredeck.context.policies.policy import (
     ActiveContent,
     FoldablePiece,

@@ -15,7 +15,7 @@ import pytest
 from foredeck import AsyncContextManager, ContextManager, ModelInfo
 from foredeck.config import Config
 from foredeck.lookup.prompts import prompt_at
-from foredeck.names.finding import find_object
+from foredeck.names import find_object
 from foredeck.store.kind import open_store
 from foredeck_bench.scripted.server import ScriptedModel
 from foredeck_bench.scripted.steps import Script, ToolCall

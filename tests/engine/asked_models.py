@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from foredeck.hosts.asking import (
+from foredeck.hosts.host import (
     CompleteParams,
     CompleteResult,
     ModelName,

@@ -30,15 +30,15 @@ from foredeck.engine.background.prices import AskingPrices
 from foredeck.engine.engine import Engine
 from foredeck.engine.facility import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking import (
+from foredeck.hosts.host import (
     AskTimedOut,
     CompleteParams,
+    Host,
     ModelName,
     NoModel,
     NotAsked,
     UselessAnswer,
 )
-from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
 from foredeck.model.records import AskedDocument
 

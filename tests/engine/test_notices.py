@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.context.calls.deciding import TURN_ENDED
 from foredeck.context.calls.heading import WITHDRAWN_LATER, withdrawn_now
-from foredeck.context.intake.adoption import damage_report
+from foredeck.context.intake.alignment import damage_report
 from foredeck.context.state.opening import CUT
 from foredeck.engine.current import FORGOTTEN
 from foredeck.engine.observing.command import OFF

@@ -20,8 +20,7 @@ from foredeck.engine.observing import questions
 from foredeck.engine.observing.observing import Observing
 from foredeck.engine.observing.runs import ALONE, LATER
 from foredeck.errors import ToolError
-from foredeck.hosts.asking import CompleteParams, UselessAnswer
-from foredeck.hosts.host import Host
+from foredeck.hosts.host import CompleteParams, Host, UselessAnswer
 from foredeck.hosts.protocol import (
     AssembleParams,
     CommandParams,

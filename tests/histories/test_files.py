@@ -14,7 +14,7 @@ from written_histories import SESSION, START_MS, ClaudeCode, said, use, write_li
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.histories.ingesting import ingest_files
-from foredeck.names.finding import find_object
+from foredeck.names import find_object
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
 from foredeck.timeline.callers import text_of_version

@@ -25,9 +25,9 @@ from context.sent import message_text
 from context.test_wording import SAMPLES, public_lines
 from context.working import Work
 from foredeck.config import Config
+from foredeck.context import head as head_lines
 from foredeck.context import wording
 from foredeck.context.digests import DigestSize, digest
-from foredeck.context.head import lines as head_lines
 from foredeck.context.rewriting import stand_in_lines
 from foredeck.context.rewriting.runs import _Called
 from foredeck.context.tools import describing

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.config import Config
-from foredeck.context.head.composing import compose
+from foredeck.context.head import compose
 from foredeck.engine.engine import Engine
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.memory.keeping import Memory, NewMemory

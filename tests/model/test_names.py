@@ -7,7 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foredeck.context.digests.names import unheld_names
+from foredeck.context.digests import unheld_names
 from foredeck.model.names import identifiers, inner_identifiers
 
 WORDS = st.text("abcnXYZ019_$./- \u00e9\n\\:", max_size=60)

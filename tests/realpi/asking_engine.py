@@ -14,7 +14,7 @@ from pathlib import Path
 
 from foredeck.cli.main import main
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking import CompleteParams
+from foredeck.hosts.host import CompleteParams
 from foredeck.rpc import methods
 from foredeck.rpc.host_model import HostModel
 

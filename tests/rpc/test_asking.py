@@ -10,7 +10,7 @@ from engine_process import line
 from test_peer import Wire
 
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking import (
+from foredeck.hosts.host import (
     AskCancelled,
     AskTimedOut,
     CompleteParams,

@@ -9,7 +9,7 @@ from typing import NotRequired, get_origin, get_type_hints
 
 import pytest
 
-from foredeck.hosts.asking import (
+from foredeck.hosts.host import (
     CompleteParams,
     CompleteResult,
     ModelParams,

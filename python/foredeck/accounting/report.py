@@ -11,7 +11,7 @@ from foredeck.accounting.figure import CostFigure, session_figure
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import history_source, path_of
-from foredeck.names.finding import handles_in
+from foredeck.names import handles_in
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.branches import records_of
 from foredeck.timeline.callers import (

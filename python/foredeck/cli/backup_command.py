@@ -18,7 +18,7 @@ from foredeck.errors import ConfigError, NotFound, StoreUnavailable
 from foredeck.memory.user import KEY_FILE
 from foredeck.model.documents import session_object_id
 from foredeck.model.figures import counted, short_count, when
-from foredeck.names.finding import find_session
+from foredeck.names import find_session
 from foredeck.store.kind import PENDING_PURGE, BackupReport, store_kind
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding

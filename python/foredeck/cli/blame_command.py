@@ -13,10 +13,10 @@ from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.show_command import run as show
 from foredeck.cli.stored import NoContent, opened_store
 from foredeck.errors import NotFound, ToolError
-from foredeck.lookup.renames import versions_until_now
+from foredeck.lookup.versions import versions_until_now
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.figures import when
-from foredeck.names.finding import Found, find_object, name_of
+from foredeck.names import Found, find_object, name_of
 from foredeck.regular_files import read_regular
 from foredeck.sources.git import repository
 from foredeck.sources.looking import decode

@@ -16,7 +16,7 @@ from foredeck.derived.layer import compact, layer_file
 from foredeck.errors import CommandRefused
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, short_count
-from foredeck.names.finding import find_session
+from foredeck.names import find_session
 from foredeck.store.at_work import engines_at_work
 from foredeck.store.clock import DAY_MS, now_ms
 from foredeck.store.erasing import erase

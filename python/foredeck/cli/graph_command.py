@@ -13,11 +13,11 @@ from foredeck.cli.stored import opened_store
 from foredeck.config import Config
 from foredeck.derived.follower import Follower
 from foredeck.errors import CommandRefused
-from foredeck.lookup.inherited import inherited_turns
+from foredeck.lookup.chat import inherited_turns
 from foredeck.model.figures import counted, cut
 from foredeck.model.places import unlinked
 from foredeck.model.quoting import name, one_line
-from foredeck.names.finding import find_object, find_session
+from foredeck.names import find_object, find_session
 from foredeck.notes.expanding import as_markdown, expand
 from foredeck.notes.graph import Edge, Graph, Neighbourhood, Node, Selection
 from foredeck.notes.layer import LAYER, read_chats

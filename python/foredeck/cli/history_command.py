@@ -24,15 +24,14 @@ from foredeck.cli.versions import (
 from foredeck.context.state.descriptions import nicknames
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.chat import chat_fields
-from foredeck.lookup.contents import WHOLE, content_of
-from foredeck.lookup.renames import Stretch, Version, stretches
 from foredeck.lookup.sessions import count_calls
+from foredeck.lookup.versions import WHOLE, Stretch, Version, content_of, stretches
 from foredeck.model.documents import SessionDocument, session_of
 from foredeck.model.figures import counted, when
 from foredeck.model.places import AskedPart
 from foredeck.model.quoting import name
 from foredeck.model.sources import path_of
-from foredeck.names.finding import Found
+from foredeck.names import Found
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Origin, Store, order_of
 

@@ -24,7 +24,7 @@ from foredeck.model.portions import portions
 from foredeck.model.quoting import name
 from foredeck.model.quoting import name as quoted
 from foredeck.model.sources import is_pointer, path_of, pointer_label
-from foredeck.names.finding import find_object, name_of
+from foredeck.names import find_object, name_of
 from foredeck.sources.disk import DiskSource, open_source
 from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.git_process import GitUnusable, opened_git

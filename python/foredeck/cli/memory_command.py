@@ -25,7 +25,7 @@ from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.figures import counted
 from foredeck.model.memory import Category
-from foredeck.names.finding import find_session
+from foredeck.names import find_session
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store

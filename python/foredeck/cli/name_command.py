@@ -17,7 +17,7 @@ from foredeck.context.state.descriptions import (
     view_of,
 )
 from foredeck.model.documents import SUMMARIES, summary_hash_name
-from foredeck.names.finding import Found
+from foredeck.names import Found
 from foredeck.store.protocol import Head
 
 

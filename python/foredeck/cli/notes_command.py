@@ -16,7 +16,7 @@ from foredeck.cli.graph_command import OpenGraph, opened_graph, shown
 from foredeck.cli.output import print_json, table
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, ForedeckError
-from foredeck.lookup.notes import note_rule
+from foredeck.lookup.reader import note_rule
 from foredeck.model.figures import counted
 from foredeck.notes.graph import MissingHeading, Node, Unresolved
 from foredeck.notes.parsed import Reference

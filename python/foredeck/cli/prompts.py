@@ -19,7 +19,7 @@ from foredeck.histories.recordings import load_recording
 from foredeck.histories.records import Transcript
 from foredeck.histories.standing import progress_in
 from foredeck.model.documents import session_object_id
-from foredeck.names.finding import find_session
+from foredeck.names import find_session
 from foredeck.store.kind import store_kind
 from foredeck.store.protocol import Store
 

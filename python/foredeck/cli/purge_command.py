@@ -33,7 +33,7 @@ from foredeck.model.figures import counted
 from foredeck.model.ids import ENTRY
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
-from foredeck.names.finding import find_object
+from foredeck.names import find_object
 from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
 from foredeck.store.kind import ErasableStore, open_store, store_kind

@@ -13,17 +13,16 @@ from foredeck.cli.arguments import asked_folder, resolve_config
 from foredeck.cli.output import Progress, coloured, print_json, screen_width, shows_colours, typed
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
-from foredeck.context.tools.found import Style, describe_to_people
-from foredeck.context.tools.hit_names import HitNames
+from foredeck.context.tools.found import HitNames, Style, describe_to_people
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import reported
 from foredeck.errors import CommandRefused, NotFound
-from foredeck.lookup.memories import shown_memories
+from foredeck.lookup.reader import shown_memories
 from foredeck.lookup.sessions import titles
 from foredeck.model.figures import when
 from foredeck.model.ids import TASK, ShortNames
-from foredeck.names.finding import find_session
+from foredeck.names import find_session
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search
 from foredeck.sources.filesystem import open_filesystems

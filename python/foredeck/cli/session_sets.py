@@ -10,13 +10,13 @@ from typing import Any
 from foredeck.cli.output import table
 from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.context.state.sets import Sets
-from foredeck.context.tools.version_refs import ref_of_member
+from foredeck.context.tools.versions import ref_of_member
 from foredeck.lookup.sessions import count_calls
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
 from foredeck.model.figures import counted, when
 from foredeck.model.records import VersionRef, call_id
-from foredeck.names.finding import name_of
+from foredeck.names import name_of
 from foredeck.store.protocol import Head, Store, Token
 
 

@@ -20,7 +20,7 @@ from foredeck.errors import ConfigError, Corrupt
 from foredeck.memory.trust import renewed_word
 from foredeck.memory.user import load_user
 from foredeck.model.figures import counted, short_count
-from foredeck.names.finding import find_session
+from foredeck.names import find_session
 from foredeck.store import STORES
 from foredeck.store.copying import Totals, compare, copy, count_of
 from foredeck.store.kind import StorePlace, store_kind

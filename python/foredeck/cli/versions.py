@@ -11,13 +11,12 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from foredeck.cli.arguments import EXAMPLES, parse_moment
-from foredeck.context.tools.version_refs import verify, versions_seen
+from foredeck.context.tools.versions import verify, versions_seen
 from foredeck.errors import NotFound
-from foredeck.lookup.contents import number_of, numbered
-from foredeck.lookup.renames import Version
+from foredeck.lookup.versions import Version, number_of, numbered
 from foredeck.model.figures import when
 from foredeck.model.places import AskedPart
-from foredeck.names.finding import Found, find_object, find_part, find_session
+from foredeck.names import Found, find_object, find_part, find_session
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store, Token
 

@@ -13,7 +13,7 @@ from foredeck.cli.stored import made_store
 from foredeck.engine.working import project_page, session_page
 from foredeck.errors import Conflict, NotFound
 from foredeck.model.documents import Provenance
-from foredeck.names.finding import find_session
+from foredeck.names import find_session
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store

@@ -27,11 +27,8 @@ from foredeck.context.calls.reports import take_report
 from foredeck.context.calls.sealing import Refusals, seal_rule
 from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
-from foredeck.context.intake.notices import attach_notices
-from foredeck.context.intake.our_messages import put_layout_text, repair_list
-from foredeck.context.intake.renames import follow_renames
-from foredeck.context.intake.system import take_system
-from foredeck.context.intake.take_in import MessageIntake
+from foredeck.context.intake.file_changes import attach_notices, follow_renames
+from foredeck.context.intake.take_in import MessageIntake, put_layout_text, repair_list, take_system
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout

@@ -15,8 +15,8 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import name_of, to_item
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import by_summary
-from foredeck.context.tools.filling import before_the_chat
 from foredeck.context.tools.listing import (
+    before_the_chat,
     change_state,
     content_for_user,
     describe_entry,

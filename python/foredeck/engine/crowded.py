@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
 
-from foredeck.context.head.composing import said_by
+from foredeck.context.head import said_by
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ForedeckError
 from foredeck.memory.entry import MemoryEntry

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from foredeck.context.intake.reconcile import PATIENCE_S
+from foredeck.context.intake.file_changes import PATIENCE_S
 from foredeck.engine.background.background import Background
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import SessionOpener

@@ -19,7 +19,7 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import SessionFolder
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Job, SessionEvent
-from foredeck.hosts.asking import CompleteParams
+from foredeck.hosts.host import CompleteParams
 from foredeck.memory.rules import caps_of
 from foredeck.memory.user import user_of
 from foredeck.model.documents import session_object_id

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
-from foredeck.context.head.section import HeadSection
+from foredeck.context.head import HeadSection
 from foredeck.context.state.features import Features
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.background.jobs import BackgroundWorker

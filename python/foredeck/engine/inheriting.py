@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
 from foredeck.errors import Corrupt, Missing
-from foredeck.lookup.inherited import addresses_back
+from foredeck.lookup.chat import addresses_back
 from foredeck.memory.inheriting import inherited_memory
 from foredeck.memory.keeping import Memory
 from foredeck.model.memory import MemoryDocument

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterable
 
 from foredeck.context.assembler import Assembler
-from foredeck.context.head.section import FollowingSection
-from foredeck.context.intake.reconcile import look_again
+from foredeck.context.head import FollowingSection
+from foredeck.context.intake.file_changes import look_again
 from foredeck.context.messages.items import Item
-from foredeck.context.policies.registry import make_policy
+from foredeck.context.policies.built_in import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.features import Features
 from foredeck.derived.layer import TimeBudget

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from foredeck.config import Config
-from foredeck.context.intake.adoption import damage_report
+from foredeck.context.intake.alignment import damage_report
 from foredeck.context.state.chat import StoredChats
 from foredeck.context.state.objects import Recall
 from foredeck.context.state.opening import (
@@ -27,8 +27,7 @@ from foredeck.engine.watching import NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.host import Host
 from foredeck.hosts.pi.files import session_id_in, unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
-from foredeck.lookup.chat import render_chat
-from foredeck.lookup.inherited import inherited_turns
+from foredeck.lookup.chat import inherited_turns, render_chat
 from foredeck.notes import live_graph
 from foredeck.sources.disk import open_source
 from foredeck.sources.filesystem import FilesystemMap

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from foredeck.config import Config
-from foredeck.context.head.lines import pool_line, pool_rest
+from foredeck.context.head import pool_line, pool_rest
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import name_of_node
 from foredeck.context.state.objects import Objects
@@ -62,7 +62,7 @@ class PoolObject(NamedTuple):
 
 
 class PoolSection:
-    """See `context/head/section.py`."""
+    """See `context/head.py`."""
 
     name = "this project has (activate PATH to read one)"
 

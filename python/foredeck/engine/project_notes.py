@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from foredeck.config import Config
-from foredeck.context.intake.reconcile import look_again, take_in_unmet
+from foredeck.context.intake.file_changes import look_again, take_in_unmet
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import SessionFolder

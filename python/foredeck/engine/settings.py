@@ -9,7 +9,7 @@ from foredeck.context.cache.economics import RebaseThresholds
 from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.calls.call import AssemblySettings, RebaseSettings
 from foredeck.context.digests import DigestSize
-from foredeck.context.head.budget import HeadBudget
+from foredeck.context.head import HeadBudget
 from foredeck.model.own_tools import definition_chars
 
 if TYPE_CHECKING:  # imported with the first compaction

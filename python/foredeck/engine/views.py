@@ -5,9 +5,8 @@ from __future__ import annotations
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
 from foredeck.context.status import short
-from foredeck.context.tools.filling import before_the_chat, filling
 from foredeck.context.tools.found import FoundRow
-from foredeck.context.tools.listing import Row, counts, listed_objects
+from foredeck.context.tools.listing import Row, before_the_chat, counts, filling, listed_objects
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.engine.memory_commands import MemoryCommands
 from foredeck.engine.opened import OpenedSession

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from foredeck.context.intake.notices import parts_in_view
+from foredeck.context.intake.file_changes import parts_in_view
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry

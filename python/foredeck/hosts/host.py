@@ -1,12 +1,151 @@
-"""What an engine asks of the host that it serves."""
+"""What an engine asks of the host that it serves, models above all.
+
+Nothing is spent where a question is refused (`NoModel`, `NotAsked`). Whatever was sent comes back
+with its `ModelUsage`, in the answer or in `UselessAnswer`: a meter misses only what was cancelled
+or timed out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Protocol, Self
 
-from foredeck.hosts.asking import AskModels
+from pydantic import Field, model_validator
+
+from foredeck.errors import ForedeckError
+from foredeck.hosts.protocol import Count, HostObject, Name, Params
 from foredeck.store.protocol import Notify, silent
+
+Tokens = Annotated[int, Field(ge=0)]
+
+Dollars = Annotated[float, Field(ge=0)]
+
+
+class ModelName(Params):
+    """A model, as the host names it."""
+
+    provider: Name
+    id: Name
+
+
+class CompleteParams(Params):
+    """`host/complete`: one question. With `warm` there is one message, and system prompt, tools,
+    reasoning, session and retention are those of the prompt that is asked again."""
+
+    messages: Annotated[list[HostObject], Field(min_length=1)]
+    """In the host's own shape; a time stamp may be left out."""
+    max_tokens: Annotated[int, Field(gt=0)]
+    system: str | None = None
+    model: ModelName | None = None
+    """None: the one that the user has selected."""
+    reasoning: Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    tools: list[HostObject] | None = None
+    session_id: str | None = None
+    """By which a provider routes to its cache."""
+    retention: Literal["none", "short", "long"] | None = None
+    warm: Annotated[int, Field(gt=0)] | None = None
+    """The call whose prompt the message is added to."""
+    wanted: bool | None = None
+    """The user wants it asked, even of a model that answers one at a time."""
+
+    @model_validator(mode="after")
+    def _leaves_the_prompt_as_it_is(self) -> Self:
+        own = (self.system, self.model, self.reasoning, self.tools, self.session_id, self.retention)
+        if self.warm is not None and (len(self.messages) > 1 or any(own)):
+            raise ValueError("with `warm` there is one message, and all else is the prompt's own")
+        return self
+
+
+class ModelUsage(Params):
+    """Tokens of one call: read from the provider's cache, written to it, neither, and generated.
+    `cost` is in dollars, by the host's price list."""
+
+    read: Tokens
+    written: Tokens
+    fresh: Tokens
+    output: Tokens
+    cost: Dollars
+
+
+class WantedCall(Params):
+    """A tool call in an answer to a question that came with tools."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class CompleteResult(Params):
+    """The answer to `host/complete`. `failed` says why it is of no use; `text` is empty then."""
+
+    text: str
+    calls: list[WantedCall]
+    stop: str
+    """Why the model stopped, in the host's words: `stop`, `length`, `toolUse`."""
+    failed: str | None = None
+    model: ModelName
+    usage: ModelUsage
+    single_slot: bool
+
+
+class ModelParams(Params):
+    """`host/model`. `model`: which one; None: the one that the user has selected."""
+
+    model: ModelName | None = None
+
+
+class ModelResult(Params):
+    """The answer to `host/model`: what could be asked now."""
+
+    model: HostObject | None
+    """As in `context/assemble`; None where there is none, for this `reason`."""
+    reason: str | None = None
+    single_slot: bool = False
+    """It answers one at a time (on this machine, or at no price): never asked unless wanted."""
+    warm: Count | None = None
+    """The call whose prompt would be read from the provider's cache; None: `cold` says why not."""
+    cold: str | None = None
+
+
+class NoModel(ForedeckError):
+    """There is no model to ask; the text says how to come by one."""
+
+    code = -32030
+
+
+class NotAsked(ForedeckError):
+    """The host does not send this question; the text says why."""
+
+    code = -32031
+
+
+class UselessAnswer(ForedeckError):
+    """The model was asked, and its answer is of no use. `usage` is what that took."""
+
+    def __init__(self, text: str, usage: ModelUsage) -> None:
+        super().__init__(text)
+        self.usage = usage
+
+
+class AskTimedOut(ForedeckError):
+    """No answer in time; the call was cancelled, and may have cost something."""
+
+
+class AskCancelled(ForedeckError):
+    """The host ended the call before its answer came: the session is over, or foredeck is."""
+
+
+class AskModels(Protocol):
+    """The models of a host, as the engine asks them."""
+
+    async def offered(self, model: ModelName | None = None) -> ModelResult:
+        """Whether this model could be asked now, at which price; None: the selected one."""
+        ...
+
+    async def ask(self, question: CompleteParams, *, timeout_s: float) -> CompleteResult:
+        """One question. Raises what this module names."""
+        ...
+
 
 CallSoon = Callable[[Callable[[], None]], object]
 """Runs a function on the engine's thread, between two requests; may be called from any thread."""

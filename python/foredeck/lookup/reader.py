@@ -1,28 +1,31 @@
-"""The store and its layers, opened for one request."""
+"""What one request reads: the store, its layers, and what of notes and memory counts there."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from foredeck.config import Config
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import reported
+from foredeck.memory.reading import MemoryReader
+from foredeck.memory.rules import caps_of
+from foredeck.memory.user import KEY_FILE, user_of
 from foredeck.notes.graph import Graph
 from foredeck.notes.layer import read_chats
+from foredeck.notes.parsed import NoteRule
 from foredeck.search.index import SearchIndex
+from foredeck.sources.filesystem import open_filesystems
+from foredeck.sources.projects import checkout_of
 from foredeck.store.kind import open_store
-from foredeck.store.protocol import Advance, LocalStore
+from foredeck.store.protocol import Advance, LocalStore, Store
 
 PATIENCE_S = 1.0
 """So long a page waits for a layer; what is not taken in by then is left out, and it says so."""
-
-
-class _LongEnough(Exception):
-    """A layer is behind the store by more than a page waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,40 @@ class Reader:
                     follower.catch_up()
                     if name == "notes":
                         read_chats(follower, store)
+
+
+def note_rule(config: Config) -> NoteRule:
+    """Which Markdown files are notes, by the configuration and the repositories they lie in."""
+    filesystems = open_filesystems(config, str(Path.cwd()))
+    return NoteRule(config.notes.folders, lambda folder: checkout_of(folder, filesystems))
+
+
+def shown_memories(
+    store: Store, config: Config, sessions: Collection[str] | None = None
+) -> tuple[tuple[str, str], ...]:
+    """The entries of memory that their user may find, each an id and a token: what is kept, and
+    beyond sessions only what they have stated. `sessions`: only what is kept with these."""
+    if not (config.home / KEY_FILE).exists() or (user := user_of(config)) is None:
+        return ()
+    memory = MemoryReader(store, user, caps_of(config))
+    kept = memory.of_user() + [e for e in memory.all(state="kept") if e.document.place != "global"]
+    return tuple(
+        (entry.id, str(entry.token))
+        for entry in kept
+        if sessions is None or entry.document.session in sessions
+    )
+
+
+def stated_memories(store: Store, config: Config, project: str) -> tuple[tuple[str, str], ...]:
+    """The same, for a model outside any session: what its user has stated that holds here."""
+    if not (config.home / KEY_FILE).exists() or (user := user_of(config)) is None:
+        return ()
+    kept = MemoryReader(store, user, caps_of(config)).of_user(project)
+    return tuple((entry.id, str(entry.token)) for entry in kept)
+
+
+class _LongEnough(Exception):
+    """A layer is behind the store by more than a page waits for."""
 
 
 def _in_time(work: Callable[[Advance], object]) -> bool:

@@ -16,15 +16,14 @@ from foredeck.config import Config
 from foredeck.context.tools.found import heading_of_hits, kind_of_hit
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.home import user_name
-from foredeck.lookup.contents import content_of, number_of, version_of
-from foredeck.lookup.memories import stated_memories
-from foredeck.lookup.reader import Reader
+from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
+from foredeck.lookup.versions import content_of, number_of, version_of
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, when
 from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import block, name, one_line
-from foredeck.names.finding import Found, find_part, find_session, name_of, split_handle
+from foredeck.names import Found, find_part, find_session, name_of, split_handle
 from foredeck.notes.graph import Edge, Graph
 from foredeck.search import SEARCHED_TYPES, SearchedType
 from foredeck.search.index import Filters

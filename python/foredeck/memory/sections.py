@@ -54,7 +54,7 @@ class EntriesSection:
 
     entries    gives those that are kept there now, the newest first
     about      gives the words that the project's files are about
-    has_floor  see `context/head/section.py`
+    has_floor  see `context/head.py`
     searched   whether the model can search what is left out
     """
 

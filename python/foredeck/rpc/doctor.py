@@ -6,7 +6,7 @@ from typing import Any
 
 from foredeck.errors import ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.hosts.asking import (
+from foredeck.hosts.host import (
     CompleteParams,
     CompleteResult,
     ModelResult,

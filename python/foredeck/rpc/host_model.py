@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ValidationError
 
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking import (
+from foredeck.hosts.host import (
     AskCancelled,
     AskTimedOut,
     CompleteParams,

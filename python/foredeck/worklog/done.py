@@ -160,7 +160,7 @@ def _last_act(command: str) -> str:
 class WorkLog:
     """The section of the head that says what the project's earlier sessions finished.
 
-    A section as `context/head/section.py` describes it. It stays the same while the session is
+    A section as `context/head.py` describes it. It stays the same while the session is
     open: what the session does itself is in its chat, and then in the summary of that.
     """
 

@@ -156,7 +156,7 @@ _LINE = "notes/{0:03}.md: what was decided on day {0}, and what is still open ab
 
 
 class FilledSection:
-    """See `foredeck.context.head.section.HeadSection`: as many notes as fit."""
+    """See `foredeck.context.head.HeadSection`: as many notes as fit."""
 
     name = "notes"
 

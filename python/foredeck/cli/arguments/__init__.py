@@ -76,7 +76,7 @@ def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
 
 
 def add_object(parser: ArgumentParser, *, parts: bool = False) -> None:
-    """OBJECT and `--session`: which object a command is about (`foredeck.names.finding`).
+    """OBJECT and `--session`: which object a command is about (`foredeck.names`).
     `parts`: it may be followed by which part of it, in words of their own."""
     behind = (
         "; after it, which part: ::FIELD (::args.command), turns A-B or message N of a chat, "

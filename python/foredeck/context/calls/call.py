@@ -9,7 +9,7 @@ from foredeck.context.cache.cached import CacheRule
 from foredeck.context.cache.economics import RebaseThresholds
 from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.digests import DigestSize
-from foredeck.context.head.budget import HeadBudget
+from foredeck.context.head import HeadBudget
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy import Policy

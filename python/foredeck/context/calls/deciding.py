@@ -27,7 +27,7 @@ from foredeck.context.calls.costs import (
 )
 from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
 from foredeck.context.intake.alignment import layout_before
-from foredeck.context.intake.our_messages import has_leftovers
+from foredeck.context.intake.take_in import has_leftovers
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.plan.says import Say

@@ -14,9 +14,7 @@ from __future__ import annotations
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import RebaseInputs, first_mutable
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.head.budget import chars_of
-from foredeck.context.head.composing import compose, said_by
-from foredeck.context.head.section import WithdrawingSection
+from foredeck.context.head import WithdrawingSection, chars_of, compose, said_by
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.says import Say
 

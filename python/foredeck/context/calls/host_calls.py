@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.recording import record_host_call
-from foredeck.context.intake.adoption import ADOPTED, adopted_call, adoption_report
-from foredeck.context.intake.alignment import layout_before
-from foredeck.context.intake.our_messages import first_unrepaired
-from foredeck.context.intake.take_in import MessageIntake
+from foredeck.context.intake.alignment import ADOPTED, adopted_call, adoption_report, layout_before
+from foredeck.context.intake.take_in import MessageIntake, first_unrepaired
 from foredeck.model.calls import CallRecord
 
 

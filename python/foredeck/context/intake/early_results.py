@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from foredeck.context.intake.nested import Nesting, index_nested, nested_object_id
-from foredeck.context.intake.notices import change_of, store_notices
+from foredeck.context.intake.file_changes import MAX_ATTEMPTS, change_of, store_notices
 from foredeck.context.intake.object_writer import ObjectWriter
-from foredeck.context.intake.reconcile import MAX_ATTEMPTS
-from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
+from foredeck.context.intake.toolcalls import (
+    CallPlace,
+    Nesting,
+    index_nested,
+    make_toolcall,
+    nested_object_id,
+    objects_among,
+    same_call,
+)
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.descriptions import moved_claims

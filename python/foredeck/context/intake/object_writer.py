@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from foredeck.context.intake.context_tools import apply_decision, recorded_decision
-from foredeck.context.intake.nested import list_nested
-from foredeck.context.intake.notices import store_notices
+from foredeck.context.intake.file_changes import store_notices
 from foredeck.context.intake.toolcalls import (
     CallPlace,
+    list_nested,
     make_toolcall,
     objects_among,
     put_in_place,
@@ -299,12 +298,14 @@ class ObjectWriter:
 
     def _context_tool(self, item: Item) -> ResultObject:
         """A context tool's effect, unless the sets have it already, and what its answer shows."""
-        found, branch = recorded_decision(self._objects, item), self._chat.branch
+        # The decision is in the result itself, so that it is carried out wherever the result is in
+        # a message list: after a crash, on another branch, in a fork.
+        found, branch = _decision_in(self._objects, item), self._chat.branch
         if found is None:
             return ResultObject()
         entry, decision = found
         if item.call_id not in branch.applied:
-            apply_decision(branch.sets, decision)
+            branch.sets.apply(decision)
         branch.applied.discard(item.call_id)
         match decision.get("form"):
             case "visible":
@@ -314,6 +315,19 @@ class ObjectWriter:
                     entry.ordinal, decision.get("version"), decision.get("text_hash")
                 )
         return ResultObject()
+
+
+def _decision_in(objects: Objects, item: Item) -> tuple[Entry, Mapping[str, Any]] | None:
+    """The object and the decision in a context tool's result; None where it decided nothing."""
+    decision = (item.details or {}).get("foredeck") if isinstance(item.details, dict) else None
+    if item.failed or not isinstance(decision, dict):
+        return None
+    ordinal = decision.get("ordinal")
+    entry = objects.index.entries.get(ordinal) if isinstance(ordinal, int) else None
+    # A decision about another object than the handle names here comes from elsewhere.
+    if entry is None or entry.object != decision.get("object"):
+        return None
+    return entry, decision
 
 
 def _pin_with_text(head: Head) -> dict[str, Any] | None:

@@ -1,20 +1,37 @@
-"""Taking new messages in: each joins the branch, becomes an object and is rendered at once."""
+"""Taking in what the host sends: new messages, and the system prompt around them.
+
+Each message joins the branch, becomes an object and is rendered at once. Messages of foredeck's go
+between them: they close the gaps that a provider would refuse, end a turn, replace what was
+compacted, or hold what a layout keeps apart from the chat.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from foredeck.context.intake.adoption import with_progress
+from foredeck.context.cache.rebase import first_mutable
+from foredeck.context.intake.alignment import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
-from foredeck.context.intake.our_messages import leave_out
-from foredeck.context.messages.items import Item
-from foredeck.context.plan.ops import Keep, Shown, recipe_chars
+from foredeck.context.messages.items import Item, message_text, value_chars
+from foredeck.context.plan.ops import Keep, Omit, Shown, as_host, recipe_chars
+from foredeck.context.plan.repairs import repair
+from foredeck.context.plan.says import MessageSpan
 from foredeck.context.rendering.layout import Layout, RenderContext, referring
-from foredeck.context.state.chat import Chat
+from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, paste_of, user_object
-from foredeck.model.messages import newest_answer
+from foredeck.context.state.request import PromptFrame
+from foredeck.context.window.compactions import name_summary
+from foredeck.model.documents import (
+    Fields,
+    Provenance,
+    SystemPromptDocument,
+    chat_id,
+    session_object_id,
+    system_prompt_id,
+)
+from foredeck.model.messages import newest_answer, pack
 
 if TYPE_CHECKING:  # imported where a session has tasks
     from foredeck.tasks.session import ActiveTask
@@ -122,6 +139,87 @@ class MessageIntake:
             self._context.retention.use(base)
 
 
+def take_system(
+    objects: Objects, frame: PromptFrame, messages: list[Any] | None, tools: list[Any] | None
+) -> None:
+    """What the host puts around the chat; None for what is as before.
+
+    The session's system prompt object gets a new version where it differs from the last. With the
+    first one the session's own objects join its index.
+    """
+    if messages is None and tools is None and frame.version is not None:
+        return
+    if messages is not None:
+        frame.messages = messages
+    if tools is not None:
+        frame.tools = tools
+    blobs = objects.workspace.blobs
+    document = SystemPromptDocument(
+        id=system_prompt_id(objects.info.id),
+        session_ref=session_object_id(objects.info.id),
+        content="\n\n".join(text for message in frame.messages if (text := message_text(message))),
+        messages=pack(frame.messages, blobs),
+        tools=pack(frame.tools, blobs),
+        provenance=Provenance(origin=objects.info.id, generator="system"),
+    ).seal()
+    frame.chars = len(document.content or "") + value_chars(frame.tools)
+    head = objects.workspace.head(document.id)
+    if head is None or _given(head.fields) != _given(document.model_dump()):
+        objects.workspace.put(document)
+        frame.version = objects.see_document(document).newest
+        _meet_chat(objects)
+
+
+def repair_list(
+    objects: Objects, chat: Chat, context: RenderContext, items: Sequence[Item], start: int
+) -> None:
+    """Decide again, from message `start` on, what is inserted and what is left out."""
+    plan, repairs = context.plan, repair(items, start)
+    plan.repair(repairs, start)
+    name_summary(objects, chat, items, start)
+    covered = [MessageSpan(0, plan.compacted[0]), *plan.covered]
+    for index in plan.omitted(start):
+        is_covered = any(first <= index < until for first, until in covered)
+        if not is_covered and index not in repairs.drops:
+            plan.write(index, as_host(plan.ops[index]))
+    for index in sorted(repairs.drops):
+        leave_out(context, index, plan.ops[index].subject)
+
+
+def first_unrepaired(branch: Branch, items: Sequence[Item]) -> int:
+    """The first message at which a list needs a repair that the branch does not have; the length
+    of the list where none does."""
+    return min(branch.plan.lacks(repair(items)), default=len(items))
+
+
+def leave_out(context: RenderContext, index: int, subject: int | None) -> None:
+    """A message that is not sent shows nothing, and keeps nothing active."""
+    context.branch.release(index, subject)
+    context.plan.write(index, Omit())
+
+
+def has_leftovers(branch: Branch, layout: Layout) -> bool:
+    """Whether another layout has left text between the messages of one that puts none there."""
+    return layout.keeps_bytes and branch.plan.has_layout_text
+
+
+def put_layout_text(context: RenderContext, layout: Layout) -> None:
+    """Replace what the layout puts between the messages.
+
+    What precedes sealed reasoning of the turn under way stays, since that is bound to it,
+    but for what would part a call from its result: a list had ended with the call.
+    """
+    free = first_mutable(context.plan)
+    if layout.keeps_bytes:
+        # What is there is another layout's, until the turn has ended and all is rendered again.
+        free = len(context.plan) + 1
+    plan, items = context.plan, context.plan.items
+    held = plan.says if plan.has_layout_text else ()
+    results = {index for index in held if index < len(items) and items[index].kind == "result"}
+    standing = plan.cut_layout(free, [i for i in results if not plan.is_omitted(i)])
+    plan.put_layout(layout.inserts(context, standing))
+
+
 def _shown(result: ResultObject) -> Shown | None:
     if result.subject is None:
         return None
@@ -138,3 +236,15 @@ def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:
         if item.kind == "result":
             found[item.call_id] = item
     return found
+
+
+def _meet_chat(objects: Objects) -> None:
+    """The chat has the handle after the system prompt's, whatever else was met before a call."""
+    chat = objects.workspace.head(chat_id(objects.info.id))
+    if chat is not None and chat.id not in objects.index.by_object:
+        objects.see_head(chat)
+
+
+def _given(fields: Fields) -> tuple[Any, ...]:
+    """What of a version is the host's: an older document names its session differently."""
+    return fields.get("text_hash"), fields.get("messages"), fields.get("tools")

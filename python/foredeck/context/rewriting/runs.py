@@ -16,7 +16,7 @@ from typing import Any
 
 from foredeck.context.arguments import args_display
 from foredeck.context.cache.rebase import first_mutable, is_immutable
-from foredeck.context.digests.names import unheld_names
+from foredeck.context.digests import unheld_names
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, REASONING, Op, apply_recipe

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from foredeck.context.head.section import HeadSection
+from foredeck.context.head import HeadSection
 from foredeck.context.messages.items import Item
 from foredeck.memory.session import SessionMemory
 from foredeck.model.messages import are_answered

@@ -18,7 +18,7 @@ from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.places import OF_A_SESSION, AskedPart, split_name, unlinked
 from foredeck.model.quoting import name as quote
 from foredeck.model.sources import filesystem_source, is_address, is_pointer, pointer_label
-from foredeck.names.finding import (
+from foredeck.names import (
     at_handle,
     label_of,
     sessions_called,

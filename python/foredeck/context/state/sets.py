@@ -6,8 +6,10 @@ to one branch. Members are handles (ordinals). Call records keep the changes, ne
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Any
 
 from foredeck.model.call_values import Delta, SetChanges
 
@@ -82,6 +84,21 @@ class Sets:
     def unpin(self, ordinal: int) -> None:
         """Let an object expire like any other; an active one stays active for now."""
         self._remove("pins", ordinal)
+
+    def apply(self, decision: Mapping[str, Any]) -> None:
+        """Change the sets as a context tool has decided."""
+        ordinal = decision["ordinal"]
+        match decision.get("op"):
+            case "list":
+                self.show(ordinal)
+            case "activate":
+                self.activate(ordinal)
+            case "deactivate":
+                self.deactivate(ordinal)
+            case "pin":
+                self.pin(ordinal)
+            case "unpin":
+                self.unpin(ordinal)
 
     def move(self, old: int, new: int) -> None:
         """Let another object take the place of this one in all sets that it is in."""

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from foredeck.commands import counted
-from foredeck.context.tools.asked_search import AskedSearch
 from foredeck.model import figures
 from foredeck.model.figures import cut
+from foredeck.model.ids import ENTRY, TASK, ShortNames
 from foredeck.model.quoting import block, one_line, quoted
 from foredeck.model.quoting import name as named
+from foredeck.model.records import MemberDocument
 from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
 from foredeck.search.texts import VERSIONED
+from foredeck.store.protocol import Store
 
 LINE_CHARS = 120
 """Of the passage of a hit that is not the best, which takes a line."""
@@ -55,13 +58,13 @@ def describe(found: SearchResult, names: Sequence[str], in_view: int, here: str)
     return "\n".join([*lines, _ending(found, in_view)])
 
 
-def nothing_found(asked: AskedSearch, in_view: int) -> str:
+def nothing_found(scope: str, in_view: int) -> str:
     """Where there is no hit: what to try instead."""
     if in_view:
         return f"Nothing beyond what you see already ({counted(in_view, 'hit')} in view)."
     where = {"project": "this project", "session": "this session", "all": "any session"}
-    wider = "" if asked.scope == "all" else ', or scope "all"'
-    return f"Nothing found in {where[asked.scope]}. Try fewer or other words{wider}."
+    wider = "" if scope == "all" else ', or scope "all"'
+    return f"Nothing found in {where[scope]}. Try fewer or other words{wider}."
 
 
 def _for_model(hit: SearchHit, name: str, *, in_full: bool) -> Iterator[str]:
@@ -244,3 +247,53 @@ def _why(words: Sequence[str]) -> str:
 def _time(time_ms: int) -> str:
     """In UTC, so that the same hit reads the same on every machine."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+SHORTEST_ID = 8
+
+
+class HitNames:
+    """`SESSION:@12 message 93`, with sessions as short as they can be; `t-k3f9`; `m-k3f9`.
+
+    `sessions`: the ids of all that are stored.
+    """
+
+    def __init__(self, store: Store, sessions: Iterable[str]) -> None:
+        self._store = store
+        self._sessions = sorted(sessions)
+
+    def of(self, hit: SearchHit) -> str:
+        """The name; the object's id where no session has it in its index."""
+        if hit.entry.type == "task":
+            return self._tasks.name(hit.object)
+        if hit.entry.type == "memory":
+            return self._memories.name(hit.object)
+        return self._object(hit) + hit.place
+
+    @cached_property
+    def _tasks(self) -> ShortNames:
+        return ShortNames(TASK, (head.id for head in self._store.query("task")))
+
+    @cached_property
+    def _memories(self) -> ShortNames:
+        return ShortNames(ENTRY, (head.id for head in self._store.query("memory")))
+
+    def _object(self, hit: SearchHit) -> str:
+        if hit.session is None:
+            return hit.object
+        named = {"object": hit.object, "session": hit.session}
+        members = self._store.query("member", named, limit=1)
+        if not members:
+            return hit.object
+        return f"{self._short(hit.session)}:@{members[0].view(MemberDocument).ordinal}"
+
+    def _short(self, session: str) -> str:
+        others = [other for other in self._sessions if other != session]
+        shared = max((_shared(session, other) for other in others), default=0)
+        return session[: max(SHORTEST_ID, shared + 1)]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two ids begin with in common."""
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -8,18 +8,20 @@ prompt anyway is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Literal, get_args
 
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import meet
 from foredeck.context.state.objects import Objects
-from foredeck.context.tools.asked_search import AskedSearch, SearchScope
 from foredeck.context.tools.found import (
     NOT_UP_TO_DATE,
     FoundRow,
+    HitNames,
     Style,
     describe,
     describe_to_people,
@@ -27,9 +29,8 @@ from foredeck.context.tools.found import (
     nothing_for_people,
     nothing_found,
 )
-from foredeck.context.tools.hit_names import HitNames
 from foredeck.context.tools.memory_search import SearchPlace
-from foredeck.context.tools.records import shown_memory
+from foredeck.context.tools.tools import shown_memory
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
 from foredeck.derived.layer import reported
@@ -37,6 +38,7 @@ from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.documents import Document
 from foredeck.model.ids import ENTRY, ShortNames
 from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.passages import Passage
 from foredeck.search.searching import LeaveOut, SearchHit, SearchResult, search
@@ -53,12 +55,53 @@ PATIENCE_S = 2.0
 OF_ONE_FILE = frozenset({"write", "edit", "read"})
 """Tools of which a call says what is in a file."""
 
+SearchScope = Literal["project", "session", "all"]
+
+
+MOST_HITS, MOST_NEIGHBOURS = 20, 10
+
+NEEDS_QUERY = (
+    'memory-search needs "query": a few specific words, such as a function, a file or the text of '
+    "an error."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSearch:
+    """A search as a model wants it. `message_range`: neighbours before and after each hit."""
+
+    query: str
+    scope: SearchScope = "project"
+    limit: int = 3
+    message_range: int = 0
+    type: str | None = None
+    tool: str | None = None
+    path: str | None = None
+    since_ms: int | None = None
+    task: str | None = None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> AskedSearch:
+        """From a tool's arguments; raises `ToolError`. Those that it does not know are ignored:
+        a model that adds `"action": "search"` means nothing else by it."""
+        query = given.get("query")
+        if not isinstance(query, str) or not query.strip():
+            raise ToolError(NEEDS_QUERY)
+        return cls(
+            query,
+            _scope(given.get("scope")),
+            _number(given, "limit", 3, 1, MOST_HITS),
+            _number(given, "messageRange", 0, 0, MOST_NEIGHBOURS),
+            _type(_text(given, "type")),
+            _text(given, "tool"),
+            _text(given, "path"),
+            _moment(_text(given, "since")),
+            _text(given, "task"),
+        )
+
+
 Answer = Callable[[AskedSearch, SearchIndex], str]
 """The text for a question."""
-
-
-class _OutOfTime(Exception):
-    """Between two batches, each of which is kept."""
 
 
 class SessionSearch:
@@ -105,7 +148,7 @@ class SessionSearch:
         in_view = _InView(self._objects, self._chat)
         found = self._search(asked, index, in_view)
         if not found.hits:
-            return nothing_found(asked, in_view.count)
+            return nothing_found(asked.scope, in_view.count)
         names = [self._name(hit) for hit in found.hits]
         return describe(found, names, in_view.count, self._objects.info.id)
 
@@ -196,6 +239,10 @@ class SessionSearch:
         return hit.object, hit.place
 
 
+class _OutOfTime(Exception):
+    """Between two batches, each of which is kept."""
+
+
 def _holds(text: str, passage: Passage) -> bool:
     """Whether a text has the lines of a passage that are marked, as far as it shows them."""
     lines: list[tuple[str, bool]] = [("", False)]
@@ -254,3 +301,48 @@ def _shown(objects: Objects, plan: Plan) -> set[str]:
         if entry is not None and op.version == entry.newest.version:
             shown.add(entry.object)
     return shown
+
+
+def _scope(given: Any) -> SearchScope:
+    if given in (None, ""):
+        return "project"
+    if given in get_args(SearchScope):
+        scope: SearchScope = given
+        return scope
+    raise ToolError(f'There is no scope {given!r}: it is "project", "session" or "all".')
+
+
+def _type(given: str | None) -> str | None:
+    if given is not None and given not in SEARCHED_TYPES:
+        raise ToolError(f"There is no type {given!r}: it is {', '.join(SEARCHED_TYPES)}.")
+    return given
+
+
+def _text(given: Mapping[str, Any], name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ToolError(f"{name} must be text, not {value!r}.")
+    return value or None
+
+
+def _number(given: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
+    """A whole number within its bounds; models write "3" and 3.0, too."""
+    value = given.get(name)
+    if value is None or value == "":
+        return default
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return min(most, max(least, int(float(value))))
+    except (TypeError, ValueError, OverflowError):
+        raise ToolError(f"{name} must be a number from {least} to {most}, not {value!r}.") from None
+
+
+def _moment(text: str | None) -> int | None:
+    """The beginning of a day, or a moment, in milliseconds since 1970; without a zone local."""
+    if text is None:
+        return None
+    try:
+        return int(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise ToolError(f"since must be a day such as 2026-05-01, not {text!r}.") from None

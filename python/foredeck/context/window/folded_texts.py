@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.context.digests import digest
-from foredeck.context.digests.names import unheld_names
+from foredeck.context.digests import digest, unheld_names
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.pieces import LONG_TEXTS
 from foredeck.context.rendering.layout import RenderContext

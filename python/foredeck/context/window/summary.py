@@ -14,7 +14,7 @@ from typing import Any
 from foredeck.commands import ToolOutput
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
-from foredeck.context.digests.commands import command_facts
+from foredeck.context.digests.facts import command_facts
 from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.context.wording import more_lines

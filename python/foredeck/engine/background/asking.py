@@ -14,7 +14,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.status import tokens_of
 from foredeck.engine.background.prices import AskingPrices
 from foredeck.errors import ForedeckError, StoreError
-from foredeck.hosts.asking import (
+from foredeck.hosts.host import (
     AskCancelled,
     AskModels,
     AskTimedOut,
@@ -24,9 +24,9 @@ from foredeck.hosts.asking import (
     ModelUsage,
     NoModel,
     NotAsked,
+    Show,
     UselessAnswer,
 )
-from foredeck.hosts.host import Show
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.records import AskedDocument, AskedOutcome, asked_id
 from foredeck.store.clock import HOUR_MS, MINUTE_MS, now_ms

@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from foredeck.engine.background.asking import AskingTerms, SessionAsking
-from foredeck.hosts.asking import CompleteParams, NotAsked
+from foredeck.hosts.host import CompleteParams, NotAsked
 from foredeck.observations.observers import AskedQuestion, ModelReply
 
 POLL_S, POLLS = 0.25, 120

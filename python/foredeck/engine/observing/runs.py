@@ -12,7 +12,7 @@ from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.observing.questions import ModelQuestions
 from foredeck.engine.observing.worth import worth_of
 from foredeck.errors import ForedeckError
-from foredeck.hosts.asking import NoModel, NotAsked
+from foredeck.hosts.host import NoModel, NotAsked
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
 from foredeck.observations.lease import ObservingBusy

@@ -10,7 +10,7 @@ from typing import Any
 
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
-from foredeck.context.intake.nested import Nesting
+from foredeck.context.intake.toolcalls import Nesting
 from foredeck.context.messages.items import Block, message_text
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone

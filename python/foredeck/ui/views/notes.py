@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.lookup.notes import note_rule
-from foredeck.names.finding import find_object
+from foredeck.lookup.reader import note_rule
+from foredeck.names import find_object
 from foredeck.notes.graph import Graph, Neighbourhood
 from foredeck.store.protocol import Store
 from foredeck.ui.charts import GraphNode, drawing

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck.errors import NotFound
-from foredeck.lookup.contents import content_of, number_of, numbered, version_of
-from foredeck.lookup.renames import versions_until_now
+from foredeck.lookup.versions import content_of, number_of, numbered, version_of, versions_until_now
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import MemberDocument
-from foredeck.names.finding import Found, find_object, find_part, name_of
+from foredeck.names import Found, find_object, find_part, name_of
 from foredeck.notes.graph import Edge, Graph
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from foredeck.config import Config
 from foredeck.context.tools.found import kind_of_hit
 from foredeck.errors import ForedeckError
-from foredeck.lookup.memories import shown_memories
-from foredeck.names.finding import find_object, find_session
+from foredeck.lookup.reader import shown_memories
+from foredeck.names import find_object, find_session
 from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search

@@ -11,7 +11,7 @@ from foredeck.histories.standing import progress_in
 from foredeck.lookup.sessions import newest_calls, titles
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, session_object_id
-from foredeck.names.finding import find_session
+from foredeck.names import find_session
 from foredeck.store.protocol import Head, Store
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.errors import NotFound
-from foredeck.names.finding import find_object
+from foredeck.names import find_object
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.clock import now_ms

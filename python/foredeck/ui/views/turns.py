@@ -15,8 +15,8 @@ from foredeck.context.intake.toolcalls import TOOL_ORIGIN
 from foredeck.context.messages.shape import UNSENT_STOPS, Message, time_of
 from foredeck.histories.recordings import NO_MODEL
 from foredeck.histories.tools import in_pis_tools
-from foredeck.lookup.contents import content_of
-from foredeck.lookup.inherited import Inherited, inherited_turns, turns_of_session
+from foredeck.lookup.chat import Inherited, inherited_turns, turns_of_session
+from foredeck.lookup.versions import content_of
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import load_message, marked, unpack
 from foredeck.model.records import TurnDocument

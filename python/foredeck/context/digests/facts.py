@@ -1,10 +1,11 @@
-"""Facts of a command's output: by what was run, else by how it ended."""
+"""The facts of a digest: what a search has found, what is in a file, how a command ended."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from foredeck.commands import (
@@ -15,24 +16,138 @@ from foredeck.commands import (
     programs,
     test_facts,
 )
-from foredeck.context.digests.files import json_facts, text_facts
-from foredeck.context.digests.searches import listing_facts, search_facts
 from foredeck.model.figures import cut
+
+MAX_FILES = 4
+
+_HIT = re.compile(r"\n(?!\d+:)([^:\n]+):\d+:")
+
+_LONG = re.compile(r"^[-dlbcps][-rwxsStT]{9}\S*(?: +\S+){7} ")
+"""What `ls -l` says before a name."""
+
+_LINE = re.compile(r"^(\d+):", re.MULTILINE)
+
+MAX_LINES = 12
+
+
+def search_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
+    """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`; of one file, `3 hits at 12 40 96`."""
+    del arguments
+    files = Counter(name.removeprefix("./") for name in _HIT.findall(f"\n{output.body}"))
+    if files:
+        return [f"{counted(files.total(), 'hit')} in {_most(files, 'file')}"]
+    lines = _LINE.findall(output.body)
+    if not lines:
+        return []
+    more = " ..." if len(lines) > MAX_LINES else ""
+    return [f"{counted(len(lines), 'hit')} at {' '.join(lines[:MAX_LINES])}{more}"]
+
+
+def listing_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
+    """`40 paths in 6 folders: src 20, test 9, ...`; of entries of one folder nothing."""
+    del arguments
+    lines = (_LONG.sub("", line) for line in output.body.split("\n") if not line.endswith(":"))
+    paths = [line.partition(" -> ")[0].removeprefix("./").rstrip("/") for line in lines]
+    folders = Counter(path.rpartition("/")[0] for path in paths if "/" in path)
+    if not folders:
+        return []
+    return [f"{counted(folders.total(), 'path')} in {_most(folders, 'folder')}"]
+
+
+def _most(found: Counter[str], noun: str) -> str:
+    """`3 files: a.ts 8, b.ts 3, c.ts 1`."""
+    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    listed = ", ".join(f"{name} {count}" for name, count in ranked[:MAX_FILES])
+    return f"{counted(len(found), noun)}: {listed}{', ...' if len(ranked) > MAX_FILES else ''}"
+
+
+_DEFINES = re.compile(
+    # A line break to begin with is found faster than the beginning of a line.
+    r"\n[ \t]{0,4}(?:export\s+)?(?:default\s+)?(?:public\s+|private\s+|pub\s+)?"
+    r"(?:async\s+)?(?:static\s+)?"
+    r"(?:def|class|function|func|fn|interface|type|struct|enum|trait|impl)\s+(?:\([^)]*\)\s*)?"
+    r"([A-Za-z_]\w*)"
+)
+
+_HEADING = re.compile(r"^#{1,3} +(.{2,60}?) *#*$", re.MULTILINE)
+
+_MARKDOWN = re.compile(r"\.(?:md|markdown|mdx)\b", re.IGNORECASE)
+
+MAX_NAMES = 8
+
+
+def file_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
+    """`defines: a, b, c` of code, `headings: ...` of Markdown, the keys of JSON."""
+    path = str(arguments.get("path") or arguments.get("file_path") or "")
+    return text_facts(path, output.body)
+
+
+def text_facts(path: str, text: str) -> list[str]:
+    """The facts of a text, given words that its path is among."""
+    if _MARKDOWN.search(path):
+        return _named("headings", _HEADING.findall(text))
+    return json_facts(text) or _named("defines", _DEFINES.findall(f"\n{text}"))
+
+
+def json_facts(text: str) -> list[str]:
+    """`JSON keys: ...` of an object, `JSON array of 35: ...` and `35 JSON lines: ...` with the keys
+    of the first entry."""
+    if not text.startswith(("{", "[")):
+        return []
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return _json_lines(text.strip().split("\n"))
+    if isinstance(value, dict):
+        return _named("JSON keys", value)
+    if not isinstance(value, list) or not value:
+        return []
+    first = value[0] if isinstance(value[0], dict) else {}
+    label = f"JSON array of {len(value)}"
+    return _named(label, first) or [label]
+
+
+def _json_lines(lines: list[str]) -> list[str]:
+    try:
+        first = json.loads(lines[0])
+    except ValueError:
+        return []
+    if len(lines) < 2 or not isinstance(first, dict) or not lines[1].startswith("{"):
+        return []
+    return _named(f"{len(lines)} JSON lines", first)
+
+
+def _named(what: str, names: Iterable[str]) -> list[str]:
+    """`what: a, b, c, and 4 more`; nothing where there are none."""
+    found = list(dict.fromkeys(map(str, names)))
+    if not found:
+        return []
+    more = f", and {len(found) - MAX_NAMES} more" if len(found) > MAX_NAMES else ""
+    return [f"{what}: {', '.join(found[:MAX_NAMES])}{more}"]
+
 
 _PYTHON = re.compile(
     r"^( *)Traceback \(most recent call last\):\n((?:\1 .*\n|\1$\n?)+)\1(\S.*)", re.MULTILINE
 )
+
 _PYTHON_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
+
 _NODE = re.compile(
     r"^(?:Uncaught |Exception in thread \S+ )?([\w.]*(?:Error|Exception)\b.*)\n"
     r"((?: +at .*(?:\n|\Z))+)",
     re.MULTILINE,
 )
+
 _NODE_FRAME = re.compile(r"\(?(?:file://)?([^\s()]+):(\d+):\d+\)?$", re.MULTILINE)
+
 _JAVA_FRAME = re.compile(r"at [\w.$]+\(([\w$]+\.\w+):(\d+)\)")
+
 _GO = re.compile(r"^(panic: .*)\n(?:.*\n)*?\t(\S+):(\d+)", re.MULTILINE)
+
 _RUST = re.compile(r"panicked at (?:'(.*)', )?([^\s:]+):(\d+):\d+:?(?:\n(.*))?")
+
 _LIBRARY = re.compile(r"site-packages|node_modules|node:|/lib/python|<frozen|/usr/lib/|/usr/local/")
+
 LINE_CHARS = 120
 
 
@@ -72,25 +187,36 @@ def _own(frames: list[tuple[str, str]]) -> str:
 _BRANCH = re.compile(
     r"^(?:On branch|## )\s*([^\s.]+(?:\.[^\s.]+)*)|^(HEAD detached at \S+)", re.MULTILINE
 )
+
 _APART = re.compile(r"(ahead|behind)(?: of '[^'\n]*' by)? (\d+)")
+
 _DIVERGED = re.compile(r"have (\d+) and (\d+) different commits")
-_LONG = re.compile(r"^\t(new file|modified|deleted|renamed|both \w+|typechange): ", re.MULTILINE)
-_SHORT = re.compile(r"^([ MADRCU?]{2}) \S", re.MULTILINE)
+
+_STATUS = re.compile(r"^\t(new file|modified|deleted|renamed|both \w+|typechange): ", re.MULTILINE)
+
+_SHORT_STATUS = re.compile(r"^([ MADRCU?]{2}) \S", re.MULTILINE)
+
 _LETTERS = {"M": "modified", "A": "new", "D": "deleted", "R": "renamed", "U": "unmerged"}
+
 _UNTRACKED = re.compile(r"^Untracked files:\n(?:  \(.*\n)?((?:\t.*\n?)*)", re.MULTILINE)
+
 _FILE = re.compile(r"^diff --git a/(\S+)", re.MULTILINE)
+
 _COMMIT = re.compile(r"^(?:\* )?commit ([0-9a-f]{7,40})\b", re.MULTILINE)
+
 _SUBJECT = re.compile(r"^    (\S.*)$", re.MULTILINE)
+
 _ONELINE = re.compile(r"^(?:[*|/\\ ]+ )?([0-9a-f]{7,40}) (\S.*)$", re.MULTILINE)
+
 _STAT = re.compile(r"^ (\d+ files? changed.*)$", re.MULTILINE)
-MAX_FILES = 4
+
 SUBJECT_CHARS = 60
 
 
 def status_facts(text: str) -> list[str]:
     """`on main, ahead 2: 3 modified, 1 untracked`, or `clean`."""
-    found = Counter(kind.removesuffix(" file") for kind in _LONG.findall(text))
-    for letters in _SHORT.findall(text):
+    found = Counter(kind.removesuffix(" file") for kind in _STATUS.findall(text))
+    for letters in _SHORT_STATUS.findall(text):
         found[_short_kind(letters)] += 1
     for block in _UNTRACKED.findall(text):
         found["untracked"] += block.count("\t")
@@ -151,8 +277,11 @@ def _newest(text: str) -> list[str]:
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 SEARCHES = frozenset({"grep", "rg", "egrep", "fgrep", "ag", "ack", "git grep"})
+
 LISTINGS = frozenset({"find", "ls", "fd", "tree", "git ls-files", "git ls-tree"})
+
 FILES = frozenset({"cat", "sed", "head", "tail", "nl", "bat", "less", "awk", "jq"})
+
 GIT: Mapping[str, Callable[[str], list[str]]] = {
     "git status": status_facts,
     "git diff": diff_facts,

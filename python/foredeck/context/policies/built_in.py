@@ -1,24 +1,33 @@
-"""Policy `adaptive`: content goes when it has not been used for as long as its size is worth.
+"""The policies of foredeck's own, and policies by name: built in, or of another package.
 
-Found by replaying recorded sessions; docs/experiments.md says what was tried. The constants
-are in the configuration. `lean` and `careful` are the same rules with other constants.
+The constants of `adaptive` were found by replaying recorded sessions; docs/experiments.md says what
+was tried. `lean` and `careful` are the same rules with other constants.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from foredeck.config.prompt import AdaptiveSection
+from foredeck.config.model import Config
+from foredeck.config.prompt import AdaptiveSection, check_policy, installed_policies
 from foredeck.context.policies.policy import (
     ActiveContent,
     FoldablePiece,
     History,
+    KeepAll,
+    LastN,
+    Policy,
     PolicyDecision,
+    SeedWindow,
     UseRule,
 )
+from foredeck.errors import ConfigError
 
+# A rough rate will do: sizes are only compared with each other.
 ROUGH_CHARS_PER_TOKEN = 4
-"""Sizes are compared with each other, so that a rough rate will do."""
 
 REFERENCE_TOKENS = 1000
 """The size at which content stays as long as the ages say."""
@@ -28,7 +37,7 @@ SHORTEST_FACTOR = 0.3
 
 
 class Adaptive:
-    """See the module."""
+    """Content goes when it has not been used for as long as its size is worth."""
 
     def __init__(
         self,
@@ -90,7 +99,7 @@ class Adaptive:
         if piece.kind == "thinking":
             return piece.earlier_turn
         if piece.kind == "message":
-            # Decided for every policy in one place (`pastes.py`).
+            # Decided for every policy in one place, `FoldingPastes`.
             return False
         if piece.kind == "answer":
             return constants.fold_answers and self.is_unused(piece, history)
@@ -124,3 +133,98 @@ class Adaptive:
         factor = min(self._constants.longest_factor, max(SHORTEST_FACTOR, factor))
         self._factors[chars] = factor
         return factor
+
+
+class FoldingPastes:
+    """A policy that also lets go of long messages of earlier turns.
+
+    `rule` says when such a message has gone unused for as long as its size is worth; `policy`
+    decides about everything else, and is given no pieces of messages unless it tracks uses.
+    """
+
+    def __init__(self, policy: Policy, rule: Adaptive) -> None:
+        self._policy = policy
+        self._rule = rule
+
+    @property
+    def name(self) -> str:
+        """That of the policy: call records name it."""
+        return self._policy.name
+
+    @property
+    def use_rule(self) -> UseRule:
+        """The policy's own, else that of the rule, without bringing reads up to date."""
+        return self._policy.use_rule or replace(self._rule.use_rule, refresh=False)
+
+    def decide(self, history: History) -> PolicyDecision:
+        """What the policy decides, and the messages that the rule lets go."""
+        given = history if self._policy.use_rule else replace(history, pieces=())
+        decision = self._policy.decide(given)
+        gone = {
+            piece.ref
+            for piece in history.pieces
+            if piece.kind == "message" and self._rule.is_unused(piece, history)
+        }
+        return replace(decision, collapsible=decision.collapsible | gone) if gone else decision
+
+
+def _variant(config: Config, **constants: Any) -> AdaptiveSection:
+    """Constants of a variant of `adaptive` that ignores what is configured for it, except for what
+    may be folded at all."""
+    allowed = {k: v for k, v in config.adaptive if k.startswith("fold_")}
+    return AdaptiveSection(**{**allowed, **constants})
+
+
+POLICIES: dict[str, Callable[[Config], Policy]] = {
+    "seed-window": lambda config: SeedWindow(config.seed_window.per_turn, config.seed_window.turns),
+    "keep-all": lambda _config: KeepAll(),
+    "last-n": lambda config: LastN(config.last_n.results),
+    "adaptive": lambda config: Adaptive(config.adaptive),
+    "lean": lambda config: Adaptive(
+        _variant(config, patience_edited=16, patience_edits=20), name="lean"
+    ),
+    "careful": lambda config: Adaptive(
+        _variant(
+            config,
+            patience=20,
+            idle_output=0.7,
+            patience_edited=60,
+            fold_answers=False,
+        ),
+        name="careful",
+        min_names=1,
+    ),
+}
+
+
+def make_policy(name: str, config: Config | None = None) -> Policy:
+    """The policy of that name.
+
+    Raises `ConfigError` for a name that is not known, and for a policy of another package that
+    cannot be made.
+    """
+    config = config or Config()
+    if name in POLICIES:
+        policy = POLICIES[name](config)
+    else:
+        try:
+            policy = _make_installed(check_policy(name), config.policy_options)
+        except ValueError as error:
+            raise ConfigError(f"policy: {error}") from None
+    if not config.pastes.objects or isinstance(policy, KeepAll):
+        return policy
+    rule = policy if isinstance(policy, Adaptive) else Adaptive(config.adaptive)
+    return FoldingPastes(policy, rule)
+
+
+def _make_installed(name: str, options: Mapping[str, Any]) -> Policy:
+    """Whatever goes wrong in another package's code, the user reads which package it is."""
+    entry = installed_policies()[name]
+    package = entry.dist.name if entry.dist else entry.value
+    try:
+        policy = entry.load()(**options)
+    except Exception as error:
+        raise ConfigError(f"Policy {name!r} of {package} cannot be made: {error!r}.") from error
+    if not isinstance(policy, Policy):
+        raise ConfigError(f"Policy {name!r} of {package} lacks name, use_rule or decide.")
+    return policy

@@ -1,0 +1,366 @@
+"""Files that something other than a tool call has changed: taken in, followed where they were
+renamed, and announced to the model once.
+
+A renamed file is another object: what the session has of the old one goes to the new one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from foredeck.context.plan.plan import Plan
+from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.state.chat import Branch
+from foredeck.context.state.descriptions import moved_claims
+from foredeck.context.state.inbox import FileChange, Inbox
+from foredeck.context.state.index import Entry, SeenVersion
+from foredeck.context.state.objects import PENDING, Objects
+from foredeck.context.state.sets import Sets
+from foredeck.context.wording import (
+    changed_on_disk,
+    deleted_on_disk,
+    moved_on_disk,
+    outside_project,
+    overwritten_on_disk,
+)
+from foredeck.errors import Conflict, ToolError
+from foredeck.model.records import MemberDocument, member_id
+from foredeck.model.sources import path_of
+from foredeck.sources.recorded import is_object_id
+from foredeck.sources.renames import unclear_rename
+from foredeck.sources.snapshots import CHANGING, OUTSIDE, FileSnapshot, is_unmet
+from foredeck.store.protocol import Batch, Head, Store, Token
+
+PATIENCE_S = 0.25
+"""How long a prompt waits, at most, for files that are being written at this moment."""
+
+_PAUSE_S = 0.02
+
+MAX_ATTEMPTS = 5
+"""How often files are read, if another engine stores a version of one first each time."""
+
+
+def look_again(
+    objects: Objects, inbox: Inbox, targets: Iterable[str], patience_s: float = 0.0
+) -> None:
+    """Compare files with the disk. `targets`: object ids, or paths of this machine.
+
+    Files that seem to be being written become `being_written`, unless they settle within
+    `patience_s` seconds: what is half written is no version.
+    """
+    end = time.monotonic() + patience_s
+    left = list(targets)
+    while left:
+        # The last look begins when the time is up: one look may take all of it on a busy machine,
+        # and what it finds unsettled has settled meanwhile.
+        is_last = time.monotonic() >= end
+        inbox.being_written.difference_update(left)
+        left = _look(objects, inbox, left)
+        inbox.being_written.update(left)
+        if is_last:
+            return
+        if left:
+            time.sleep(max(0.0, min(_PAUSE_S, end - time.monotonic())))
+
+
+def read_listed(objects: Objects, path: str) -> None:
+    """Read a file that no tool has read, and take in what is found, whatever that is.
+
+    `path`: as the host's tools have it. Raises `ToolError` for one outside the project.
+    """
+    if not objects.workspace.empty:
+        objects.workspace.commit()
+    for _ in range(MAX_ATTEMPTS):
+        snapshot = objects.source.sight(path, "read", unasked=True)
+        if snapshot.state == OUTSIDE:
+            raise ToolError(outside_project(snapshot.path))
+        try:
+            token = _store(objects.store, [snapshot])
+        except Conflict:
+            continue  # another engine has read it
+        if snapshot.document is not None:
+            objects.see(SeenVersion.of(snapshot.document, snapshot.path, token))
+        elif snapshot.head is not None:
+            objects.see_head(snapshot.head, snapshot.path)
+        return
+
+
+def look_now(objects: Objects, inbox: Inbox, path: str) -> FileSnapshot:
+    """What a file holds at this moment, half written or not, stored where it is a new version.
+
+    `path`: as the host's tools have it. What the session knows already gets the version, and the
+    model reads of it; what it does not know does not join its index.
+    """
+    if not objects.workspace.empty:
+        objects.workspace.commit()
+    for _ in range(MAX_ATTEMPTS - 1):
+        snapshot = objects.source.sight(path, "read", unasked=True)
+        try:
+            token = _store(objects.store, [snapshot])
+        except Conflict:
+            continue  # another engine has stored one
+        _take_in(objects, inbox, [snapshot], token)
+        return snapshot
+    return objects.source.sight(path, "read", unasked=True)
+
+
+def look_now_at(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> None:
+    """As `look_now`, for known files. `targets`: object ids, or paths of this machine."""
+    snapshots = objects.source.reconcile(targets)
+    try:
+        token = _store(objects.store, snapshots)
+    except Conflict:
+        return  # another engine has taken them in; the next look finds it
+    _take_in(objects, inbox, snapshots, token)
+
+
+def take_in_unmet(objects: Objects, paths: Sequence[str]) -> None:
+    """Store what is in files that the store does not know. None joins the session's index.
+
+    `paths`: as the host's tools have them.
+    """
+    snapshots = [objects.source.sight(path, "read", unasked=True) for path in paths]
+    with suppress(Conflict):  # another engine takes them in
+        _store(objects.store, snapshots)
+
+
+def attach_notices(objects: Objects, inbox: Inbox, context: RenderContext) -> None:
+    """Put the pending notices on the newest message, which must be new in this call."""
+    index, pending, branch = len(context.plan) - 1, inbox.notices, context.branch
+    pending.forget_said()
+    if not pending or not context.takes_lines(index):
+        return
+    changes = pending.take()
+    lines = [line for n, change in changes.items() if (line := _line(objects, branch, n, change))]
+    store_notices(objects, inbox)
+    _release_textless(objects, branch, [n for n, change in changes.items() if change != "moved"])
+    if lines:
+        context.attach(index, "\n".join(lines))
+
+
+def parts_in_view(objects: Objects, branch: Branch) -> dict[str, int | None]:
+    """The files without content of which a read is in view, and the version that it has read:
+    what it shows has its own handle."""
+    plan, entries = branch.plan, objects.index.entries
+    found: dict[str, int | None] = {}
+    for ordinal, holders in plan.holders.items():
+        if entries[ordinal].type != "toolcall" or plan.items[holders[-1]].tool != "read":
+            continue
+        head = objects.workspace.head(entries[ordinal].object)
+        if head is not None and (pin := head.fields.get("file_pin")) is not None:
+            found[pin["object"]] = max(pin.get("version") or 0, found.get(pin["object"]) or 0)
+    return found
+
+
+def store_notices(objects: Objects, inbox: Inbox) -> bool:
+    """Put the pending notices, and what the agent knows of changed files, into the transaction, so
+    that a restart does not lose them.
+
+    Returns whether there was anything to put.
+    """
+    notices, behind = inbox.notices.to_store(), inbox.behind.to_store()
+    if notices is None and behind is None:
+        return False
+    document = objects.document()
+    if document is not None:
+        if notices is not None:
+            document.untold = notices or None
+        if behind is not None:
+            document.behind = behind or None
+        objects.workspace.put(document.seal())
+    return True
+
+
+def change_of(snapshot: FileSnapshot) -> FileChange:
+    """What has happened to a file, for a notice."""
+    if snapshot.state != "deleted":
+        return "changed"
+    if snapshot.document is not None:
+        target = snapshot.document.moved_to
+    else:
+        target = snapshot.head.fields.get("moved_to") if snapshot.head else None
+    return "deleted" if target is None else "moved"
+
+
+def follow_renames(
+    objects: Objects, inbox: Inbox, context: RenderContext, *, continued: bool
+) -> None:
+    """Let the new names of renamed files take their place in the branch, before it is decided
+    what stays in view: in pool, active and pinned set, and as what the messages show.
+
+    Sets belong to a branch and change with a call only, so a watcher leaves it to this.
+    `continued`: the branch goes on from the call before, which has followed all older renames.
+    """
+    notices, targets = inbox.notices, set[int]()
+    older = [] if continued else _gone_in_view(objects, context.sets)
+    for ordinal in sorted({*notices.moved(), *older}):
+        old = objects.index.entries.get(ordinal)
+        new = None if old is None else renamed(objects, old)
+        if old is None or new is None:
+            continue
+        if new.ordinal in targets:
+            notices.withdraw(ordinal)  # a name in between, which the model never heard of
+        else:
+            notices.add(ordinal, "moved")
+        targets.add(new.ordinal)
+        context.sets.move(old.ordinal, new.ordinal)
+        for index in _showing(objects, context.plan, old, new.newest.text_hash):
+            context.plan.attribute(index, new.ordinal, new.newest.version)
+            if index in context.retention.contents:
+                context.retention.keep(index, new.ordinal)
+
+
+def renamed(objects: Objects, old: Entry) -> Entry | None:
+    """The entry of the file that this one has become, None where it has become none.
+
+    A file that the session has not met joins its index; of several renames in a row it is the
+    last name.
+    """
+    seen, entry = {old.object}, old
+    while True:
+        head = objects.workspace.head(entry.object)
+        target = None if head is None else head.fields.get("moved_to")
+        found = None if target is None or target in seen else objects.workspace.head(target)
+        if found is None:
+            return None if entry is old else entry
+        seen.add(found.id)
+        entry = objects.see_head(found, path_of(found.fields) or "")
+
+
+def _release_textless(objects: Objects, branch: Branch, ordinals: Iterable[int]) -> None:
+    """What has no text any more is not active: the old copy may leave at the next rebase."""
+    for ordinal in ordinals:
+        entry = objects.index.entries.get(ordinal)
+        if entry is not None and entry.newest.text_hash is None:
+            branch.release_object(ordinal)
+
+
+def _line(objects: Objects, branch: Branch, ordinal: int, change: FileChange) -> str | None:
+    """The notice about one file, None where the model sees no outdated copy of it."""
+    plan = branch.plan
+    entry = objects.index.entries.get(ordinal)
+    if change == "moved" and entry is not None:
+        return _moved_line(objects, branch, entry)
+    if change == "overwritten" and entry is not None and (entry.newest.version or 0) > 1:
+        before = (entry.newest.version or 0) - 1
+        return overwritten_on_disk(ordinal, objects.name_of(entry), before)
+    if entry is None:
+        return None
+    shown = plan.newest_holder(ordinal)
+    if shown is not None:
+        version = plan.ops[shown].version
+    else:
+        version = parts_in_view(objects, branch).get(entry.object)
+    if version in (None, entry.newest.version):
+        return None
+    if change == "deleted":
+        return deleted_on_disk(ordinal, objects.name_of(entry))
+    return changed_on_disk(ordinal, objects.name_of(entry))
+
+
+def _moved_line(objects: Objects, branch: Branch, old: Entry) -> str | None:
+    """The notice about a renamed file; what the model sees of it belongs to the new name by now,
+    unless it is older (`follow_renames`)."""
+    new = renamed(objects, old)
+    if new is None:
+        return None
+    holders = branch.plan.newest_holder
+    if holders(new.ordinal) is not None:
+        return moved_on_disk(old.ordinal, new.ordinal, objects.name_of(new))
+    if holders(old.ordinal) is None:
+        return None
+    return moved_on_disk(old.ordinal, new.ordinal, objects.name_of(new), outdated=True)
+
+
+def _gone_in_view(objects: Objects, sets: Sets) -> list[int]:
+    """Files in view that have no text any more: on a branch that was left before a rename, or
+    after a call that never went out, the model does not know yet."""
+    entries = objects.index.entries
+    return [
+        ordinal
+        for ordinal in sets.active | sets.pins
+        if entries[ordinal].type == "file" and entries[ordinal].newest.text_hash is None
+    ]
+
+
+def _showing(objects: Objects, plan: Plan, old: Entry, text_hash: str | None) -> list[int]:
+    """The messages that show what was moved, in whole or in part, and nothing older."""
+    holders = plan.holders.get(old.ordinal, ())
+    seen = objects.store.history(member_id(objects.info.id, old.ordinal))
+    refs = [head.view(MemberDocument).pin for head in seen]
+    versions = {ref.version for ref in refs if ref.text_hash == text_hash}
+    if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
+        versions = {old.newest.version - 1}
+    ops = plan.ops
+    return [i for i in holders if ops[i].version in versions or ops[i].text_hash == text_hash]
+
+
+def _look(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> list[str]:
+    """Take in what has changed; returns what must be read again."""
+    snapshots = objects.source.reconcile(targets, cautious=True)
+    try:
+        token = _store(objects.store, snapshots)
+    except Conflict:
+        return list(targets)
+    _take_in(objects, inbox, snapshots, token)
+    left = [s.object_id for s in snapshots if s.state == CHANGING]
+    # A path that names no known file may be where one of the unsettled ones has moved to.
+    return left + [t for t in targets if not is_object_id(t)] if left else left
+
+
+def _store(store: Store, snapshots: Sequence[FileSnapshot]) -> Token:
+    """Commit new versions, each on top of the one that it was compared with, or nothing.
+
+    Raises `Conflict` where another engine was faster: the same bytes would become two versions.
+    """
+    batch = Batch()
+    for snapshot in snapshots:
+        if snapshot.document is not None:
+            batch.puts.append(snapshot.document)
+            batch.expect[snapshot.object_id] = snapshot.head.token if snapshot.head else None
+    for claim, before in moved_claims(store, snapshots):
+        batch.puts.append(claim)
+        batch.expect[claim.id] = before.token
+    return store.commit(batch) if batch.puts else PENDING
+
+
+def _take_in(
+    objects: Objects, inbox: Inbox, snapshots: Sequence[FileSnapshot], token: Token
+) -> None:
+    """Note which visible files have changed under the model. `token`: of their new versions.
+
+    Only the model and the user decide what is in view, so a watcher never changes a session's
+    sets: what the index knows already gets a new version, and nothing joins it but the new name of
+    a renamed file.
+    """
+    notices, seen = inbox.notices, False
+    for snapshot in snapshots:
+        ordinal = objects.index.by_object.get(snapshot.object_id)
+        if ordinal is None or is_unmet(snapshot):
+            continue
+        if snapshot.candidates:
+            inbox.notify(unclear_rename(snapshot.path, snapshot.candidates))
+        if snapshot.document is not None:
+            inbox.behind.keep(ordinal, objects.index.entries[ordinal].newest.text_hash)
+            entry = objects.see(SeenVersion.of(snapshot.document, snapshot.path, token))
+            notices.add(ordinal, change_of(snapshot))
+            renamed(objects, entry)  # so that it is followed under its new name from now on
+            seen = True
+        elif _is_news(objects, inbox, ordinal, snapshot.head):
+            notices.add(ordinal, change_of(snapshot))
+    if store_notices(objects, inbox) or seen:
+        objects.workspace.commit()
+
+
+def _is_news(objects: Objects, inbox: Inbox, ordinal: int, head: Head | None) -> bool:
+    """Whether another session has stored a content that the session did not know; it does now."""
+    entry = objects.index.entries[ordinal]
+    if head is None or head.fields.get("text_hash") == entry.newest.text_hash:
+        return False
+    if any(head.token == observed.token for observed in inbox.early_results.values()):
+        return False
+    inbox.behind.keep(ordinal, entry.newest.text_hash)
+    objects.see_head(head, entry.label)
+    return True
