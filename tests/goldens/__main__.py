@@ -15,6 +15,7 @@ import pytest
 from goldens.lines import Golden, golden_of
 from goldens.sessions import (
     FILES,
+    HERE,
     GoldenSession,
     all_sessions,
     be_repeatable,
@@ -35,14 +36,14 @@ def main(arguments: Sequence[str]) -> int:
             case "diff":
                 print(_diff(options.name, options.call, options.checkout))
             case action:
-                return _compare(options.word, options.workers, action == "write")
+                return _compare(options.word, options.kept, options.workers, action == "write")
     return 0
 
 
-def _compare(words: Sequence[str], workers: int, writes: bool) -> int:
-    new, differ = _made(all_sessions(words), workers), 0
+def _compare(words: Sequence[str], folder: Path, workers: int, writes: bool) -> int:
+    new, differ = _made(all_sessions(words, folder), workers), 0
     for kind in FILES:
-        old = kept(kind)
+        old = kept(kind, folder)
         made = {name: golden for name, golden in new.items() if name.startswith(kind)}
         for name, golden in sorted(made.items()):
             said = old[name].difference(golden) if name in old else "is new"
@@ -50,7 +51,7 @@ def _compare(words: Sequence[str], workers: int, writes: bool) -> int:
             if said:
                 print(f"{name}: {said}")
         if writes and made:
-            keep(kind, old | made if words else made)
+            keep(kind, folder, old | made if words else made)
     print(f"{differ} of {len(new)} sessions differ.")
     return int(bool(differ) and not writes)
 
@@ -88,6 +89,13 @@ def _diff(name: str, call: int, other: Path) -> str:
     return "\n".join(unified_diff(old, new, str(other), "here", lineterm=""))
 
 
+def _folder(name: str) -> Path:
+    """A folder that exists from now on."""
+    folder = Path(name).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m goldens",
@@ -101,6 +109,14 @@ def _parser() -> argparse.ArgumentParser:
     ):
         action = actions.add_parser(name, help=help)
         action.add_argument("word", nargs="*", help="only sessions with all these words")
+        action.add_argument(
+            "--kept",
+            type=_folder,
+            default=HERE,
+            metavar="FOLDER",
+            help="where goldens of all recorded sessions are kept, to compare two checkouts "
+            "(default: here, with those that the tests replay)",
+        )
         action.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     for name, help in (
         ("show", "print the prompt of a call"),

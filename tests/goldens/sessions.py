@@ -11,13 +11,13 @@ from typing import Protocol
 import pytest
 
 from goldens.lines import Golden, Prompt, as_text, golden_of
-from goldens.recorded import all_recorded
+from goldens.recorded import IN_SUITE, all_recorded
 from goldens.scripted import all_scripted
 from patience import be_patient
 
 HERE = Path(__file__).parent
-FILES = {"recorded": HERE / "recorded.txt", "script": HERE / "scripts.txt"}
-"""Where the goldens are, by the first word of their sessions' names."""
+FILES = {"recorded": "recorded.txt", "script": "scripts.txt"}
+"""The files of goldens, by the first word of their sessions' names."""
 
 
 class GoldenSession(Protocol):
@@ -31,9 +31,11 @@ class GoldenSession(Protocol):
         """What is sent at each call."""
 
 
-def all_sessions(words: Sequence[str] = ()) -> list[GoldenSession]:
-    """Those whose names have all these words."""
-    sessions: list[GoldenSession] = [*all_recorded(), *all_scripted()]
+def all_sessions(words: Sequence[str] = (), folder: Path = Path()) -> list[GoldenSession]:
+    """Those whose names have all these words. The folder HERE has goldens only of recorded
+    sessions that the tests replay, so that a change writes all of them anew in a minute."""
+    recorded = IN_SUITE if folder == HERE else all_recorded()
+    sessions: list[GoldenSession] = [*recorded, *all_scripted()]
     return [each for each in sessions if all(word in each.name for word in words)]
 
 
@@ -43,18 +45,20 @@ def prompt_at(session: GoldenSession, call: int) -> str:
     return "" if prompt is None else as_text(prompt)
 
 
-def kept(kind: str) -> dict[str, Golden]:
+def kept(kind: str, folder: Path = HERE) -> dict[str, Golden]:
     """The goldens of a file, by the name of their session."""
-    path = FILES[kind]
+    path = folder / FILES[kind]
     lines = path.read_text().splitlines() if path.exists() else []
     rows = (line.rsplit(" ", 2) for line in lines)
     return {name: Golden(whole, calls) for name, whole, calls in rows}
 
 
-def keep(kind: str, goldens: dict[str, Golden]) -> None:
+def keep(kind: str, folder: Path, goldens: dict[str, Golden]) -> None:
     """Write a file of goldens, in the order of their names."""
     rows = sorted(goldens.items())
-    FILES[kind].write_text("".join(f"{name} {one.whole} {one.calls}\n" for name, one in rows))
+    (folder / FILES[kind]).write_text(
+        "".join(f"{name} {one.whole} {one.calls}\n" for name, one in rows)
+    )
 
 
 def check(session: GoldenSession, folder: Path) -> None:
