@@ -219,7 +219,7 @@ class KeepingAtPauses:
         met += [piece for piece in history.pieces if piece.kind in ("argument", "answer")]
         self.taken = [(each.ref, self._row(each)) for each in met]
         stays = {ref for ref, _ in self.taken}
-        return replace(decision, collapsible=decision.collapsible - stays)
+        return replace(decision, foldable=decision.foldable - stays)
 
     def take(self) -> list[tuple[PieceRef, Row]]:
         """What was there at the newest call, once."""

@@ -154,11 +154,11 @@ def test_a_session_taken_up_again_expects_what_it_would_have_expected(new_host: 
     ask(host)
     for number in range(9):
         bash(host, f"c{number}")
-    before = host.state.chat.branch.entries.used
+    before = host.state.chat.branch.cache_entries.used
     host.restart()
     told = bash(host, "again").record.cache
     assert told.hit == max(before)
-    assert host.state.chat.branch.entries.used.items() >= {told.hit: host.now_ms}.items()
+    assert host.state.chat.branch.cache_entries.used.items() >= {told.hit: host.now_ms}.items()
 
 
 def test_over_twenty_new_blocks_the_marker_saves_the_hit(host: Host) -> None:

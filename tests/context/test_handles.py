@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, use
-from foredeck.context.state.handles import resolve
+from foredeck.context.state.handles import resolve_name
 from foredeck.context.tools.listing import listed_objects
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
@@ -29,13 +29,13 @@ def known(host: Host) -> Host:
 
 def named(host: Host, name: str) -> tuple[int, int | None, int | None]:
     """Handle, version and call that a name stands for."""
-    wanted = resolve(host.state.objects, name)
+    wanted = resolve_name(host.state.objects, name)
     return wanted.entry.ordinal, wanted.version, wanted.call
 
 
 def refused(host: Host, name: str) -> str:
     with pytest.raises(ToolError) as caught:
-        resolve(host.state.objects, name)
+        resolve_name(host.state.objects, name)
     return str(caught.value)
 
 
@@ -99,11 +99,11 @@ def test_a_file_whose_name_looks_like_a_version_is_itself(known: Host) -> None:
 @pytest.mark.parametrize("name", ["@3 v2 v1", "@3 at 3f2a91bc v1", "@3 call 5 v1"])
 def test_a_version_of_a_version_is_refused(known: Host, name: str) -> None:
     with pytest.raises(ToolError, match="No object is called '@3"):
-        resolve(known.state.objects, name, beyond=True)
+        resolve_name(known.state.objects, name, beyond=True)
 
 
 def test_of_a_part_that_is_named_twice_the_last_counts(known: Host) -> None:
-    wanted = resolve(known.state.objects, "@3::args.path::args.command turns 1-2 turns 3-4")
+    wanted = resolve_name(known.state.objects, "@3::args.path::args.command turns 1-2 turns 3-4")
     assert (wanted.field, str(wanted.slice)) == ("args.command", "turns 3-4")
 
 

@@ -39,7 +39,7 @@ def test_recorded_changes_give_the_same_sets(calls: list[list[tuple[str, int]]])
     sets, replayed = Sets(), Sets()
     for done in calls:
         act(sets, done)
-        replayed.replay(sets.take_changes())
+        replayed.replay(sets.pop_changes())
     assert members(replayed) == members(sets)
 
 
@@ -49,12 +49,12 @@ def test_becoming_another_branchs_sets_is_recorded_too(
 ) -> None:
     sets, other = Sets(), Sets()
     act(sets, mine)
-    sets.take_changes()
+    sets.pop_changes()
     act(other, theirs)
     before = copy.deepcopy(sets)
     sets.become(other)
     assert members(sets) == members(other)
-    before.replay(sets.take_changes())
+    before.replay(sets.pop_changes())
     assert members(before) == members(other)
 
 
@@ -63,7 +63,7 @@ def test_what_is_taken_back_is_no_change() -> None:
     sets.pin(3)
     sets.deactivate(3)
     sets.deactivate(3)
-    assert sets.take_changes() == NO_CHANGES
+    assert sets.pop_changes() == NO_CHANGES
 
 
 def test_deactivating_twice_leaves_the_pool() -> None:
@@ -96,7 +96,7 @@ def test_records_name_pins_as_they_always_did() -> None:
     sets, replayed = Sets(), Sets()
     sets.pin(3)
     sets.expire(3)
-    changes = sets.take_changes()
+    changes = sets.pop_changes()
     assert changes.to_record() == {"pool+": [3], "pinned+": [3]}
     replayed.replay(changes)
     assert replayed.waiting == {3}

@@ -195,14 +195,14 @@ def decision_of(
 def test_unused_content_stays_as_long_as_its_size_is_worth(
     given: ActiveContent, cold: bool, gone: bool
 ) -> None:
-    assert bool(decision_of(Adaptive(), given, cold=cold).collapsible) is gone
+    assert bool(decision_of(Adaptive(), given, cold=cold).foldable) is gone
 
 
 def test_a_turn_that_will_hold_sealed_reasoning_is_the_time_to_let_go() -> None:
     held = content(1, 8)
     history = History([held], 1, 0, cold=False, state={}, closing=True)
-    assert Adaptive().decide(history).collapsible == {held.ref}
-    assert not decision_of(Adaptive(), held).collapsible
+    assert Adaptive().decide(history).foldable == {held.ref}
+    assert not decision_of(Adaptive(), held).foldable
 
 
 @pytest.mark.parametrize(
@@ -271,10 +271,10 @@ def foldable(kind: Any, age: int, **more: Any) -> FoldablePiece:
     ],
 )
 def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
-    assert bool(decision_of(Adaptive(), pieces=[piece]).collapsible) is gone
+    assert bool(decision_of(Adaptive(), pieces=[piece]).foldable) is gone
     if piece.kind == "answer":
         whole = Adaptive(AdaptiveSection(fold_answers=False))
-        assert not decision_of(whole, pieces=[piece]).collapsible
+        assert not decision_of(whole, pieces=[piece]).foldable
 
 
 @pytest.mark.parametrize("of_edited", [True, False])
@@ -282,20 +282,20 @@ def test_a_pause_takes_no_patience_with_edits(
     of_edited: bool,
 ) -> None:
     piece = foldable("argument", 4, of_edited=of_edited)
-    assert not decision_of(Adaptive(), pieces=[piece]).collapsible
-    assert bool(decision_of(Adaptive(), pieces=[piece], cold=True).collapsible) is not of_edited
+    assert not decision_of(Adaptive(), pieces=[piece]).foldable
+    assert bool(decision_of(Adaptive(), pieces=[piece], cold=True).foldable) is not of_edited
     soon = Adaptive(AdaptiveSection(patience_edits=4))
-    assert bool(decision_of(soon, pieces=[piece]).collapsible) is of_edited
+    assert bool(decision_of(soon, pieces=[piece]).foldable) is of_edited
 
 
 @pytest.mark.parametrize("policy", [Adaptive(), LastN(2), SeedWindow()])
 @pytest.mark.parametrize(("age", "gone"), [(11, False), (12, True)])
 def test_messages_go_by_one_rule_under_every_policy(policy: Any, age: int, gone: bool) -> None:
     piece = foldable("message", age, earlier_turn=True)
-    assert not decision_of(policy, pieces=[piece]).collapsible
+    assert not decision_of(policy, pieces=[piece]).foldable
     folding = FoldingPastes(policy, Adaptive())
     assert (folding.name, folding.use_rule is None) == (policy.name, False)
-    assert decision_of(folding, pieces=[piece]).collapsible == ({piece.ref} if gone else set())
+    assert decision_of(folding, pieces=[piece]).foldable == ({piece.ref} if gone else set())
 
 
 def test_last_n_keeps_the_newest() -> None:

@@ -24,7 +24,7 @@ def folded(sent: Sent) -> list[int]:
 
 
 def cold_call(host: Host, text: str = "Later.") -> Sent:
-    """The next user turn, after the cache has expired: what is collapsible goes."""
+    """The next user turn, after the cache has expired: what is foldable goes."""
     finish(host)
     host.wait(600)
     return ask(host, text)

@@ -25,7 +25,7 @@ from foredeck.context.state.descriptions import nicknames
 from foredeck.lookup.branches import Branches, branches_of
 from foredeck.lookup.chat import chat_fields
 from foredeck.lookup.sessions import count_calls
-from foredeck.lookup.versions import WHOLE, Stretch, Version, content_of, stretches
+from foredeck.lookup.versions import WHOLE, Stretch, Version, stretches, version_text
 from foredeck.model.documents import SessionDocument, session_of
 from foredeck.model.figures import counted, when
 from foredeck.model.places import AskedPart
@@ -259,7 +259,7 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
 
 def _content(store: Store, found: Found, version: Version, part: AskedPart | None = None) -> str:
     """The text of a version, or of a part of it. Raises `NoContent`."""
-    text, why = content_of(store, version.head, part or WHOLE)
+    text, why = version_text(store, version.head, part or WHOLE)
     if text is not None:
         return text
     if version.head.fields.get("moved_to"):

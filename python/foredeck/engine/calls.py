@@ -72,7 +72,7 @@ def assembled(session: Session, answer: Answer, trouble: str | None) -> Assemble
 
 def _user_messages(session: Session) -> list[UserMessage]:
     """What the user reads with this answer; each text is given once."""
-    texts = session.inbox.take_user_messages()
+    texts = session.inbox.pop_user_messages()
     if (text := unpriced(session.objects.workspace, session.chat)) is not None:
         texts.append(text)
     return [{"level": "info", "text": text} for text in texts]

@@ -183,7 +183,7 @@ class Engine:
             self._current.follow()
             # After the call: what the tools reported is in this prompt. Where the disk differs,
             # the next prompt has a notice of it.
-            if stale := opened.session.inbox.take_stale():
+            if stale := opened.session.inbox.pop_stale():
                 self._current.reconcile(stale)
             # While the model thinks: nobody waits for what a database says then.
             self._later(self._current.settle_claim)

@@ -6,7 +6,7 @@ from functools import partial
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
-from foredeck.context.state.handles import resolve
+from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
 from foredeck.context.tools.memory_search import MemorySearch
@@ -49,7 +49,7 @@ def tasks_of(
 def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
     """What the model means by `@41` or `@41 turn 7`. Raises `ToolError`."""
     chat.take_up_newest()
-    wanted = resolve(objects, text, beyond=True)
+    wanted = resolve_name(objects, text, beyond=True)
     if not objects.workspace.empty:
         objects.workspace.commit()  # a handle that was given for this must outlive a crash
     part = "" if wanted.slice is None else str(wanted.slice)

@@ -24,7 +24,7 @@ from foredeck.timeline.callers import tool_call_of
 WHOLE = AskedPart()
 
 
-def content_of(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str | None, str]:
+def version_text(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str | None, str]:
     """The text of a version, or of a part of it; where it has none, None and why.
 
     Raises `ForedeckError` for a field that there is not.

@@ -18,7 +18,7 @@ from foredeck.errors import ForedeckError, ToolError
 from foredeck.home import user_name
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
-from foredeck.lookup.versions import content_of, number_of, version_of
+from foredeck.lookup.versions import number_of, version_of, version_text
 from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, when
 from foredeck.model.places import OF_STORED, AskedPart, split_name
@@ -274,7 +274,7 @@ class Answers:
             number = version or number_of(history, version_of(store, found, part))
             if not 1 <= number <= len(history):
                 raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
-            text, why = content_of(store, history[number - 1], part)
+            text, why = version_text(store, history[number - 1], part)
         if text is None:
             raise ToolError(f"{called} has no content at version {number}: {why}.")
         shown = text[offset : offset + PART_CHARS]

@@ -48,7 +48,7 @@ class Knowledge:
         self._known[object_id] = state if keeps else KnownState(state.source_hash)
         ordinal = self._objects.index.by_object.get(object_id)
         if ordinal is not None:
-            self._inbox.behind.catch_up(ordinal)
+            self._inbox.known_texts.catch_up(ordinal)
 
     def of(self, object_id: str) -> KnownState | None:
         """What the agent knows of a file; None for one that it has never seen."""
@@ -58,7 +58,7 @@ class Knowledge:
         if ordinal is None:
             return None
         entry = self._objects.index.entries[ordinal]
-        text_hash = self._inbox.behind.get(ordinal) or entry.newest.text_hash
+        text_hash = self._inbox.known_texts.get(ordinal) or entry.newest.text_hash
         return None if text_hash is None else KnownState(text_hash)
 
     def recall(self, object_id: str) -> None:

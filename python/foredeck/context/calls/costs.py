@@ -175,14 +175,14 @@ def _reach(call: CallInProgress, *, warm: bool) -> CacheReach:
     """What the provider's cache would find of the branch."""
     request, branch = call.request, call.session.chat.branch
     model = request.model or Model("", "")
-    branch.entries.warm(request.warmed_ms)
+    branch.cache_entries.warm(request.warmed_ms)
     rule = model.cache if model.prices.cached else "none"
     if call.settings.cache_rule and rule != "none":
         rule = call.settings.cache_rule
     return reach_of(
         rule,
         branch.plan,
-        branch.entries.alive(request.time_ms, _ttl_s(call)),
+        branch.cache_entries.alive(request.time_ms, _ttl_s(call)),
         start=call.first_new,
         warm=warm,
         marks=model.marks and call.keeps_bytes,

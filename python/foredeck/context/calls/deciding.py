@@ -103,7 +103,7 @@ def decide(call: CallInProgress) -> DecisionBasis:
         time_ms=request.time_ms,
     )
     costs = call_costs(call, inputs)
-    call.decision = Rebase(call, costs, run.collapsible).run()
+    call.decision = Rebase(call, costs, run.foldable).run()
     if is_new_head:
         _rewrite_after_head(call, costs)
     return DecisionBasis(costs, run)
@@ -124,14 +124,14 @@ class Rebase:
 
     call: CallInProgress
     costs: CallCosts
-    collapsible: Collection[PieceRef]
+    foldable: Collection[PieceRef]
     """What the policy says may go now, beside what is no longer kept."""
 
     def run(self) -> Decision:
         """Rebase if that is free, pays or must be. The branch's ledger goes on by this call."""
         call, context = self.call, self.call.context
         branch, plan = context.branch, context.plan
-        folds = call.finders.folds.find(context, self.collapsible)
+        folds = call.finders.folds.find(context, self.foldable)
         decision = self._end_turn(folds) if self._ends_turn(folds) else self._rebase(folds)
         changed_from = min(context.changed, default=len(plan))
         branch.ledger = self.costs.ledger_after(branch, changed_from)
@@ -166,7 +166,7 @@ class Rebase:
         ]
         if call.replacer is not None:
             savings = {each.ref: each.saving for each in found}
-            covers = call.replacer.find(self.collapsible, savings, free=not self.costs.warm)
+            covers = call.replacer.find(self.foldable, savings, free=not self.costs.warm)
             found += [each for each in covers if each.saving >= context.min_saving_chars]
         return sorted(found, key=lambda each: each.ref)
 
@@ -294,8 +294,8 @@ class Rebase:
         fold: what may go, and what does not fit, is no longer active."""
         context, costs = self.call.context, self.costs
         branch = context.branch
-        fold_pastes(context, [ref for ref in self.collapsible if ref.slot])
-        results = {ref.message for ref in self.collapsible if not ref.slot}
+        fold_pastes(context, [ref for ref in self.foldable if ref.slot])
+        results = {ref.message for ref in self.foldable if not ref.slot}
         for index in results & branch.retention.contents.keys():
             branch.release(index)
         if costs.strips_reasoning and not first_mutable(branch.plan):

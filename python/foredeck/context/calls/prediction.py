@@ -81,7 +81,7 @@ def foresee_plain(context: RenderContext, costs: CallCosts, window: int | None) 
     total = gauge.tokens(fixed + chat - left) + pictured
     new = plan.items[costs.first_new if costs.first_new >= costs.reach.nearest else HEAD :]
     after = sum(item.chars - item.own_chars for item in new)
-    is_compacted = window is not None and total > host_limit(window)
+    is_compacted = window is not None and total > default_host_limit(window)
     if window is not None and is_compacted:
         kept = min(HOST_KEEPS, window // 2 - window // 8) * gauge.rate
         after = max(after, min(chat - left, int(kept)))
@@ -93,7 +93,7 @@ def foresee_plain(context: RenderContext, costs: CallCosts, window: int | None) 
     return PromptTokens(*_tokens_of(costs, total, read if read >= MINIMUM_TOKENS else 0))
 
 
-def host_limit(window: int) -> int:
+def default_host_limit(window: int) -> int:
     """Above how many tokens the host compacts the chat by default."""
     return window - min(HOST_RESERVES, window // 8)
 

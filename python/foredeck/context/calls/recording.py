@@ -97,7 +97,7 @@ def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> 
     plan, kept = branch.plan, branch.matched
     # Packing and taking change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
-    ordinal, due = chat.log.newest + 1, branch.retention.take_candidates().to_record()
+    ordinal, due = chat.log.newest + 1, branch.retention.pop_candidates().to_record()
     document = CallDocument(
         id=call_id(objects.info.id, ordinal),
         session=objects.info.id,
@@ -114,8 +114,8 @@ def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> 
         ],
         drops=plan.omitted(new.changed_from),
         system=_system_version(objects.workspace, frame),
-        sets=branch.sets.take_changes()
-        ._replace(expired=branch.retention.take_released())
+        sets=branch.sets.pop_changes()
+        ._replace(expired=branch.retention.pop_released())
         .to_record(),
         state=_state(chat, new),
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},

@@ -160,7 +160,7 @@ def store_notices(objects: Objects, inbox: Inbox) -> bool:
 
     Returns whether there was anything to put.
     """
-    notices, behind = inbox.notices.to_store(), inbox.behind.to_store()
+    notices, behind = inbox.notices.to_store(), inbox.known_texts.to_store()
     if notices is None and behind is None:
         return False
     document = objects.document()
@@ -343,7 +343,7 @@ def _take_in(
         if snapshot.candidates:
             inbox.notify(unclear_rename(snapshot.path, snapshot.candidates))
         if snapshot.document is not None:
-            inbox.behind.keep(ordinal, objects.index.entries[ordinal].newest.text_hash)
+            inbox.known_texts.keep(ordinal, objects.index.entries[ordinal].newest.text_hash)
             entry = objects.see(SeenVersion.of(snapshot.document, snapshot.path, token))
             notices.add(ordinal, change_of(snapshot))
             renamed(objects, entry)  # so that it is followed under its new name from now on
@@ -361,6 +361,6 @@ def _is_news(objects: Objects, inbox: Inbox, ordinal: int, head: Head | None) ->
         return False
     if any(head.token == observed.token for observed in inbox.early_results.values()):
         return False
-    inbox.behind.keep(ordinal, entry.newest.text_hash)
+    inbox.known_texts.keep(ordinal, entry.newest.text_hash)
     objects.see_head(head, entry.label)
     return True

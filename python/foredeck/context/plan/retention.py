@@ -31,7 +31,7 @@ class Retention:
     def restore(self, released: AbstractSet[int], candidates: dict[PieceRef, int]) -> None:
         """The plan is what the call records say, and so is this."""
         self.recorded_released, self.candidates = set(released), dict(candidates)
-        # `take_released` counts on this: records name only what is not kept.
+        # `pop_released` counts on this: records name only what is not kept.
         for index, op in enumerate(self.plan.ops):
             if op.carries and op.subject is not None and index not in released:
                 self.contents[index] = op.subject
@@ -53,7 +53,7 @@ class Retention:
         if subject is not None and base not in self.contents:
             self.keep(base, subject)
 
-    def take_released(self) -> Delta[int]:
+    def pop_released(self) -> Delta[int]:
         """Changes since the last call of which messages' content is not kept.
 
         Restoring a branch takes each message that carries an object's content for kept unless a
@@ -79,7 +79,7 @@ class Retention:
             self.candidates[ref] = depth
             self._changes[ref] = True
 
-    def take_candidates(self) -> Delta[PieceRef]:
+    def pop_candidates(self) -> Delta[PieceRef]:
         """Changes of the candidates since the last call."""
         changes, self._changes = self._changes, {}
         return Delta.of(changes)

@@ -66,7 +66,7 @@ class Adaptive:
         """What has gone unused for too long by now; what is used again before it folds stays."""
         gone = {h.ref for h in history.contents if self._dead_result(h, history)}
         gone |= {p.ref for p in history.pieces if self._dead_piece(p, history)}
-        return PolicyDecision(collapsible=frozenset(gone))
+        return PolicyDecision(foldable=frozenset(gone))
 
     def is_unused(self, piece: FoldablePiece, history: History) -> bool:
         """Whether a text that was said has gone unused for as long as its size is worth."""
@@ -165,7 +165,7 @@ class FoldingPastes:
             for piece in history.pieces
             if piece.kind == "message" and self._rule.is_unused(piece, history)
         }
-        return replace(decision, collapsible=decision.collapsible | gone) if gone else decision
+        return replace(decision, foldable=decision.foldable | gone) if gone else decision
 
 
 def _variant(config: Config, **constants: Any) -> AdaptiveSection:

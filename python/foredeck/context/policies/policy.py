@@ -118,7 +118,7 @@ class PolicyDecision:
     expired: frozenset[int] = frozenset()
     """Messages whose content is not wanted any more, for good: it is inactive from now on."""
     state: Mapping[str, Any] = field(default_factory=dict)
-    collapsible: frozenset[PieceRef] = frozenset()
+    foldable: frozenset[PieceRef] = frozenset()
     """Content that may go now. It stays active until it goes, and is asked about again at every
     call."""
 

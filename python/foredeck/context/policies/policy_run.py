@@ -23,7 +23,7 @@ class PolicyRun:
 
     policy: Policy
     history: History
-    collapsible: frozenset[PieceRef]
+    foldable: frozenset[PieceRef]
     """What the policy says may go now."""
 
     def first_to_go(self) -> int | None:
@@ -37,7 +37,7 @@ class PolicyRun:
             pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in history.pieces],
         )
         decision = self.policy.decide(later)
-        going = {ref.message for ref in decision.collapsible} | decision.expired
+        going = {ref.message for ref in decision.foldable} | decision.expired
         return min(going, default=None)
 
 
@@ -69,7 +69,7 @@ def run_policy(
     # Only what was offered: a policy never gets hold of what is pinned or in flight.
     for index in sorted({content.message for content in contents} & decision.expired):
         branch.release(index)
-    return PolicyRun(policy, history, decision.collapsible)
+    return PolicyRun(policy, history, decision.foldable)
 
 
 def _active_contents(

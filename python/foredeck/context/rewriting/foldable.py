@@ -47,14 +47,14 @@ class FoldFinder:
     )
     """By object: the messages that show it, with their operations, and the superseded ones."""
 
-    def find(self, context: RenderContext, collapsible: Collection[PieceRef] = ()) -> list[Fold]:
-        """Content that may go: released, deactivated, superseded, or `collapsible` by the policy.
+    def find(self, context: RenderContext, foldable: Collection[PieceRef] = ()) -> list[Fold]:
+        """Content that may go: released, deactivated, superseded, or `foldable` by the policy.
         In the order of the messages."""
         plan, sets = context.plan, context.sets
         flight = plan.last_assistant()
         by_policy = {
             ref.message
-            for ref in collapsible
+            for ref in foldable
             if not ref.slot and (op := plan.ops[ref.message]).shows and op.subject not in sets.pins
         }
         found = [
@@ -62,7 +62,7 @@ class FoldFinder:
             for index in by_policy.union(self._released(context))
             if self.may_fold(context, index, flight)
         ]
-        pieces = {ref for ref in collapsible if ref.slot} | set(_released_pastes(context, flight))
+        pieces = {ref for ref in foldable if ref.slot} | set(_released_pastes(context, flight))
         return sorted([*found, *self._worthwhile_pieces(context, pieces)])
 
     def results(self, context: RenderContext) -> list[int]:

@@ -72,7 +72,7 @@ class Replacer:
 
     def find(
         self,
-        collapsible: Collection[PieceRef] = (),
+        foldable: Collection[PieceRef] = (),
         savings: Mapping[PieceRef, int] | None = None,
         *,
         free: bool,
@@ -80,7 +80,7 @@ class Replacer:
     ) -> list[Cover]:
         """What may replace a span now, in the order of the spans; none overlaps another.
 
-        `collapsible`: what the policy says may go now. `savings`: characters, by what may fold
+        `foldable`: what the policy says may go now. `savings`: characters, by what may fold
         instead. `free`: nothing that follows is cached, so that reflections may take the place of
         what they reflect on. `forced`: the prompt does not fit otherwise, so that it counts for
         nothing whether content is still kept.
@@ -92,7 +92,7 @@ class Replacer:
         if not usable or not (forced or self._is_due()):
             return []
         for stand_in in _longest_first(usable, reflections=free or forced):
-            made = self._cover(stand_in, collapsible, savings or {}, forced=forced)
+            made = self._cover(stand_in, foldable, savings or {}, forced=forced)
             if made is not None and not any(_overlap(made, other) for other in found):
                 found.append(made)
         return sorted(found, key=lambda made: made.first)
@@ -128,7 +128,7 @@ class Replacer:
     def _cover(
         self,
         stand_in: StandIn,
-        collapsible: Collection[PieceRef],
+        foldable: Collection[PieceRef],
         savings: Mapping[PieceRef, int],
         *,
         forced: bool,
@@ -138,7 +138,7 @@ class Replacer:
         if stretch is None or not self._is_open(*stretch):
             return None
         first, until = stretch
-        held = set(self._held(first, until, collapsible, forced=forced))
+        held = set(self._held(first, until, foldable, forced=forced))
         gone = tuple(index for index in range(first, until) if index not in held)
         if not any(plan.chars[index] for index in gone):
             return None
@@ -164,7 +164,7 @@ class Replacer:
         )
 
     def _held(
-        self, first: int, until: int, collapsible: Collection[PieceRef], *, forced: bool
+        self, first: int, until: int, foldable: Collection[PieceRef], *, forced: bool
     ) -> Iterable[int]:
         """The messages of a stretch that stay, and those that a run beyond it covers."""
         items = self.context.plan.items
@@ -175,13 +175,13 @@ class Replacer:
         for begins, *results in exchanges(items, first, until):
             item = items[begins]
             if item.kind == "assistant":
-                in_use = (self._is_in_use(index, collapsible, forced=forced) for index in results)
+                in_use = (self._is_in_use(index, foldable, forced=forced) for index in results)
                 if len(results) == len(item.calls) and any(in_use):
                     yield from (begins, *results)
             elif begins in (0, question) or (item.kind == "user" and item.chars <= KEPT_CHARS):
                 yield begins
 
-    def _is_in_use(self, index: int, collapsible: Collection[PieceRef], *, forced: bool) -> bool:
+    def _is_in_use(self, index: int, foldable: Collection[PieceRef], *, forced: bool) -> bool:
         """Whether the content of a result has to stay in view."""
         plan, sets = self.context.plan, self.context.sets
         op = plan.ops[index]
@@ -190,7 +190,7 @@ class Replacer:
         if op.subject in sets.pins or plan.last_use(index) > plan.last_assistant():
             return True
         kept = index in self.context.retention.contents and op.subject in sets.active
-        return kept and PieceRef(index) not in collapsible and not forced
+        return kept and PieceRef(index) not in foldable and not forced
 
     def _text(self, stand_in: StandIn, items: Sequence[Item], first: int) -> str:
         """The text for these messages, which begin at `first`."""

@@ -286,7 +286,7 @@ class BranchState(StoredPlan):
     """How many calls the chain has."""
     last: CallRecord | None = None
     """The record of its newest call."""
-    entries: CacheEntries = field(default_factory=CacheEntries)
+    cache_entries: CacheEntries = field(default_factory=CacheEntries)
     """What the provider's cache may hold of it."""
 
     def apply(self, record: CallRecord) -> None:
@@ -299,7 +299,7 @@ class BranchState(StoredPlan):
         self.expired.difference_update(changes.expired.removed)
         self.depth += 1
         self.last = record
-        self.entries.apply(record)
+        self.cache_entries.apply(record)
         self._apply_candidates(record.due)
 
     @property
@@ -324,7 +324,7 @@ class BranchState(StoredPlan):
         if length >= len(self.keys):
             return
         StoredPlan.cut(self, length)
-        self.entries.cut(length)
+        self.cache_entries.cut(length)
         self.expired = {index for index in self.expired if index < length}
         self.candidates = {
             ref: depth for ref, depth in self.candidates.items() if ref.message < length
@@ -332,7 +332,7 @@ class BranchState(StoredPlan):
 
     def to_stored(self) -> dict[str, Any]:
         """As a file keeps it, without `last`."""
-        sets, entries = self.sets, self.entries
+        sets, entries = self.sets, self.cache_entries
         return {
             "entries": [key.entry for key in self.keys],
             "addresses": [key.address for key in self.keys],
@@ -358,7 +358,7 @@ class BranchState(StoredPlan):
             candidates={PieceRef(*ref): depth for *ref, depth in stored["candidates"]},
             depth=stored["depth"],
             last=last,
-            entries=CacheEntries(dict(used), tuple(touched)),
+            cache_entries=CacheEntries(dict(used), tuple(touched)),
         )
         state._add_edits(dict(stored["inserts"]), stored["drops"])
         return state

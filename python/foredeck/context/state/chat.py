@@ -49,7 +49,7 @@ class Branch:
     """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
     depth: int = 0
     """How many calls the branch has."""
-    entries: CacheEntries = field(default_factory=CacheEntries)
+    cache_entries: CacheEntries = field(default_factory=CacheEntries)
     """What the provider's cache may hold of the branch."""
     applied: set[str] = field(default_factory=set)
     """Ids of context tool calls whose effect is in the sets already."""
@@ -88,7 +88,7 @@ class Branch:
             state.policy_state,
             Ledger(*state.cost),
             depth=state.depth,
-            entries=state.entries,
+            cache_entries=state.cache_entries,
             applied=set(applied),
         )
         branch.retention.restore(state.expired, state.candidates)
@@ -106,7 +106,7 @@ class Branch:
 
     def go_on(self, record: CallRecord) -> None:
         """Go on from the call whose record has just been committed."""
-        self.entries.apply(record)
+        self.cache_entries.apply(record)
         self.call, self.matched = record.id, len(self.plan)
         self.depth += 1
         self.ahead = False

@@ -64,7 +64,7 @@ class Wanted(AskedPart):
         return (self.slice, self.section, self.field, self.hash) != (None,) * 4
 
 
-def resolve(objects: Objects, text: str, *, beyond: bool = False) -> Wanted:
+def resolve_name(objects: Objects, text: str, *, beyond: bool = False) -> Wanted:
     """The object that `text` names, with what may follow the name: `v3`, `call 5`, `#heading`,
     `::field`, `turns 3-7`, `message 93`, `chars 1-900` or `at 3f2a91bc`; also as a link writes it
     (`[[name#heading|label]]`).

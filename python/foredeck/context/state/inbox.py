@@ -137,7 +137,7 @@ class Inbox:
     early_results: dict[str, EarlyResult] = field(default_factory=dict)
     """By call id: what a tool touched, observed before its result is in any message list."""
     notices: PendingNotices = field(default_factory=PendingNotices)
-    behind: KnownTexts = field(default_factory=lambda: KnownTexts())
+    known_texts: KnownTexts = field(default_factory=KnownTexts)
     stale: set[str] = field(default_factory=set)
     """Ids of files whose newest version is what a tool said of them: the disk may differ."""
     being_written: set[str] = field(default_factory=set)
@@ -153,17 +153,17 @@ class Inbox:
     compaction: CompactionRequest | None = None
     """The compaction that the host has in mind, for as long as another may sum up."""
 
-    def take_stale(self) -> list[str]:
+    def pop_stale(self) -> list[str]:
         """Files to be compared with the disk; none is stale then."""
         stale, self.stale = sorted(self.stale), set()
         return stale
 
-    def take_compaction(self) -> CompactionRequest | None:
+    def pop_compaction(self) -> CompactionRequest | None:
         """The compaction whose summary has been written; none is pending then."""
         request, self.compaction = self.compaction, None
         return request
 
-    def take_user_messages(self) -> list[str]:
+    def pop_user_messages(self) -> list[str]:
         """What the user is to read; nothing is pending then."""
         messages, self.user_messages = self.user_messages, []
         return messages

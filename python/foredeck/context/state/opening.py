@@ -177,7 +177,7 @@ def open_session(
     )
     inbox = Inbox(
         notices=PendingNotices(known.get("untold")),
-        behind=KnownTexts(known.get("behind")),
+        known_texts=KnownTexts(known.get("behind")),
         notify=hooks.notify,
     )
     if is_cut:

@@ -116,7 +116,7 @@ class Sets:
             for ordinal in sorted(theirs - mine):
                 self._add(name, ordinal)
 
-    def take_changes(self) -> SetChanges:
+    def pop_changes(self) -> SetChanges:
         """Net changes since the last call; from here on there are none."""
         changes, self._changes = self._changes, {}
         return SetChanges(*(Delta.of(changes.get(name, {})) for name in RECORDED))

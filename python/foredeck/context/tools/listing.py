@@ -19,11 +19,11 @@ from foredeck.context.state.descriptions import (
     give_nickname,
     nicknames,
 )
-from foredeck.context.state.handles import resolve
+from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.status import short, tokens_of
-from foredeck.context.tools.versions import content_of
+from foredeck.context.tools.versions import wanted_content
 from foredeck.context.wording import handle, object_line
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields
@@ -189,7 +189,7 @@ def change_state(objects: Objects, branch: Branch, verb: str, arguments: str) ->
     """
     if not arguments:
         raise ToolError(f"Say which object: /foredeck {verb} @12.")
-    entry = resolve(objects, arguments).entry
+    entry = resolve_name(objects, arguments).entry
     name, state, sets = (
         handle(entry.ordinal),
         state_of(branch, entry.ordinal),
@@ -216,8 +216,8 @@ def content_for_user(objects: Objects, chat: Chat, arguments: str) -> str:
     """`/foredeck open @12`: the content as stored. Raises `ToolError`."""
     if not arguments:
         raise ToolError("Say which object: /foredeck open @12.")
-    wanted = resolve(objects, arguments, beyond=True)
-    content = content_of(objects, chat, wanted)
+    wanted = resolve_name(objects, arguments, beyond=True)
+    content = wanted_content(objects, chat, wanted)
     if not objects.workspace.empty:
         # What another session has met has a handle here from now on.
         objects.workspace.commit()
@@ -252,7 +252,7 @@ def describe_entry(objects: Objects, arguments: str) -> str:
     name, _, summary = arguments.partition(" ")
     if not name:
         raise ToolError("Usage: /foredeck describe @12 [what it is, in one line]")
-    entry = resolve(objects, name).entry
+    entry = resolve_name(objects, name).entry
     head = objects.store.head(entry.object)
     if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
@@ -266,7 +266,7 @@ def name_object(objects: Objects, arguments: str) -> str:
     words = arguments.split()
     if len(words) != 2 or words[1].startswith("@"):
         raise ToolError("Usage: /foredeck name @12 NICKNAME")
-    entry, name = resolve(objects, words[0]).entry, words[1]
+    entry, name = resolve_name(objects, words[0]).entry, words[1]
     head = objects.store.head(entry.object)
     if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")

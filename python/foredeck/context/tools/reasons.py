@@ -8,7 +8,7 @@ from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.chat import Branch, Chat, by_summary
-from foredeck.context.state.handles import resolve
+from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.objects import Objects
 from foredeck.context.status import short
 from foredeck.context.tools.listing import state_of
@@ -35,7 +35,7 @@ def why(objects: Objects, chat: Chat, arguments: str, policy: Policy, uses: Uses
     what was weighed where `--verbose` asks for it."""
     object, verbose = arguments.removesuffix(VERBOSE).strip(), arguments.endswith(VERBOSE)
     if object:
-        ordinal = resolve(objects, object).entry.ordinal
+        ordinal = resolve_name(objects, object).entry.ordinal
         return "\n".join(
             [_where(chat.branch, ordinal), _rule(objects, chat, ordinal, policy, uses)]
         )

@@ -23,12 +23,12 @@ from foredeck.context.plan.ops import apply_recipe
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
 from foredeck.context.state.chat import Branch, Chat
-from foredeck.context.state.handles import Wanted, resolve
+from foredeck.context.state.handles import Wanted, resolve_name
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects
 from foredeck.context.tools.describing import SHOWS, described, refers
-from foredeck.context.tools.versions import Content, content_of
+from foredeck.context.tools.versions import Content, wanted_content
 from foredeck.errors import ToolError
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.rendering import lines_of
@@ -91,7 +91,7 @@ class ContextTools:
         ):
             # It has no handle: the result itself is all that there is to keep in view.
             return ToolAnswer(text[:MAX_CHARS], {"op": "none"})
-        wanted = resolve(self._objects, _id(tool, arguments), beyond=tool in SHOWING)
+        wanted = resolve_name(self._objects, _id(tool, arguments), beyond=tool in SHOWING)
         if show == "content" and not refers(self._objects, wanted):
             answer = self._tools[tool](wanted)
         else:
@@ -110,7 +110,7 @@ class ContextTools:
         try:
             if tool not in SHOWING or _show(tool, arguments) != "content":
                 return None
-            entry = resolve(self._objects, _id(tool, arguments), beyond=True).entry
+            entry = resolve_name(self._objects, _id(tool, arguments), beyond=True).entry
         except ToolError:
             return None
         if entry.type != "file" or self._was_read(entry):
@@ -130,7 +130,7 @@ class ContextTools:
 
     def _activate(self, wanted: Wanted) -> ToolAnswer:
         if wanted.is_part and wanted.entry.type == "chat":
-            return self._part("activate", wanted, content_of(self._objects, self._chat, wanted))
+            return self._part("activate", wanted, wanted_content(self._objects, self._chat, wanted))
         self._refuse_locked(wanted.entry, "is always in view")
         return self._bring("activate", wanted)
 
@@ -164,7 +164,7 @@ class ContextTools:
             # The watcher may lag behind: the model gets what is on the disk now, if it has settled.
             look_again(self._objects, self._inbox, [entry.object], PATIENCE_S)
             self._read_if_listed(entry)
-        content = content_of(self._objects, self._chat, wanted)
+        content = wanted_content(self._objects, self._chat, wanted)
         if wanted.is_part and content.text is not None:
             return self._part(op, wanted, content)
         if content.images:

@@ -42,7 +42,7 @@ class Content:
     """Addresses of the blobs with its images, of a tool's result."""
 
 
-def content_of(objects: Objects, chat: Chat, wanted: Wanted) -> Content:
+def wanted_content(objects: Objects, chat: Chat, wanted: Wanted) -> Content:
     """The content that was asked for: the newest, an old version, or the one as of a call.
 
     Raises `ToolError` for a version, call or part that the session does not have, and for one
@@ -174,7 +174,7 @@ def _part(objects: Objects, chat: Chat, wanted: Wanted, part: Slice) -> Content:
         turns = turns_of(gone, part.first, part.last, objects.store.blob)
         turns = _with_owner(objects.info, gone.session, turns)
         return Content(turns, None, entry.newest.version)
-    whole = content_of(objects, chat, replace(wanted, slice=None))
+    whole = wanted_content(objects, chat, replace(wanted, slice=None))
     text = whole.text
     if gone is not None:
         text = turns_of(gone, gone.first_turn, gone.last_turn, objects.store.blob)

@@ -124,7 +124,7 @@ def finish_compaction(
     writer: Writer = "model",
 ) -> Compacted | None:
     """Another has written the summary: the object of what was compacted."""
-    request = inbox.take_compaction()
+    request = inbox.pop_compaction()
     if request is None or not request.items or not summary:
         return None
     return _make(objects, chat, stand_ins, Gauge(), request, len(summary), writer, summary)

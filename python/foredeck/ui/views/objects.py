@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck.errors import NotFound
-from foredeck.lookup.versions import content_of, number_of, numbered, version_of, versions_until_now
+from foredeck.lookup.versions import (
+    number_of,
+    numbered,
+    version_of,
+    version_text,
+    versions_until_now,
+)
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import MemberDocument
 from foredeck.names import Found, find_object, find_part, name_of
@@ -61,7 +67,7 @@ def object_page(
     history = store.history(found.id)
     number = version or number_of(history, version_of(store, found, asked))
     shown = numbered(found, history, number)
-    text, why = content_of(store, shown, asked)
+    text, why = version_text(store, shown, asked)
     data = {
         **_identity(store, found),
         "version": number,
@@ -83,7 +89,7 @@ def object_diff_page(store: Store, name: str, old: int | None, new: int | None) 
     after = new or len(history)
     before = old or max(1, after - 1)
     shown = [numbered(found, history, number) for number in (before, after)]
-    texts = [content_of(store, head)[0] or "" for head in shown]
+    texts = [version_text(store, head)[0] or "" for head in shown]
     data = {
         **_identity(store, found),
         "old": before,

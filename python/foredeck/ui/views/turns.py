@@ -16,7 +16,7 @@ from foredeck.context.messages.shape import UNSENT_STOPS, Message, time_of
 from foredeck.histories.recordings import NO_MODEL
 from foredeck.histories.tools import in_pis_tools
 from foredeck.lookup.chat import Inherited, inherited_turns, turns_of_session
-from foredeck.lookup.versions import content_of
+from foredeck.lookup.versions import version_text
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import load_message, marked, unpack
 from foredeck.model.records import TurnDocument
@@ -285,7 +285,7 @@ class _Steps:
         digest = call.fields.get("text_hash")
         if digest in self._blobs:
             return decode_text(self._blobs[str(digest)])
-        return content_of(self.store, call)[0] or ""
+        return version_text(self.store, call)[0] or ""
 
     def _without_result(self, answer: Message | None, position: int, id: str) -> dict[str, Any]:
         content = (answer or {}).get("content")
