@@ -12,7 +12,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.memory.keeping import Memory
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import open_sqlite

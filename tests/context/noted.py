@@ -9,7 +9,7 @@ from context.driver import Host
 from foredeck.context.state.features import StandIn, StandInKind
 from foredeck.model.observations import ObservationDocument, ReflectionDocument
 from foredeck.model.records import by_foredeck
-from foredeck.observations.messages import ends_of_batches
+from foredeck.observations.chunks import ends_of_batches
 
 
 class Noted:

@@ -13,7 +13,7 @@ from foredeck.config import Config
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.lookup.reader import Reader
 from foredeck.memory.keeping import NewMemory
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import Provenance
 from foredeck.model.observations import ObservationDocument

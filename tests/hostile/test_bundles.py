@@ -13,8 +13,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.errors import Corrupt, ImportRefused
 from foredeck.memory.keeping import Memory
-from foredeck.memory.trust import TrustOf, session_statement
-from foredeck.memory.user import User
+from foredeck.memory.trust import TrustOf, User, session_statement
 from foredeck.model.calls import CallDocument
 from foredeck.model.documents import Document, SessionDocument, ToolcallDocument
 from foredeck.model.memory import MemoryDocument

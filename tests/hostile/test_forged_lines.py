@@ -34,7 +34,7 @@ from foredeck.context.tools import describing
 from foredeck.lookup.reader import Reader
 from foredeck.mcp_server.server import Answers
 from foredeck.memory.keeping import NewMemory
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.quoting import block, name, one_line, quoted, word
 from foredeck.store.protocol import Batch

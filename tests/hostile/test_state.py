@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.protocol import HostProgram, InitializeParams
 from foredeck.memory.keeping import NewMemory
-from foredeck.memory.user import KEY_FILE, load_user
+from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.store.sqlite.adapter import open_sqlite
 

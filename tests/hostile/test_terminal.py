@@ -16,7 +16,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.memory.keeping import NewMemory
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.store.kind import open_store
 from foredeck_bench.file_agent import FileAgent

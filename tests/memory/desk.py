@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from foredeck.memory.entry import MemoryCaps, MemoryRefused
+from foredeck.memory.extracting import Extracted, FoundMemory, TakenIn
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.reading_out import Extracted, FoundMemory, TakenIn
-from foredeck.memory.rules import MemoryCaps, MemoryRefused
-from foredeck.memory.trust import session_statement
-from foredeck.memory.user import User
+from foredeck.memory.trust import User, session_statement
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import (
     Provenance,

@@ -12,11 +12,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from foredeck.memory.entry import MemoryCaps, MemoryRefused
 from foredeck.memory.keeping import Kept, Memory, NewMemory
-from foredeck.memory.purging import family_of, ids_of
-from foredeck.memory.rendering import section_text
-from foredeck.memory.rules import MemoryCaps, MemoryRefused
-from foredeck.memory.user_acts import Wording
+from foredeck.memory.sections import section_text
+from foredeck.memory.user_acts import Wording, family_of
 from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
 from foredeck.model.memory import CATEGORIES, WorkingDocument, working_id
 from foredeck.model.tasks import TaskDocument
@@ -229,7 +228,7 @@ class LifeOfMemory(RuleBasedStateMachine):
 
     def purge(self, id: str) -> None:
         """As `foredeck purge ENTRY` does."""
-        gone = ids_of(family_of(self.table.user, id))
+        gone = family_of(self.table.user, id)
         if gone:
             self.table.user.restore_without(gone)
             self.erase(gone)
@@ -237,7 +236,7 @@ class LifeOfMemory(RuleBasedStateMachine):
     @rule(id=entries)
     def purge_entry(self, id: str) -> None:
         """Nothing of it, or of what came from it, can be had again."""
-        gone = ids_of(family_of(self.table.user, id)) if id else set()
+        gone = family_of(self.table.user, id) if id else set()
         self.purge(id)
         assert not self.store.heads(sorted(gone))
 

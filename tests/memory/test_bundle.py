@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from foredeck.errors import ImportRefused
+from foredeck.memory.entry import MemoryRefused
 from foredeck.memory.keeping import Memory
-from foredeck.memory.rules import MemoryRefused
-from foredeck.memory.trust import renewed_word
-from foredeck.memory.user import User
+from foredeck.memory.trust import User, renewed_word
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import MemoryDocument

@@ -14,7 +14,7 @@ from foredeck.context.head import compose
 from foredeck.engine.engine import Engine
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.records import turn_id
 from foredeck.store.portable.export import export_session

@@ -16,7 +16,7 @@ from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams, ToolCallParams
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.sections import RulesSection
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 
 

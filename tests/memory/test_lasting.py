@@ -2,7 +2,7 @@
 
 import pytest
 
-from foredeck.memory.lasting import says_it_lasts
+from foredeck.memory.words import says_it_lasts
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.memory.rules import MemoryCaps
-from foredeck.memory.trust import Trust
-from foredeck.memory.user import KEY_FILE, BadUserKey, load_user
+from foredeck.memory.entry import MemoryCaps
+from foredeck.memory.trust import KEY_FILE, BadUserKey, Trust, load_user
 from foredeck.memory.user_acts import Wording
 from foredeck.model.memory import Ground, MemoryDocument
 from foredeck.model.records import turn_id

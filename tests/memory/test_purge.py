@@ -17,8 +17,10 @@ from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.user import load_user
+from foredeck.memory.sections import day
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
+from foredeck.model.documents import SystemPromptDocument
 from foredeck.model.kinds import kind_of
 from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
 from foredeck.model.records import by_foredeck
@@ -234,6 +236,21 @@ def test_an_entry_goes_with_all_that_came_from_it(home: Path, store: Store, purg
     assert told["documents"] == 2
     assert [entry.id for entry in acts.all()] == [other.id]
     assert holds(everything(store), f"The key is {SECRET}") == []
+
+
+def test_an_entry_goes_from_prompts_of_earlier_versions_too(
+    home: Path, store: Store, purge: Purged
+) -> None:
+    """They wrote when a rule was learned."""
+    acts = UserActs(store, load_user(home))
+    rule = acts.add(NewMemory("preference", "Never push on Fridays")).entry
+    learned = day(rule.document.learned_ms)
+    line = f"- [user-stated] [preference] Never push on Fridays (learned {learned})"
+    head = SystemPromptDocument(id="system_prompt:old", messages=[line], provenance=by_foredeck())
+    store.commit(Batch(puts=[head.seal()]))
+
+    purge(acts.name(rule.id), "--yes")
+    assert holds(everything(store), "Never push on Fridays") == []
 
 
 def test_an_entry_that_loses_a_text_stays_its_users_word(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from foredeck.memory.inbox import proposal_lines, proposals_of
-from foredeck.memory.reading_out import Extracted, FoundMemory, known_facts
-from foredeck.memory.rules import MemoryCaps
+from foredeck.memory.describing import proposal_lines, proposals_of
+from foredeck.memory.entry import MemoryCaps
+from foredeck.memory.extracting import Extracted, FoundMemory, known_facts
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.records import ExtractionDocument, extraction_id
 from foredeck_bench.remembering.junk import UNUSED_SESSIONS, junk_among

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from foredeck.observations.messages import SourceCall, SourceMessage
+from foredeck.observations.chunks import SourceCall, SourceMessage
 
 START_MS = 1_777_800_000_000
 """2026-05-03 09:20 UTC."""

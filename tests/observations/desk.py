@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC
 
 from foredeck.model.observations import ObservationDocument, ReflectionDocument
-from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
+from foredeck.observations.chunks import Chunk, ChunkRules, Position, SourceMessage, next_chunk
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.keeping import ObservationKeeper
 from foredeck.observations.lease import ObservingLease
-from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
 from foredeck.observations.reading import Observation, stored_notes

@@ -7,8 +7,16 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, pending_tokens
-from foredeck.observations.messages import SourceMessage, ends_of_batches, tokens_of
+from foredeck.observations.chunks import (
+    Chunk,
+    ChunkRules,
+    Position,
+    SourceMessage,
+    ends_of_batches,
+    next_chunk,
+    pending_tokens,
+    tokens_of,
+)
 from observations.chat import answer, result, rounds, user
 
 RULES = ChunkRules(least=2000, most=5000)

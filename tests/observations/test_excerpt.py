@@ -7,9 +7,16 @@ from datetime import UTC
 
 import pytest
 
-from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
+from foredeck.observations.chunks import (
+    Chunk,
+    ChunkRules,
+    Position,
+    SourceCall,
+    SourceMessage,
+    next_chunk,
+    tokens_of,
+)
 from foredeck.observations.excerpt import WallTime, anchors, excerpt, opening, source_text
-from foredeck.observations.messages import SourceCall, SourceMessage, tokens_of
 from observations.chat import answer, result, rounds, user
 
 CLOCK = WallTime(UTC)

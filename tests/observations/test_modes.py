@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foredeck.model.observations import Mode
-from foredeck.observations.messages import SourceMessage
+from foredeck.observations.chunks import SourceMessage
 from foredeck.observations.modes import guess_mode, is_test
 from observations.chat import answer, result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foredeck.model.names import files_in, lines_in, names_in
-from foredeck.observations.names import KnownNames, dropped, unfounded
+from foredeck.observations.observers import KnownNames, dropped, unfounded
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from foredeck.model.documents import (
     system_prompt_id,
 )
 from foredeck.observations.editing import delete
-from foredeck.observations.others import MOST_CHARS, OtherSessionsSection
+from foredeck.observations.reading import BLOCK_CHARS, OtherSessionsSection
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from observations.chat import rounds
@@ -62,7 +62,7 @@ def test_the_block_is_bounded_and_the_newest_stay(store: LocalStore) -> None:
         notes = [f"medium change: Agent wrote step {n} of {number} {'x' * 40}" for n in range(9)]
         note(store, f"session-{number}", *notes, later_ms=number * 60_000)
     text = shown(store, "mine")
-    assert len(text) <= MOST_CHARS
+    assert len(text) <= BLOCK_CHARS
     assert "step 8 of 8" in text
     assert "of 0 " not in text
     assert len(shown(store, "mine", limit=200)) <= 200

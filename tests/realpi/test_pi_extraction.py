@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extracting import ASKED, entries, extractor, material, read_out
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck_bench.scripted import ModelRequest, call
 from harness import Pi, one_version

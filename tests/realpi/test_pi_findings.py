@@ -9,7 +9,7 @@ import pytest
 
 from extracting import entries
 from foredeck.memory.keeping import Memory
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck_bench.scripted import ScriptedModel, call
 from harness import Pi, one_version
 from observed import notified, stored

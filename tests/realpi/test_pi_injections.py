@@ -12,7 +12,7 @@ import pytest
 
 from extracting import ASKED, entries, extractor, read_out
 from foredeck.memory.keeping import Memory
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck_bench.injections import Injections
 from foredeck_bench.scripted import ModelRequest, call
 from foredeck_bench.scripted.steps import Step, StepResult

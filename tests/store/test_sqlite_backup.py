@@ -17,7 +17,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.errors import Corrupt, StoreUnavailable
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
 from foredeck.store.sqlite.adapter import open_sqlite

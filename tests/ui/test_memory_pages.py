@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from foredeck.config import Config
+from foredeck.memory.entry import caps_of
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.rules import caps_of
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.store.kind import open_store
 

@@ -15,7 +15,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.config import ensure_home
 from foredeck.derived.layer import FOLDER
 from foredeck.errors import ConfigError, NotFound, StoreUnavailable
-from foredeck.memory.user import KEY_FILE
+from foredeck.memory.trust import KEY_FILE
 from foredeck.model.documents import session_object_id
 from foredeck.model.figures import counted, short_count, when
 from foredeck.names import find_session

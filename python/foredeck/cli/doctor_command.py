@@ -22,7 +22,7 @@ from foredeck.derived import LAYERS, load_layer
 from foredeck.derived.follower import Follower
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.memory.user import KEY_FILE, load_user
+from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.calls import CallDocument
 from foredeck.model.documents import Document

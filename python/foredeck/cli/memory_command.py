@@ -14,14 +14,12 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import ensure_home
 from foredeck.errors import CommandRefused
-from foredeck.memory.describing import Audit, Describer, audit_text
-from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.describing import Audit, Describer, audit_text, proposal_lines, proposals_of
+from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.findings import has_data
 from foredeck.memory.ground import GroundReader
-from foredeck.memory.inbox import proposal_lines, proposals_of
 from foredeck.memory.keeping import Kept, NewMemory
-from foredeck.memory.rules import MemoryRefused, caps_of
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.figures import counted
 from foredeck.model.memory import Category

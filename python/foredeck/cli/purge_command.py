@@ -17,24 +17,23 @@ from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, Corrupt, StoreUnavailable
-from foredeck.memory.purging import (
+from foredeck.memory.entry import caps_of
+from foredeck.memory.sections import lines_in_prompts
+from foredeck.memory.trust import load_user
+from foredeck.memory.user_acts import (
     SHORTEST_TEXT,
+    UserActs,
     family_of,
-    ids_of,
-    lines_in_prompts,
     said_by_tool,
     vouch_again,
 )
-from foredeck.memory.rules import caps_of
-from foredeck.memory.user import load_user
-from foredeck.memory.user_acts import UserActs
 from foredeck.model.canonical import hash_text
 from foredeck.model.figures import counted
 from foredeck.model.ids import ENTRY
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import LONG_STRING
 from foredeck.names import find_object
-from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
+from foredeck.observations.reading import LONG_NOTE, noted_of, texts_noted
 from foredeck.regular_files import read_regular
 from foredeck.store.kind import ErasableStore, open_store, store_kind
 from foredeck.store.protocol import Head, LocalStore
@@ -259,23 +258,23 @@ def _wanted(args: Namespace, store: LocalStore, memory: UserActs) -> _Wanted:
         raise CommandRefused(
             "purge what? Name a memory entry or an object, or give --text PATTERN."
         )
-    entries = [entry for id in wanted.entries if (entry := memory.get(id)) is not None]
-    wanted.exact += lines_in_prompts(store, entries)
+    for id in wanted.entries:
+        wanted.exact += lines_in_prompts(store, id)
     return wanted
 
 
 def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str) -> None:
     """An entry of memory, or an object with its text in all versions; with what came from it."""
     if name.startswith(ENTRY):
-        wanted.entries.update(ids_of(family_of(memory, memory.find(name).id)))
+        wanted.entries.update(family_of(memory, memory.find(name).id))
         return
     head = find_object(store, name).head
     for version in store.history(head.id):
         if isinstance(digest := version.fields.get("text_hash"), str):
             wanted.whole.add(digest)
             _want_short(wanted, store, version)
-    wanted.entries.update(ids_of(family_of(memory, head.id)))
-    wanted.entries.update(ids_of(said_by_tool(memory, head.fields.get("turn_ref"))))
+    wanted.entries.update(family_of(memory, head.id))
+    wanted.entries.update(said_by_tool(memory, head.fields.get("turn_ref")))
     if head.type == "toolcall":
         _want_notes(wanted, store, head)
 

@@ -17,8 +17,7 @@ from foredeck.cli.output import Progress, print_json
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ConfigError, Corrupt
-from foredeck.memory.trust import renewed_word
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user, renewed_word
 from foredeck.model.figures import counted, short_count
 from foredeck.names import find_session
 from foredeck.store import STORES

@@ -10,10 +10,8 @@ from foredeck.context.head import said_by
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ForedeckError
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.extracting.likeness import NEAR
-from foredeck.memory.rendering import line_of
-from foredeck.memory.sections import OF_USER, EntriesSection
-from foredeck.memory.words import content_words, likeness
+from foredeck.memory.sections import OF_USER, EntriesSection, line_of
+from foredeck.memory.words import NEAR, content_words, likeness
 
 PAIRS = 3
 """That are named, the likest."""

@@ -1,6 +1,6 @@
 """After a turn: what of it is worth remembering, asked of the host's model in the background.
 
-What the model answers is judged by whose words it is made of (`memory/extracting/`); what would
+What the model answers is judged by whose words it is made of (`memory/judging.py`); what would
 outlive the session and is not the user's own sentence waits for their word.
 """
 
@@ -20,16 +20,16 @@ from foredeck.context.state.opening import SessionFolder
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Job, SessionEvent
 from foredeck.hosts.host import CompleteParams
-from foredeck.memory.rules import caps_of
-from foredeck.memory.user import user_of
+from foredeck.memory.entry import caps_of
+from foredeck.memory.trust import user_of
 from foredeck.model.documents import session_object_id
 from foredeck.model.records import ExtractionDocument
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
-    from foredeck.memory.extracting.judging import Accept
-    from foredeck.memory.extracting.question import Saying
-    from foredeck.memory.reading_out import Extracted, TakenIn
+    from foredeck.memory.extracting import Extracted, TakenIn
+    from foredeck.memory.judging import Accept
+    from foredeck.memory.question import Saying
 
 PRIORITY = -10
 """Observations keep the prompt within its window; what is remembered can wait."""
@@ -76,12 +76,12 @@ class Extraction:
 
     async def _extract(self, asking: SessionAsking) -> None:
         # Loads with the first turn that is read out.
-        from foredeck.memory.extracting.question import (
+        from foredeck.memory.extracting import AskedTurns, read_out, texts_of_turns
+        from foredeck.memory.question import (
             EXPECTED_TOKENS,
             is_worth_asking,
             within_bounds,
         )
-        from foredeck.memory.reading_out import AskedTurns, read_out, texts_of_turns
 
         store, info, last = self._chat.store, self._chat.info, self._chat.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
@@ -100,7 +100,7 @@ class Extraction:
 
     def _question(self, shown: Sequence[Saying]) -> CompleteParams:
         # Loads with the first turn that is read out.
-        from foredeck.memory.extracting.question import MAX_ANSWER_TOKENS, SYSTEM, question
+        from foredeck.memory.question import MAX_ANSWER_TOKENS, SYSTEM, question
 
         guard = self._memory.user.vouch(["guard", self._chat.info.id])[:20]
         message = {"role": "user", "content": question(shown, guard)}
@@ -117,7 +117,7 @@ def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
     """The sentences that the user typed, but for those that are in a file of the project: a shell
     (`pi -p "$(cat issue.md)"`), a front end or the clipboard may have brought them."""
     # Loads with the first turn that is read out.
-    from foredeck.memory.extracting.origin import own_sentences
+    from foredeck.memory.judging import own_sentences
     from foredeck.sources.copied import found_in_files
 
     sentences = [sentence for text in typed for sentence in own_sentences(text)]
@@ -139,7 +139,7 @@ def extraction(
 
     def make_memory() -> Extracted:
         # Loads with the first turn that is read out.
-        from foredeck.memory.reading_out import Extracted
+        from foredeck.memory.extracting import Extracted
 
         return Extracted(objects.store, user, caps_of(config), by=info.id)
 

@@ -9,8 +9,8 @@ from foredeck.config import Config
 from foredeck.context.state.objects import Objects
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import MemoryQuestion
+from foredeck.memory.entry import MemoryRefused
 from foredeck.memory.findings import PromoteFinding, SessionFindings, findings_in, has_data
-from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.session import SessionMemory
 
 if TYPE_CHECKING:

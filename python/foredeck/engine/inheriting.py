@@ -10,8 +10,7 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects
 from foredeck.errors import Corrupt, Missing
 from foredeck.lookup.chat import addresses_back
-from foredeck.memory.inheriting import inherited_memory
-from foredeck.memory.keeping import Memory
+from foredeck.memory.keeping import Memory, inherited_memory
 from foredeck.model.memory import MemoryDocument
 
 log = logging.getLogger(__name__)

@@ -12,13 +12,12 @@ from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.memory.entry import caps_of
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory
-from foredeck.memory.rules import caps_of
 from foredeck.memory.sections import RulesSection
 from foredeck.memory.session import Inheritance, SessionMemory
-from foredeck.memory.trust import session_statement
-from foredeck.memory.user import KEY_FILE, load_user, user_of
+from foredeck.memory.trust import KEY_FILE, load_user, session_statement, user_of
 from foredeck.memory.words import all_words
 from foredeck.store.protocol import Store
 

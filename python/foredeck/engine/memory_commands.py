@@ -8,12 +8,10 @@ from typing import cast, get_args
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
-from foredeck.memory.describing import Describer
-from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.inbox import Proposal, inbox_text, proposal_lines, proposals_of
+from foredeck.memory.describing import Describer, Proposal, inbox_text, proposal_lines, proposals_of
+from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.keeping import NewMemory
-from foredeck.memory.rules import MemoryRefused, caps_of
-from foredeck.memory.user import user_of
+from foredeck.memory.trust import user_of
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import Category

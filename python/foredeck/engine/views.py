@@ -12,9 +12,9 @@ from foredeck.engine.memory_commands import MemoryCommands
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
+from foredeck.memory.describing import proposal_lines
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.inbox import proposal_lines
-from foredeck.memory.rendering import day
+from foredeck.memory.sections import day
 from foredeck.model.quoting import one_line
 from foredeck.tasks.board import Board, Task
 from foredeck.tasks.claiming import holder

@@ -1,17 +1,22 @@
-"""Entries for the user, in words and as JSON: what they say, whose word they are, where from."""
+"""Entries for the user, in words and as JSON: what they say, whose word they are, where from; and
+what waits for the user's word."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foredeck.errors import StoreError
-from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.entry import MemoryEntry, one_line
 from foredeck.memory.ground import GroundReader, names_of
 from foredeck.memory.reading import MemoryReader
-from foredeck.memory.rendering import day
+from foredeck.memory.sections import day
+from foredeck.memory.words import KnownFact, compare
+from foredeck.model.figures import shortened
 from foredeck.model.memory import Ground, MemoryDocument
 from foredeck.model.messages import load_message, text_in
+from foredeck.model.records import turn_id
 from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Head, Store
 
@@ -29,6 +34,12 @@ _FROM = {
     "observation": "an observation",
     "import": "a bundle that was imported",
 }
+
+_PROMPT_CHARS = 160
+_LOOKED_BACK = 200
+"""Turns before the one that a proposal came from, among which the prompt is found."""
+
+_BY = {"human": "the user", "agent": "a model", "system": "foredeck", "tool": "a tool"}
 
 
 class Describer:
@@ -199,15 +210,65 @@ def audit_text(steps: Iterable[dict[str, Any]]) -> str:
     return "\n".join(_step_line(step) for step in steps)
 
 
-def _step_line(step: dict[str, Any]) -> str:
-    time = f" {day(step['time_ms'])}" if "time_ms" in step else ""
-    by = f" by {_BY[step['by']]}" if "by" in step else ""
-    trust = f" [{step['trust']}]" if "trust" in step else ""
-    says = f": {' '.join(step['says'].split())[:_SAID_CHARS]}" if step["says"] else ""
-    return f"{'  ' * step['depth']}{step['what']}{trust} {step['act']}{by}{time}{says}"
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One of them, by the names that people know.
+
+    prompt   what the user had asked for, in short; empty where that is gone
+    nearest  kept entries like it, by name
+    against  the one of them that says the contrary; None for none
+    """
+
+    name: str
+    entry: MemoryEntry
+    prompt: str
+    nearest: tuple[tuple[str, MemoryEntry], ...]
+    against: str | None
 
 
-_BY = {"human": "the user", "agent": "a model", "system": "foredeck", "tool": "a tool"}
+def proposals_of(memory: MemoryReader) -> list[Proposal]:
+    """All that wait, the oldest first: whoever answers one by one answers in order."""
+    kept = {entry.id: entry for entry in memory.all(state="kept")}
+    return [_proposal(memory, entry, kept) for entry in reversed(memory.proposals())]
+
+
+def proposal_lines(proposal: Proposal) -> list[str]:
+    """What the user reads of one before they decide."""
+    document = proposal.entry.document
+    lines = [document.fact]
+    if document.native and document.native != document.fact:
+        lines.append(f'in the words "{document.native}"')
+    lines.append(_nature(proposal.entry))
+    if proposal.prompt:
+        lines.append(f"from: {proposal.prompt}")
+    for name, other in proposal.nearest:
+        how = "instead of" if name == proposal.against else "like"
+        lines.append(f"{how} {name}: {other.document.fact}")
+    return lines
+
+
+def inbox_text(proposals: Sequence[Proposal]) -> str:
+    """All of them as a list."""
+    if not proposals:
+        return "Nothing waits for your word."
+    parts = [
+        "\n".join((f"{each.name}  {first}", *(f"    {line}" for line in rest)))
+        for each in proposals
+        for first, *rest in [proposal_lines(each)]
+    ]
+    return "\n".join(parts)
+
+
+def prompt_of(store: Store, turn: str | None) -> str:
+    """What the user asked for in the user turn that a turn belongs to, on one line."""
+    for id in _back(turn):
+        head = store.head(id)
+        if head is None:
+            return ""
+        if address := head.fields.get("user"):
+            # Shown in a terminal, which would obey what a pasted text holds.
+            return one_line(shortened(said(store, address), _PROMPT_CHARS))
+    return ""
 
 
 def said(store: Store, address: str) -> str:
@@ -216,3 +277,54 @@ def said(store: Store, address: str) -> str:
         return text_in(load_message(address, store.blob).get("content"))
     except StoreError:
         return ""
+
+
+def _step_line(step: dict[str, Any]) -> str:
+    time = f" {day(step['time_ms'])}" if "time_ms" in step else ""
+    by = f" by {_BY[step['by']]}" if "by" in step else ""
+    trust = f" [{step['trust']}]" if "trust" in step else ""
+    says = f": {' '.join(step['says'].split())[:_SAID_CHARS]}" if step["says"] else ""
+    return f"{'  ' * step['depth']}{step['what']}{trust} {step['act']}{by}{time}{says}"
+
+
+def _proposal(memory: MemoryReader, entry: MemoryEntry, kept: dict[str, MemoryEntry]) -> Proposal:
+    rivals = [other for other in kept.values() if _is_rival(entry, other)]
+    facts = [KnownFact(other.id, other.document.fact) for other in rivals]
+    compared = compare(entry.document.fact, facts)
+    against = compared.contradicts or compared.same
+    near = dict.fromkeys(known.id for known in (*filter(None, [against]), *compared.nearest))
+    return Proposal(
+        memory.name(entry.id),
+        entry,
+        prompt_of(memory.store, entry.document.turn),
+        tuple((memory.name(id), kept[id]) for id in near),
+        None if against is None else memory.name(against.id),
+    )
+
+
+def _is_rival(entry: MemoryEntry, other: MemoryEntry) -> bool:
+    mine, its = entry.document, other.document
+    if mine.place != its.place:
+        return False
+    return mine.place == "global" or mine.session == its.session
+
+
+def _back(turn: str | None) -> Iterator[str]:
+    """The turn, and those of its session before it, the nearest first."""
+    session, _, number = (turn or "").removeprefix("turn:").rpartition(":")
+    if number.isdigit():
+        for before in range(int(number), max(0, int(number) - _LOOKED_BACK), -1):
+            yield turn_id(session, before)
+
+
+def _nature(entry: MemoryEntry) -> str:
+    document = entry.document
+    holds = "in this project" if document.scope == "project" else "everywhere"
+    where = {"global": f", {holds}", "session": ", in its session", "findings": ""}[document.place]
+    if entry.trust == "user-stated":
+        whose = "your own words"
+    elif document.tool_originated:
+        whose = "from a tool's output: nobody you know may have written it"
+    else:
+        whose = "the model's wording"
+    return f"{document.category}{where}; {whose}"

@@ -7,19 +7,16 @@ has not said it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from foredeck.errors import ToolError
-from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.entry import MemoryEntry, MemoryRefused
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.words import KnownFact, compare
 from foredeck.model.documents import chat_id
 from foredeck.model.memory import LearnedFrom
 from foredeck.model.own_tools import PROMOTE_FINDING, Severity
 from foredeck.store.protocol import Store
-
-if TYPE_CHECKING:  # imported with the first finding that is proposed
-    from foredeck.memory.extracting.likeness import KnownFact
 
 SEVERITIES: tuple[str, ...] = get_args(Severity)
 MOST_OF_A_RESULT, MOST_TAGS = 20, 5
@@ -40,8 +37,7 @@ class SessionFindings:
         """Ask the user about one. `source`: id of the tool call that has it. Raises
         `MemoryRefused`."""
         # Loads with the first finding.
-        from foredeck.memory.extracting.likeness import compare
-        from foredeck.memory.extracting.lines import unfit
+        from foredeck.memory.question import unfit
 
         text = " ".join(content.split())
         if (reason := unfit(text, text)) is not None:
@@ -60,9 +56,6 @@ class SessionFindings:
         return self._memory.propose(new).entry
 
     def _known(self) -> Iterator[KnownFact]:
-        # Loads with the first finding.
-        from foredeck.memory.extracting.likeness import KnownFact
-
         for entry in self._memory.all(place="findings"):
             document = entry.document
             if document.session == self._session and document.state not in ("expired", "evicted"):

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from foredeck.errors import ToolError
-from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.entry import MemoryRefused
 from foredeck.model.memory import Ground
 from foredeck.regular_files import open_to_read
 from foredeck.sources.filesystem import FilesystemMap

@@ -1,4 +1,4 @@
-"""What foredeck and models may do with memory: keep, propose, confirm, let expire.
+"""What foredeck and models may do with memory: keep, propose, confirm, inherit, let expire.
 
 Nothing in here makes an entry the user's word, but for one case: what they said literally, in a
 session of their own, by the turn in which they said it. All else takes an act of theirs
@@ -7,28 +7,34 @@ session of their own, by the turn in which they said it. All else takes an act o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from foredeck.memory.entry import MemoryEntry, mint_id
-from foredeck.memory.reading import MemoryReader
-from foredeck.memory.rules import (
+from foredeck.memory.entry import (
     MOST_PROPOSALS,
     USE_NOTED_MS,
     MemoryCaps,
+    MemoryEntry,
     MemoryRefused,
     check_category,
     has_expired,
-    is_direct,
+    mint_id,
     one_line,
     place_of,
     said_text,
     too_many,
 )
-from foredeck.memory.trust import Trust, lowest
-from foredeck.memory.user import User
+from foredeck.memory.reading import MemoryReader
+from foredeck.memory.trust import Trust, User, lowest, renewed_word
 from foredeck.model.documents import Generator, Provenance
-from foredeck.model.memory import Category, Ground, LearnedFrom, MemoryDocument, MemoryState
+from foredeck.model.memory import (
+    Category,
+    Ground,
+    LearnedFrom,
+    MemoryDocument,
+    MemoryState,
+    is_kept_with,
+)
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Store, Token, changed
 from foredeck.store.sessions import is_private
@@ -117,6 +123,7 @@ class Memory(MemoryReader):
 
     def note_use(self, ids: Iterable[str]) -> None:
         """An answer has named these. Noted at most once a day for each."""
+        # Each use that is noted is a version: every answer would make some.
 
         def edit(document: MemoryDocument, _entry: MemoryEntry) -> None:
             document.used_ms, document.act = self._later(document), "used"
@@ -185,7 +192,7 @@ class Memory(MemoryReader):
 
     def _words_of(self, new: NewMemory) -> Trust:
         """Whose words a new entry are, by what it was made from and nothing else."""
-        if not is_direct(new.learned_from) or new.tool_originated or new.turn is None:
+        if new.learned_from != "user_turn" or new.tool_originated or new.turn is None:
             return "derived"
         said = self.trust.document(new.turn, users_part=True)
         return lowest([said, *(self.trust.document(parent) for parent in new.parents)])
@@ -275,6 +282,7 @@ class Memory(MemoryReader):
 
     def _later(self, document: MemoryDocument) -> int:
         """Now; on a machine whose clock is behind, the time of the version before."""
+        # The times of an entry's versions never go back.
         return max(self.now_ms(), document.updated_ms, document.used_ms)
 
 
@@ -282,3 +290,57 @@ def check_kept(entry: MemoryEntry) -> None:
     """Raise `MemoryRefused` for what has left memory, or is only proposed."""
     if entry.document.state != "kept":
         raise MemoryRefused(f"That entry is {entry.document.state}, and not kept.")
+
+
+def inherited_memory(
+    reader: MemoryReader, parent: str, session: str, path: Collection[str], now_ms: int
+) -> list[MemoryDocument]:
+    """Entries for `session`, a fork of `parent`, as new documents, the oldest first; what it has
+    already is not among them. Each is trusted as far as what it was made from.
+
+    `path`: addresses of the messages that the fork's chat begins with. What was learned from a
+    turn that is not among them was not known there; what was learned from none is taken along.
+    """
+    # The fork has entries of its own from then on, so that neither changes the other's. What the
+    # user deletes in the parent goes in its forks, too, since theirs was made from it.
+    store = reader.store
+    known = _known_at(reader, parent, path)
+    own = store.query("memory", {"session": session})
+    taken = {ref for head in own for ref in head.view(MemoryDocument).provenance.parent_refs}
+    renew = renewed_word(reader.user)
+    made = []
+    for number, entry in enumerate(sorted(known, key=lambda entry: entry.age)):
+        if entry.id in taken:
+            continue
+        # The order of those that were learned at the same time is that of their ids.
+        document = entry.document.model_copy(
+            update={
+                **{"id": mint_id(now_ms + number), "session": session, "act": "inherited"},
+                **{"state": "kept", "superseded_by": None, "vouched": None},
+                "provenance": Provenance(origin=parent, parent_refs=[entry.id], generator="system"),
+            }
+        )
+        renew(entry.document, document)
+        made.append(document.seal())
+    return made
+
+
+def _known_at(reader: MemoryReader, parent: str, path: Collection[str]) -> list[MemoryEntry]:
+    """What a session knew there, by the newest word on it."""
+    heads = reader.store.query("memory", {"session": parent})
+    entries = {head.id: reader.entry_of(head) for head in heads if is_kept_with(head.fields)}
+    turns = reader.store.heads(entry.document.turn or "" for entry in entries.values())
+
+    def was_known(id: str | None) -> bool:
+        if id is None or id not in entries:
+            return False
+        turn = entries[id].document.turn
+        return turn is None or (turn in turns and turns[turn].fields.get("assistant") in path)
+
+    found = []
+    for entry in entries.values():
+        document = entry.document
+        later = document.state == "superseded" and not was_known(document.superseded_by)
+        if was_known(entry.id) and (document.state == "kept" or later):
+            found.append(entry)
+    return found

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.rules import MemoryCaps, MemoryRefused, NoSuchEntry, too_many
-from foredeck.memory.trust import TrustOf
-from foredeck.memory.user import User
+from foredeck.memory.entry import MemoryCaps, MemoryEntry, MemoryRefused, NoSuchEntry, too_many
+from foredeck.memory.trust import TrustOf, User
 from foredeck.model.ids import ENTRY, ShortNames
 from foredeck.model.memory import MemoryDocument, MemoryState, Place, list_of_user
 from foredeck.store.protocol import Head, Scalar, Store, Token

@@ -1,25 +1,35 @@
-"""What only the user does with memory. Each act is a version with their name on it, and the only
-way in which anything comes to be trusted more."""
+"""What only the user does with memory, and what a purge takes out of it.
+
+Each act is a version with their name on it, and the only way in which anything comes to be trusted
+more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from foredeck.memory.entry import MemoryEntry, mint_id
-from foredeck.memory.keeping import BUSY, Edit, Kept, Memory, NewMemory, check_kept
-from foredeck.memory.rules import (
+from foredeck.memory.entry import (
+    MemoryEntry,
     MemoryRefused,
     check_category,
     keeping_order,
+    mint_id,
     one_line,
     place_of,
     said_text,
 )
-from foredeck.memory.trust import Trust
-from foredeck.model.documents import Generator
+from foredeck.memory.keeping import BUSY, Edit, Kept, Memory, NewMemory, check_kept
+from foredeck.memory.reading import MemoryReader
+from foredeck.memory.trust import Trust, User
+from foredeck.model.documents import Document, Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
 from foredeck.store.protocol import Batch, changed
+from foredeck.store.purging import Amend
+
+SHORTEST_TEXT = 6
+"""Characters of a text that is searched for literally: a shorter one is a part of many words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +247,33 @@ class UserActs(Memory):
         """What is moved needs a new word of the user's only where it had one."""
         if trust == "user-stated":
             document.vouched = self.user.vouch(document.statement())
+
+
+def family_of(memory: MemoryReader, id: str) -> set[str]:
+    """The id of an entry, if there is one of this id, and of all that was made from what has the
+    id, in whatever state."""
+    entry = memory.get(id)
+    return {one.id for one in (entry, *memory.descendants(id)) if one is not None}
+
+
+def said_by_tool(memory: MemoryReader, turn: str | None) -> set[str]:
+    """Ids of the entries that were read out of a turn and say what a tool had said, with all that
+    was made from those."""
+    found = [] if turn is None else memory.descendants(turn)
+    said = (entry for entry in found if entry.document.tool_originated)
+    return {id for entry in said for id in family_of(memory, entry.id)}
+
+
+def vouch_again(user: User) -> Amend:
+    """An entry that loses a text stays its user's word: they have asked for that."""
+
+    def amend(before: Document, after: Document) -> None:
+        if before.type == "memory":
+            old, new = cast(MemoryDocument, before), cast(MemoryDocument, after)
+            if user.vouches(old.statement(), old.vouched):
+                new.vouched = user.vouch(new.statement())
+
+    return amend
 
 
 def _check_there(entry: MemoryEntry) -> None:

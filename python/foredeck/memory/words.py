@@ -1,10 +1,13 @@
-"""Words of short texts, so that two of them can be compared whatever their language."""
+"""Short texts compared by their words, whatever their language: how alike two are, whether one
+contradicts the other, whether a sentence says that it holds for longer."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from foredeck.model.names import WORD
 
@@ -26,6 +29,33 @@ said stated states decided decides decision chose chosen project team session pl
 always should must uses use used using""")
 """How a fact in the third person is put: words that say nothing of what it is about."""
 _ENDINGS = ("ing", "ed", "es", "s")
+
+_LASTING = re.compile(
+    r"\b(?:"
+    r"always|never|prefer(?:s|red)?|(?:don'?t|do not) (?:ever|like|use|want)|from now on|by default"
+    r"|in (?:future|general)|generally|usually|every time|whenever|remember|as a rule"
+    r"|(?:i|we) (?:like|hate|use|avoid|want)"
+    r"|(?:we|i)(?:'ve| have)? (?:decided|agreed|settled|chose)"
+    r"|let'?s (?:stick|go|use|keep)|our (?:convention|standard|policy|rule)s?"
+    r"|immer|nie(?:mals)?|bevorzuge\w*|ab (?:jetzt|sofort)|in zukunft|grunds\u00e4tzlich|merk dir"
+    r"|wir (?:nutzen|verwenden|haben (?:beschlossen|entschieden))"
+    r"|toujours|jamais|pr\u00e9f\u00e8re|d\u00e9sormais|dorénavant|siempre|nunca|prefiero|sempre|mai|preferisco"
+    r"|prefiro|altijd|nooit|zawsze|nigdy"
+    r")\b",
+    re.IGNORECASE,
+)
+_LASTING_UNSPACED = re.compile(
+    "\u3044\u3064\u3082|\u5e38\u306b|\u5fc5\u305a|\u4eca\u5f8c|\u3053\u308c\u304b\u3089|\u597d\u307f|\u597d\u304d|\u65b9\u91dd"
+    "|\u6c7a\u3081|\u603b\u662f|\u59cb\u7ec8|\u6c38\u8fdc|\u4ece\u4e0d|\u4eca\u540e|\u4ee5\u540e|\u559c\u6b22|\u504f\u597d|\u51b3\u5b9a"
+    "|\ud56d\uc0c1|\uc808\ub300|\uc55e\uc73c\ub85c|\uc120\ud638"
+)
+
+SAME, NEAR = 0.8, 0.2
+"""How alike two facts are that say the same; that are worth showing beside each other."""
+SHOWN = 3
+_NEGATIONS = frozenset(
+    ("no", "not", "never", "without", "avoid", "dont", "stop", "nicht", "kein", "nie", "pas")
+)
 
 
 def folded(text: str) -> str:
@@ -57,6 +87,71 @@ def likeness(one: Collection[str], other: Collection[str]) -> float:
     return len({*one} & {*other}) / together if together else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class KnownFact:
+    """A fact that is there already: kept, waiting to be accepted, or refused."""
+
+    id: str
+    text: str
+    state: Literal["kept", "waiting", "refused"] = "kept"
+    stated: bool = False
+    """The user stated it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactComparison:
+    """What is known beside a new fact.
+
+    same         says the same
+    contradicts  says something else of the same thing, and is kept
+    nearest      the kept entries most like it, the likest first
+    """
+
+    same: KnownFact | None
+    contradicts: KnownFact | None
+    nearest: tuple[KnownFact, ...]
+
+
+def compare(text: str, known: Iterable[KnownFact]) -> FactComparison:
+    """Look for what is known of a fact; the first of several as alike."""
+    words = content_words(text)
+    ranked = sorted(
+        ((likeness(words, content_words(other.text)), other) for other in known),
+        key=lambda pair: -pair[0],
+    )
+    same = next((other for much, other in ranked if _says_the_same(text, other.text, much)), None)
+    kept = [(much, other) for much, other in ranked if other.state == "kept"]
+    against = next(
+        (other for _, other in kept if same is None and contradicts(text, other.text)), None
+    )
+    near = tuple(other for much, other in kept if much >= NEAR)[:SHOWN]
+    return FactComparison(same, against, near)
+
+
+def contradicts(one: str, other: str) -> bool:
+    """Whether two short facts differ in one word of several, or only in that one is a negation."""
+    # It is what words alone show; what it misses is kept beside the other entry, and the user
+    # decides.
+    if _negated(one) != _negated(other):
+        return likeness(_plain(one), _plain(other)) >= SAME
+    first, second = _plain(one), _plain(other)
+    shared = {*first} & {*second}
+    differ = len({*first} - shared), len({*second} - shared)
+    return len(shared) >= 2 and differ == (1, 1)
+
+
+def says_it_lasts(sentence: str) -> bool:
+    """Whether a sentence of the user's holds a word that says so.
+
+    In languages that are not known here, and where a preference is put otherwise, it does not.
+    """
+    # Only the user may say so: an extractor that obeys a web page would call any order of the
+    # user's a preference.
+    return bool(
+        _LASTING.search(sentence.replace("\u2019", "'")) or _LASTING_UNSPACED.search(sentence)
+    )
+
+
 def _words(text: str) -> Iterator[str]:
     """Words in the order in which they first come; most of a long text is the same words again."""
     for word in dict.fromkeys(text.split()):
@@ -73,3 +168,16 @@ def _stem(word: str) -> str:
         if word.isascii() and word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word
+
+
+def _says_the_same(one: str, other: str, much: float) -> bool:
+    alike = folded(one) == folded(other) or much >= SAME
+    return alike and _negated(one) == _negated(other)
+
+
+def _plain(text: str) -> Sequence[str]:
+    return [word for word in content_words(text) if word not in _NEGATIONS]
+
+
+def _negated(text: str) -> bool:
+    return not _NEGATIONS.isdisjoint(folded(text.replace("'", "")).split())

@@ -91,7 +91,7 @@ class MemoryDocument(Document):
     tool_originated: bool = False
     """Whether a tool's output says it."""
     vouched: str | None = None
-    """That the user has said just this, by a recorded act (`memory/user.py`)."""
+    """That the user has said just this, by a recorded act (`memory/trust.py`)."""
     scope: Literal["everywhere", "project"] = "everywhere"
     project: str | None = None
     """Id of the project in which it was learned; with the scope `project`, where it holds."""

@@ -1,11 +1,9 @@
 """Observations: chat is read in the background, and dense dated remarks replace it later.
 
-messages.py   what an observer is shown of the conversation
+chunks.py     what an observer is shown of the conversation, and which messages come next
 modes.py      what it looks for, by the kind of work
-chunks.py     which messages are observed next
 timing.py     when: pure rules over counted tokens
 excerpt.py    the messages of a chunk as an observer reads them
-names.py      which names of a remark are in none of its sources
 texts.py      remarks as text, and text as remarks
 prompts.py    the instructions of observer and reflector
 observers.py  those who write: a model, whose answer is checked; foredeck without one
@@ -13,5 +11,4 @@ reading.py    observations and reflections as stored, and which are a branch's o
 lease.py      one operation at a time, and nothing kept twice
 keeping.py    all of it from beginning to end
 editing.py    what a user changes
-others.py     what a project's other sessions have noted
 """

@@ -1,19 +1,68 @@
-"""Which messages are observed next: how many, and never a part of a batch."""
+"""The conversation as an observer is shown it, and which of its messages are observed next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from foredeck.model.figures import shortened
+from foredeck.model.messages import CallOrResult, MessageKind, are_answered, strings_in
 from foredeck.model.observations import MessagePart
-from foredeck.observations.messages import SourceMessage, ends_of_batches, tokens_of
+from foredeck.sources.tool_calls import path_argument
 
 CHARS_PER_TOKEN = 4
 """Only for cutting one message into parts: what is counted has been counted before."""
 
 REQUEST_CHARS = 1000
 """Of the request that a chunk serves, where that was made before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCall:
+    """A tool call inside an answer. `shown`: its arguments in a few words."""
+
+    id: str
+    tool: str
+    shown: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The file that it is about; empty for none."""
+        return path_argument(self.arguments) or ""
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts of its arguments, in their order."""
+        return list(strings_in(self.arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMessage:
+    """One message of the host's, in the order in which the branch has it.
+
+    `tokens`: what it takes in the prompt as the host has it, all of it, by the calibrated count.
+    `turn`: the user turn, numbered along the branch. `is_ours`: what foredeck itself has said or
+    answered (its summaries, its tools, its memories), of which an observer sees nothing.
+    """
+
+    address: str
+    kind: MessageKind
+    text: str = ""
+    tokens: int = 0
+    time_ms: int = 0
+    turn: int = 0
+    calls: tuple[SourceCall, ...] = ()
+    call_id: str = ""
+    """Result: the call that it answers."""
+    tool: str = ""
+    shown: str = ""
+    """Result: the arguments of that call in a few words."""
+    failed: bool = False
+    void: bool = False
+    """Aborted or failed: the host does not send it."""
+    is_ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +138,23 @@ def shown_tokens(message: SourceMessage, rules: ChunkRules) -> int:
     return min(message.tokens, rules.result) if message.kind == "result" else message.tokens
 
 
+def tokens_of(messages: Iterable[SourceMessage]) -> int:
+    """Tokens of all of them."""
+    return sum(message.tokens for message in messages)
+
+
+def ends_of_batches(messages: Sequence[CallOrResult]) -> list[int]:
+    """Where a chunk may end: indexes `n` such that every call in `messages[:n]` has its result
+    there, and the last message is a result or an answer."""
+    # So a question stays with its answer, and a call with its result.
+    ends: list[int] = []
+    for index, is_answered in enumerate(are_answered(messages)):
+        follows = messages[index + 1].kind if index + 1 < len(messages) else "assistant"
+        if is_answered and messages[index].kind in ("assistant", "result") and follows != "result":
+            ends.append(index + 1)
+    return ends
+
+
 def next_chunk(
     messages: Sequence[SourceMessage],
     position: Position,
@@ -99,7 +165,6 @@ def next_chunk(
 ) -> Chunk | None:
     """The oldest span that is not observed, as long as it may be; None where there is none.
 
-    It ends after a finished batch of results or an answer, so what is under way is never in it.
     `least`: tokens that must wait, in place of `rules.least`: 1 where the user asks. A chunk
     whose price is not affordable is not returned. It waits, and is longer the next time.
     """
@@ -125,11 +190,9 @@ def _request(before: Sequence[SourceMessage], chunk: Chunk) -> str:
 def _whole_messages(
     messages: Sequence[SourceMessage], position: Position, rules: ChunkRules
 ) -> Chunk | None:
-    """Whole messages up to the last end of a batch that the bound allows.
-
-    A batch that is longer by itself than an observer may be shown is taken whole: of results it
-    sees a little, and longer texts are cut into parts. One of these ends the span before it.
-    """
+    """Whole messages up to the last end of a batch that the bound allows."""
+    # A batch that is longer by itself than an observer may be shown is taken whole: of results it
+    # sees a little, and longer texts are cut into parts. One of these ends the span before it.
     start, end = position.messages, None
     for candidate in _ends(messages, start, rules):
         shown = sum(shown_tokens(m, rules) for m in messages[start:candidate])
@@ -143,11 +206,9 @@ def _whole_messages(
 
 
 def _ends(messages: Sequence[SourceMessage], start: int, rules: ChunkRules) -> list[int]:
-    """Where a chunk may end that begins at `start`.
-
-    It may also end before a message that is cut into parts: the calls are in that message, so none
-    is separated from its result. It never ends after a message that is under way.
-    """
+    """Where a chunk may end that begins at `start`: never after a message that is under way."""
+    # Also before a message that is cut into parts: the calls are in that message, so none is
+    # separated from its result.
     ends = [end for end in ends_of_batches(messages) if end > start]
     last = ends[-1] if ends else start
     huge = next((i for i in range(start + 1, last) if _is_huge(messages[i], rules)), None)

@@ -10,8 +10,13 @@ from difflib import SequenceMatcher
 
 from foredeck.model.names import names_in
 from foredeck.model.quoting import block, one_line, word
-from foredeck.observations.chunks import CHARS_PER_TOKEN, Chunk, ChunkRules
-from foredeck.observations.messages import SourceCall, SourceMessage
+from foredeck.observations.chunks import (
+    CHARS_PER_TOKEN,
+    Chunk,
+    ChunkRules,
+    SourceCall,
+    SourceMessage,
+)
 from foredeck.sources.tool_calls import Edit, edits_of, written_texts
 
 _SPEAKERS = {"user": "user", "assistant": "agent", "context": "context"}

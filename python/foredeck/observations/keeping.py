@@ -25,7 +25,7 @@ from foredeck.model.observations import (
     reflection_id,
 )
 from foredeck.model.records import forgotten_id
-from foredeck.observations.chunks import Chunk, Position
+from foredeck.observations.chunks import Chunk, Position, SourceMessage
 from foredeck.observations.lease import (
     HEARTBEAT_MS,
     ObservingBusy,
@@ -33,10 +33,8 @@ from foredeck.observations.lease import (
     ObservingLease,
     Seen,
 )
-from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice
-from foredeck.observations.names import dropped
-from foredeck.observations.observers import Condensed, Observer, Written
+from foredeck.observations.observers import Condensed, Observer, Written, dropped
 from foredeck.observations.reading import Observation, ObservedBranch, Reflection, stored_notes
 from foredeck.observations.timing import TimingRules, to_condense
 from foredeck.store.protocol import Token

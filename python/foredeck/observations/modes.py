@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from foredeck.model.observations import Mode, ModeBy
-from foredeck.observations.messages import SourceMessage
+from foredeck.observations.chunks import SourceMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,35 @@
-"""Observations and reflections as they were stored, and which of them a branch may use.
-
-All reading of what was noted goes through here.
-"""
+"""Reads what was noted: all of it as stored, and what a branch, other sessions and a purge need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
-from foredeck.model.observations import ObservationDocument, ReflectionDocument
+from foredeck.errors import StoreError
+from foredeck.model.kinds import kind_of
+from foredeck.model.messages import load_message
+from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
+from foredeck.model.quoting import block, one_line
 from foredeck.observations.chunks import Position
+from foredeck.observations.excerpt import WallTime
+from foredeck.observations.texts import text_of
 from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.sessions import private_sessions
 
 D = TypeVar("D", ObservationDocument, ReflectionDocument)
+
+BLOCK_CHARS = 2400
+"""Of the block. The head may be longer by as much, so that other sections lose no room to it."""
+MOST_SESSIONS = 5
+_SHORT = 8
+
+SHORTEST_NOTE = 12
+"""Characters of a text of an observation, below which it says nothing of where it came from."""
+
+LONG_NOTE = 30
+"""From this length on other texts are searched for it, too, such as prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +88,45 @@ class Reflection(Noted[ReflectionDocument]):
     def generation(self) -> int:
         """Its number along the branch."""
         return self.document.generation
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An observation, and where on the branch the messages are that it covers: from `start` to
+    before `end`. The span is empty for a piece of a long message, which is at `start`."""
+
+    observation: Observation
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedBranch:
+    """What was noted of a branch.
+
+    placed        the observations that it may use, in the order of what they cover
+    reflections   those that it may use, oldest first
+    observations  those that none of these replaces, oldest first
+    """
+
+    placed: tuple[Placed, ...] = ()
+    reflections: tuple[Reflection, ...] = ()
+    observations: tuple[Observation, ...] = ()
+
+    @property
+    def position(self) -> Position:
+        """How far the branch is observed."""
+        return _observed_up_to(self.placed[-1]) if self.placed else Position()
+
+    @property
+    def notes(self) -> Sequence[Observation | Reflection]:
+        """What may replace its messages, oldest first."""
+        return (*self.reflections, *self.observations)
+
+    @property
+    def newest(self) -> Reflection | None:
+        """The reflection that was made last; None for none."""
+        return max(self.reflections, key=lambda r: r.generation, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +220,79 @@ def notes_about(store: Store, is_meant: Callable[[str], bool]) -> list[Head]:
     return [*found, *behind]
 
 
+@dataclass(frozen=True, slots=True)
+class OtherSessionsSection:
+    """The newest remarks of the project's other sessions, for the head.
+
+    `own`: the session and those that it was forked from. Nothing of theirs is in it, and nothing of
+    private sessions.
+    """
+
+    store: Store
+    project: str
+    own: frozenset[str]
+    clock: WallTime = field(default_factory=WallTime)
+    # The name says whose it is, or the model would go on with another session's work.
+    name: str = "noted in other sessions of this project; not part of this one"
+    extra_chars: int = BLOCK_CHARS
+
+    def text(self, limit: int) -> str:
+        """As many of the newest as fit, those of one session together, the latest session last."""
+        room = min(limit, BLOCK_CHARS)
+        blocks: list[str] = []
+        hidden = self.own | {*private_sessions(self.store)}
+        for session, observations in latest_in_project(
+            self.store, self.project, hidden, MOST_SESSIONS
+        ):
+            heading = f"session {one_line(session[:_SHORT])}"
+            notes = self._newest(observations, room - len(heading) - 1)
+            if not notes:
+                break
+            blocks.append(f"{heading}\n{notes}")
+            room -= len(blocks[-1]) + 1
+        return "\n".join(reversed(blocks))
+
+    def _newest(self, observations: list[Observation], room: int) -> str:
+        kept: list[Remark] = []
+        text = ""
+        for remark in _newest_first(observations):
+            longer = block(text_of([remark, *kept], self.clock))
+            if len(longer) > room:
+                break
+            kept, text = [remark, *kept], longer
+        return text
+
+
+def noted_of(store: Store, result: Head) -> list[Head]:
+    """What was noted of messages that include the result of a tool call, with what was made
+    of that in turn: observations and reflections."""
+    call = result.fields.get("provider_call_id") or result.id
+    asked: dict[str, bool] = {}
+
+    def holds(address: str) -> bool:
+        if address not in asked:
+            try:
+                asked[address] = load_message(address, store.blob).get("toolCallId") == call
+            except (StoreError, ValueError, TypeError):
+                asked[address] = False
+        return asked[address]
+
+    return notes_about(store, holds)
+
+
+def texts_noted(store: Store, notes: Iterable[Head]) -> list[str]:
+    """The texts of observations and reflections in all their versions, the longest first."""
+    found: set[str] = set()
+    for note in notes:
+        for version in store.history(note.id):
+            fields = version.fields
+            document = store.get(note.id, kind_of(note.type), version.token)
+            found.add((document.content if document else None) or "")
+            found.update(remark["content"] for remark in fields.get("remarks") or ())
+            found.update((fields.get("current_task") or "", fields.get("suggestion") or ""))
+    return sorted((text for text in found if len(text) >= SHORTEST_NOTE), key=len, reverse=True)
+
+
 def _heads(store: Store, session: str) -> Iterator[Head]:
     yield from store.query("observation", {"session": session})
     yield from store.query("reflection", {"session": session})
@@ -183,54 +310,15 @@ def _reflection(store: Store, head: Head) -> Reflection | None:
     return None if document is None else Reflection(head, document)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """An observation, and where on the branch the messages are that it covers: from `start` to
-    before `end`. The span is empty for a piece of a long message, which is at `start`."""
-
-    observation: Observation
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedBranch:
-    """What was noted of a branch.
-
-    placed        the observations that it may use, in the order of what they cover
-    reflections   those that it may use, oldest first
-    observations  those that none of these replaces, oldest first
-    """
-
-    placed: tuple[Placed, ...] = ()
-    reflections: tuple[Reflection, ...] = ()
-    observations: tuple[Observation, ...] = ()
-
-    @property
-    def position(self) -> Position:
-        """How far the branch is observed."""
-        return _observed_up_to(self.placed[-1]) if self.placed else Position()
-
-    @property
-    def notes(self) -> Sequence[Observation | Reflection]:
-        """What may replace its messages, oldest first."""
-        return (*self.reflections, *self.observations)
-
-    @property
-    def newest(self) -> Reflection | None:
-        """The reflection that was made last; None for none."""
-        return max(self.reflections, key=lambda r: r.generation, default=None)
-
-
 def _on_branch(observations: Sequence[Observation], addresses: Sequence[str]) -> list[Placed]:
     """The observations that a branch may use, in the order of what they cover.
 
-    One counts where all of its messages are on the branch, one after the other. So a branch sees
-    only its own past, a message that the host has changed is observed anew, and what was summed
-    up by the host no longer counts. Where two cover the same message, that which begins
-    earlier counts, then that which comes first in `observations`: give a session's own before
-    those of the sessions that it was forked from.
+    Where two cover the same message, that which begins earlier counts, then that which comes first
+    in `observations`.
     """
+    # One counts where all of its messages are on the branch, one after the other. So a branch sees
+    # only its own past, a message that the host has changed is observed anew, and what was summed
+    # up by the host no longer counts.
     starts: dict[str, list[int]] = {}
     for index, address in enumerate(addresses):
         starts.setdefault(address, []).append(index)
@@ -268,3 +356,11 @@ def _place(
         if list(addresses[start : start + len(covers)]) == covers:
             return Placed(observation, start, start + len(covers))
     return None
+
+
+def _newest_first(observations: list[Observation]) -> Iterator[Remark]:
+    """What matters of them beyond their own session: decisions and results, not steps."""
+    for observation in reversed(observations):
+        for remark in reversed(observation.document.remarks):
+            if remark.priority != "low":
+                yield remark

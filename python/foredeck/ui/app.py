@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
 from foredeck.lookup.reader import Reader
-from foredeck.memory.rules import NoSuchEntry
+from foredeck.memory.entry import NoSuchEntry
 from foredeck.store.protocol import LocalStore
 from foredeck.ui.access import REPORTS
 from foredeck.ui.pages import WebPage, link, respond

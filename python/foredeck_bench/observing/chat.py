@@ -11,9 +11,15 @@ from contextlib import contextmanager
 from datetime import UTC
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
+from foredeck.observations.chunks import (
+    Chunk,
+    ChunkRules,
+    Position,
+    SourceCall,
+    SourceMessage,
+    next_chunk,
+)
 from foredeck.observations.excerpt import WallTime
-from foredeck.observations.messages import SourceCall, SourceMessage
 from foredeck.observations.observers import AskedQuestion, ModelReply
 from foredeck.observations.reading import ObservedBranch
 from foredeck.observations.timing import TimingRules

@@ -12,9 +12,9 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.errors import StoreError
+from foredeck.observations.chunks import SourceMessage
 from foredeck.observations.keeping import ObservationKeeper
 from foredeck.observations.lease import ObservingFailed, ObservingLease
-from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import AskedQuestion, ModelObserver, ModelReply
 from foredeck.store.kind import open_store

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.extracting.likeness import KnownFact, compare
 from foredeck.memory.reading import MemoryReader
+from foredeck.memory.words import KnownFact, compare
 from foredeck.model.documents import SessionDocument
 from foredeck.model.records import call_id
 

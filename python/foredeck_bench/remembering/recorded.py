@@ -19,20 +19,18 @@ from foredeck.cli.registry import Command
 from foredeck.config import Config
 from foredeck.histories.ingesting import ingest_files
 from foredeck.histories.recordings import history_files
-from foredeck.memory.extracting.question import (
+from foredeck.memory.entry import MemoryCaps
+from foredeck.memory.extracting import AskedTurns, Extracted, read_out, texts_of_turns
+from foredeck.memory.question import (
     SYSTEM,
     Saying,
     is_worth_asking,
     question,
     within_bounds,
 )
-from foredeck.memory.lasting import says_it_lasts
-from foredeck.memory.reading_out import AskedTurns, Extracted, read_out, texts_of_turns
-from foredeck.memory.rules import MemoryCaps
-from foredeck.memory.trust import session_statement
-from foredeck.memory.user import User
+from foredeck.memory.trust import User, session_statement
 from foredeck.memory.user_acts import UserActs
-from foredeck.memory.words import content_words
+from foredeck.memory.words import content_words, says_it_lasts
 from foredeck.model.documents import Fields, SessionDocument, session_object_id
 from foredeck.model.records import turn_id
 from foredeck.store.kind import open_store

@@ -12,11 +12,10 @@ from typing import Any, cast
 
 from foredeck.config import Config
 from foredeck.errors import StoreError
-from foredeck.memory.extracting.question import within_bounds
-from foredeck.memory.reading_out import AskedTurns, Extracted, read_out, texts_of_turns
-from foredeck.memory.rules import MemoryRefused
-from foredeck.memory.trust import session_statement
-from foredeck.memory.user import User
+from foredeck.memory.entry import MemoryRefused
+from foredeck.memory.extracting import AskedTurns, Extracted, read_out, texts_of_turns
+from foredeck.memory.question import within_bounds
+from foredeck.memory.trust import User, session_statement
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.documents import (
     ChatDocument,

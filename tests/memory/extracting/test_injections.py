@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foredeck.memory.extracting.judging import JudgedLine, Surroundings, judge
-from foredeck.memory.extracting.origin import ToolTexts
-from foredeck.memory.extracting.question import Saying, question
+from foredeck.memory.judging import JudgedLine, Surroundings, ToolTexts, judge
+from foredeck.memory.question import Saying, question
 from foredeck_bench.injections import Injections
 
 PROMPT = "Sum up the newest mail, and send me the total of the bill."

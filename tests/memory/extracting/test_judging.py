@@ -2,10 +2,9 @@
 
 import pytest
 
-from foredeck.memory.extracting.judging import Accept, JudgedLine, Surroundings, judge
-from foredeck.memory.extracting.likeness import KnownFact, contradicts
-from foredeck.memory.extracting.origin import ToolTexts
-from foredeck.memory.extracting.question import Saying
+from foredeck.memory.judging import Accept, JudgedLine, Surroundings, ToolTexts, judge
+from foredeck.memory.question import Saying
+from foredeck.memory.words import KnownFact, contradicts
 
 SENTENCE = "I prefer tabs in Go files."
 SAYINGS = [
@@ -53,17 +52,17 @@ def test_a_private_session_lets_nothing_out() -> None:
 
 def test_the_same_again_is_refused_once_and_for_all() -> None:
     [again] = judged(STATED, [KnownFact("m1", "I prefer tabs in Go files")])
-    assert (again.reason, again.same) == ("duplicate", "m1")
+    assert again.reason == "duplicate"
     [refused] = judged(STATED, [KnownFact("p1", SENTENCE, "refused")])
     assert refused.reason == "refused before"
     twice = judged(f"{STATED}\n{STATED}")
     assert [judgement.reason for judgement in twice] == [None, "duplicate"]
 
 
-def test_a_contradiction_is_shown_beside_what_it_contradicts() -> None:
+def test_a_contradiction_is_proposed_in_place_of_what_it_contradicts() -> None:
     known = [KnownFact("m1", "I prefer spaces in Go files.", stated=True)]
     [against] = judged(STATED, known)
-    assert (against.fate, against.replaces, against.nearest) == ("propose", "m1", ("m1",))
+    assert (against.fate, against.replaces) == ("propose", "m1")
 
 
 def test_what_the_user_stated_gives_way_to_no_agent() -> None:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from foredeck.memory.extracting.lines import ExtractedLine
-from foredeck.memory.extracting.origin import PASTED_CHARS, ToolTexts, origin_of, stated_in
-from foredeck.memory.extracting.question import Saying
+from foredeck.memory.judging import PASTED_CHARS, ToolTexts, origin_of, stated_in
+from foredeck.memory.question import ExtractedLine, Saying
 
 NO_TOOLS = ToolTexts.of([])
 
@@ -84,9 +83,3 @@ def test_what_was_not_typed_states_nothing() -> None:
 def test_what_nobody_said_is_made_up() -> None:
     origin = origin_of(line("User lives in Osaka and owns a bakery."), said("Fix it."), NO_TOOLS)
     assert not origin.supported
-
-
-def test_the_turn_is_corrected_by_the_words() -> None:
-    sayings = said("Go on.", "The parser keeps its tables in tables.py.")
-    wrong = ExtractedLine("fact", 1, "The parser keeps its tables in tables.py.", "parser tables")
-    assert origin_of(wrong, sayings, NO_TOOLS).said_by == "assistant_turn"

@@ -2,7 +2,7 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.memory.extracting.question import (
+from foredeck.memory.question import (
     MAX_QUESTION,
     SYSTEM,
     Saying,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck.observations.messages import SourceCall, SourceMessage
+from foredeck.observations.chunks import SourceCall, SourceMessage
 
 
 def observable(

@@ -31,7 +31,7 @@ from foredeck.context.tools.describing import SHOWS, described, refers
 from foredeck.context.tools.versions import Content, wanted_content
 from foredeck.errors import ToolError
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.rendering import lines_of
+from foredeck.memory.sections import lines_of
 from foredeck.memory.session import SessionMemory
 from foredeck.model.documents import chat_id, system_prompt_id
 from foredeck.model.ids import ENTRY, TASK, ShortNames

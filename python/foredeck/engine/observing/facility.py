@@ -17,7 +17,7 @@ from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
 from foredeck.model.observations import observing_id
 from foredeck.observations.chunks import Chunk
-from foredeck.observations.others import OtherSessionsSection
+from foredeck.observations.reading import OtherSessionsSection
 from foredeck.observations.timing import TimingRules
 from foredeck.store.protocol import LocalStore, Store
 

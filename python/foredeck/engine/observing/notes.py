@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from foredeck.context.state.features import StandIn
 from foredeck.model.observations import Mode
-from foredeck.observations.messages import SourceMessage
+from foredeck.observations.chunks import SourceMessage
 from foredeck.observations.reading import (
     Observation,
     ObservedBranch,

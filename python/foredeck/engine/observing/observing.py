@@ -18,8 +18,7 @@ from foredeck.engine.background.jobs import Job, SessionEvent
 from foredeck.engine.observing.notes import SessionNotes
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.observations import Mode, ModeBy, Work
-from foredeck.observations.chunks import ChunkRules, pending_tokens
-from foredeck.observations.messages import SourceMessage
+from foredeck.observations.chunks import ChunkRules, SourceMessage, pending_tokens
 from foredeck.observations.modes import ModeChoice, guess_mode
 from foredeck.observations.reading import ObservedBranch
 from foredeck.observations.timing import (

@@ -14,9 +14,8 @@ from foredeck.engine.observing.worth import worth_of
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import NoModel, NotAsked
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
-from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
+from foredeck.observations.chunks import Chunk, ChunkRules, Position, SourceMessage, next_chunk
 from foredeck.observations.lease import ObservingBusy
-from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice
 from foredeck.observations.observers import ModelFreeObserver, ModelObserver
 

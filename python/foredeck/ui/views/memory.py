@@ -9,10 +9,9 @@ from pathlib import Path
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.memory.describing import Audit, Describer
-from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.ground import GroundReader
-from foredeck.memory.rules import MemoryRefused, caps_of
-from foredeck.memory.user import load_user
+from foredeck.memory.trust import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.store.protocol import Store

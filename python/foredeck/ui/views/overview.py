@@ -14,7 +14,7 @@ from foredeck.config import Config
 from foredeck.context.cache.economics import Prices
 from foredeck.lookup.chat import turns_of_session
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
-from foredeck.memory.user import KEY_FILE
+from foredeck.memory.trust import KEY_FILE
 from foredeck.model.documents import SessionDocument, ToolcallDocument, chat_id, session_of
 from foredeck.replay.options import load_prices
 from foredeck.sources.snapshots import version_ms

@@ -1,9 +1,4 @@
-"""Reading out a session: from what was said in some turns to entries in memory.
-
-What was said and what tools brought is read from the store, a model's answer about it is judged,
-and all of that is stored in one transaction, once. Whoever is killed in between has taken in
-nothing, and asks again; of two processes that asked about the same turns, one takes in its answer.
-"""
+"""From what was said in some turns of a session to entries in memory."""
 
 from __future__ import annotations
 
@@ -13,15 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import Missing
-from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.extracting.judging import Accept, JudgedLine, Surroundings, judge
-from foredeck.memory.extracting.likeness import KnownFact
-from foredeck.memory.extracting.lines import LASTING
-from foredeck.memory.extracting.origin import ToolTexts
-from foredeck.memory.extracting.question import Saying
+from foredeck.memory.entry import MemoryEntry, MemoryRefused, too_many
+from foredeck.memory.judging import Accept, JudgedLine, Surroundings, ToolTexts, judge
 from foredeck.memory.keeping import BUSY, Leaving, Memory, NewMemory
+from foredeck.memory.question import LASTING, Saying
 from foredeck.memory.reading import MemoryReader, holds_in
-from foredeck.memory.rules import MemoryRefused, too_many
+from foredeck.memory.words import KnownFact
 from foredeck.model.documents import Document
 from foredeck.model.memory import MemoryDocument, MemoryState
 from foredeck.model.messages import load_message, text_in
@@ -235,6 +227,10 @@ class _Plan:
 
 class Extracted(Memory):
     """The memory of one user, for what was read out of sessions."""
+
+    # An answer is stored in one transaction, once, with the record that its turns are read out.
+    # Whoever is killed before has taken in nothing, and asks again; of two processes that asked
+    # about the same turns, one takes in its answer.
 
     def take(self, record: ExtractionDocument, found: Sequence[FoundMemory]) -> TakenIn | None:
         """Store what was found, with the record of it. None where another process was faster.
