@@ -7,7 +7,7 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { blocksIn, isRecord } from "./context/messages.ts";
+import { blocksIn, isRecord, recordOf } from "./context/messages.ts";
 import type { SentPrompt } from "./context/provider.ts";
 import { describe, warmedAt } from "./context/request.ts";
 import { ErrorCode, RpcError } from "./engine/wire.ts";
@@ -219,7 +219,7 @@ export function askedAgain(
   { payload, model }: SentPrompt,
   built: unknown,
 ): Record<string, unknown> {
-  const alone = isRecord(built) ? built : {};
+  const alone = recordOf(built);
   const question = (alone.messages as unknown[] | undefined)?.at(-1);
   if (!isRecord(question)) throw new Error("Pi has built no question");
   const messages = [...(payload.messages as Record<string, unknown>[])];

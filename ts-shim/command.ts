@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import definitions from "./commands.json" with { type: "json" };
 import { type Stretch, uncompact } from "./compaction.ts";
-import { isRecord } from "./context/messages.ts";
+import type { Fields } from "./context/messages.ts";
 import { type EngineCommand, unref } from "./engine/process.ts";
 import { GoneError, lineSplitter, textOf, within } from "./engine/wire.ts";
 import { visible } from "./host.ts";
@@ -89,10 +89,10 @@ async function completions(
     return found.map(([value, text]) => [`${verb} ${value}`, text]);
   }
   const asked = { session: shim.sessionId(), name: "complete", args: `${command} ${prefix}` };
-  const answer = await shim.engine
-    .request("command", asked, { deadlineMs: COMPLETION_MS })
-    .catch(() => null);
-  const { choices } = isRecord(answer) ? answer : {};
+  const limits = { deadlineMs: COMPLETION_MS };
+  const { choices } = await shim.engine
+    .request("command", asked, limits)
+    .catch(() => ({}) as Fields);
   return Array.isArray(choices) ? choices : [];
 }
 
@@ -171,8 +171,7 @@ async function forward(
     const params = isDoctor ? { ask: args === "ask" } : { session: shim.sessionId(), name, args };
     const deadlineMs = isDoctor ? MODEL_MS : engine.patienceMs(DEADLINE_MS);
     const method = isDoctor ? "doctor" : "command";
-    const answer = await engine.ask(method, params, { deadlineMs, signal });
-    const result = isRecord(answer) ? answer : {};
+    const result = await engine.ask(method, params, { deadlineMs, signal });
     host.take(result);
     if (result.stretch) compactions.keep(result.stretch as Stretch);
     return { text: String(result.text ?? ""), view: result.view, asked: [name, args] };

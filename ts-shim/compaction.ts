@@ -14,7 +14,14 @@ import type {
   SessionBeforeCompactResult,
   SessionCompactEvent,
 } from "@earendil-works/pi-coding-agent";
-import { charsOf, type HostMessage, isRecord, isSystem } from "./context/messages.ts";
+import {
+  charsOf,
+  type HostMessage,
+  isRecord,
+  isSystem,
+  nameOf,
+  recordOf,
+} from "./context/messages.ts";
 import { torn } from "./context/plan.ts";
 import type { Shim } from "./shim.ts";
 
@@ -83,7 +90,7 @@ async function askEngine(
 ): Promise<SessionBeforeCompactResult | undefined> {
   const limits = { deadlineMs: shim.engine.patienceMs(DEADLINE_MS), signal: event.signal };
   const answer = await shim.engine.ask("session/compact", parameters(event, ctx, shim), limits);
-  const { action, summary, details, keep, notice } = isRecord(answer) ? answer : {};
+  const { action, summary, details, keep, notice } = answer;
   if (typeof notice === "string") shim.host.notifyOnce(notice, "info", notice);
   // On overflow a cancelled compaction would end Pi's run.
   if (action === "cancel") return event.reason === "threshold" ? { cancel: true } : undefined;
@@ -161,8 +168,8 @@ export function notTakenBack(branch: readonly Entry[]): Entry[] {
 function takes(entry: Entry): string | null {
   const { details, data } = entry;
   if (entry.type === "compaction") {
-    const ours = isRecord(details) && isRecord(details.foredeck) ? details.foredeck : {};
-    return typeof ours.takes_back === "string" ? ours.takes_back : null;
+    const { takes_back: back } = recordOf(recordOf(details).foredeck);
+    return typeof back === "string" ? back : null;
   }
   const isOurs = entry.type === "custom" && entry.customType === TAKEN_BACK && isRecord(data);
   return isOurs && typeof data.compaction === "string" ? data.compaction : null;
@@ -175,11 +182,6 @@ function takenBack(branch: readonly Entry[]): Set<string> {
 function stretchOf({ type, customType, data }: Entry): Stretch | null {
   const isOurs = type === "custom" && customType === STRETCH && isRecord(data);
   return isOurs ? (data as unknown as Stretch) : null;
-}
-
-/** What a stretch calls a message: the engine makes the same name of it. */
-export function nameOf({ role, timestamp, toolCallId }: HostMessage): string {
-  return `${role} ${String(timestamp)} ${typeof toolCallId === "string" ? toolCallId : ""}`.trim();
 }
 
 /** The entries that a branch would have without the compactions that were taken back. */

@@ -5,7 +5,7 @@
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { Project } from "./compaction.ts";
-import { isRecord } from "./context/messages.ts";
+import { recordOf } from "./context/messages.ts";
 import type { RunnerClass } from "./tool-calls.ts";
 
 const STATUS_KEY = "foredeck";
@@ -49,7 +49,7 @@ export class Host {
 
   /** Shows a notice of the engine's: `{level, text}`. */
   notice(notice: unknown): void {
-    const { level, text } = isRecord(notice) ? notice : {};
+    const { level, text } = recordOf(notice);
     if (typeof text !== "string") return;
     this.notify(level === "warning" || level === "error" ? level : "info", text);
   }
@@ -74,7 +74,7 @@ export class Host {
    * empty for none, and that the session is private. What it leaves out has not changed.
    */
   take({ tasks, private: isPrivate }: Record<string, unknown>): void {
-    const { line } = isRecord(tasks) ? tasks : {};
+    const { line } = recordOf(tasks);
     if (typeof line === "string") this.widget(WIDGET_KEY, line);
     if (isPrivate !== true) return;
     this.name = "foredeck (private)";

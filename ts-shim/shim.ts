@@ -8,7 +8,7 @@ import type {
 import { Asking, type Question } from "./asking.ts";
 import { Compactions } from "./compaction.ts";
 import { ContextHook } from "./context/hook.ts";
-import { isRecord } from "./context/messages.ts";
+import { recordOf } from "./context/messages.ts";
 import { describe } from "./context/request.ts";
 import { Engine, type EngineHost, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled, ProvisionError, packageVersion, provision } from "./engine/locate.ts";
@@ -220,7 +220,6 @@ export class Shim implements EngineHost {
     this.engine
       .request("session/open", session, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
-        if (!isRecord(result)) return;
         const { calls } = result;
         this.host.take(result);
         if (typeof calls === "number" && this.session?.session === session.session) {
@@ -251,7 +250,7 @@ export class Shim implements EngineHost {
   }
 
   onNotification(method: string, params: unknown): void {
-    const { text } = isRecord(params) ? params : {};
+    const { text } = recordOf(params);
     if (typeof text !== "string") return;
     if (method === "host/status") this.host.status(text);
     if (method === "host/work") this.host.work(text);

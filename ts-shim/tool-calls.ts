@@ -11,7 +11,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
-import { charsOf, isRecord } from "./context/messages.ts";
+import { charsOf, type Fields } from "./context/messages.ts";
 import type { Shim } from "./shim.ts";
 import { AWAY, TOOL_NAMES } from "./tools.ts";
 
@@ -183,7 +183,7 @@ async function askEngine(
   if (shim.isOff() || READERS.has(tool) || (TOOL_NAMES.has(tool) && !isShowing)) return {};
   const { engine } = shim;
   const deadlineMs = isShowing ? engine.deadlineMs : engine.prepareMs;
-  let answer: unknown;
+  let answer: Fields;
   try {
     if (!isShowing && (deadlineMs === 0 || charsOf(input) > MOST_ARGUMENT_CHARS)) return {};
     const call = { session: shim.sessionId(), id, tool, input };
@@ -195,7 +195,6 @@ async function askEngine(
     // The call itself could be luckier: then it would show a file that no extension was asked about.
     return isShowing ? { block: AWAY } : {};
   }
-  if (!isRecord(answer)) return {};
   if (!isShowing || typeof answer.reads !== "string") return answer;
   return { ...answer, block: await readRefusal(answer.reads, id, pi, runners?.get(event)) };
 }

@@ -61,7 +61,7 @@ export const DEFAULT_FACILITIES: readonly string[] = ["context", "search"];
 export function registerNames(
   pi: ExtensionAPI,
   shim: Shim,
-  facilities?: readonly string[],
+  facilities: readonly string[],
   atOnce = false,
 ): void {
   // Pi does not start where two extensions define the same tool, and gives both of two commands a
@@ -123,11 +123,11 @@ async function isNews(text: string): Promise<boolean> {
  * @param taken names that are not free
  * @returns those among them that are not registered for that
  */
-export function registerTools(
+function registerTools(
   pi: ExtensionAPI,
   shim: Shim,
-  facilities: readonly string[] = DEFAULT_FACILITIES,
-  taken: ReadonlySet<string> = new Set(),
+  facilities: readonly string[],
+  taken: ReadonlySet<string>,
 ): string[] {
   const away: string[] = [];
   for (const { facility, ...spec } of TOOL_SPECS) {
@@ -162,7 +162,7 @@ async function callTool(
     const limits = { deadlineMs: shim.engine.deadlineMs, signal };
     const params = { session: shim.sessionId(), ...call };
     const result = await shim.engine.ask("tool/call", params, limits, true);
-    if (!isRecord(result) || typeof result.text !== "string") throw new Error("no text");
+    if (typeof result.text !== "string") throw new Error("no text");
     shim.host.take(result);
     // `details` holds the engine's decision. It reads it back from the message list, so that the
     // decision follows the branch on which the call was made.

@@ -195,7 +195,7 @@ export class ContextHook {
       const params = { session: this.shim.sessionId(), messages, entries, system, tools };
       const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
       const held = await engine.request("session/history", params, limits);
-      return Number((held as { messages: unknown }).messages) || 0;
+      return Number(held.messages) || 0;
     } catch (error) {
       // The first call brings them.
       this.shim.logError("session/history", error);

@@ -5,6 +5,9 @@
  * for granted.
  */
 
+/** An object of JSON. */
+export type Fields = Record<string, unknown>;
+
 /** One content block: `text`, `thinking`, `image`, `toolCall`, or something newer. */
 export type Block = { type: string } & { [key: string]: unknown };
 
@@ -55,9 +58,22 @@ export function callIds(blocks: readonly Block[]): string[] {
   return ids;
 }
 
+/**
+ * What identifies a message within its session: role, time stamp and tool call id. The engine makes
+ * the same of it (`name_of`).
+ */
+export function nameOf({ role, timestamp, toolCallId }: HostMessage): string {
+  return `${role} ${String(timestamp)} ${typeof toolCallId === "string" ? toolCallId : ""}`.trim();
+}
+
 /** Whether a value is an object with string keys (not null, not an array). */
-export function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value where it is an object, else an empty one. */
+export function recordOf(value: unknown): Fields {
+  return isRecord(value) ? value : {};
 }
 
 /** Exact equality of two JSON-like values. An undefined field counts as missing. */
@@ -71,8 +87,6 @@ export function sameValue(a: unknown, b: unknown): boolean {
   }
   return !Array.isArray(b) && sameFields(a as Fields, b as Fields, false);
 }
-
-type Fields = Record<string, unknown>;
 
 /**
  * Exact equality of all that the model can see of two messages. `details` and `usage` it cannot,

@@ -16,6 +16,7 @@ import {
   hasContent,
   isRecord,
   isSystem,
+  recordOf,
   sameMessage,
 } from "./messages.ts";
 
@@ -163,11 +164,11 @@ export function checkAnswer(
   keep: number,
   held: Plan,
 ): Answer {
-  if (!isRecord(value)) throw new BadAnswerError("the answer is not an object");
-  const call = integer(value.call, 1, Number.MAX_SAFE_INTEGER, "call");
+  const { ops, status, notices, marker, ...numbers } = recordOf(value);
+  const call = integer(numbers.call, 1, Number.MAX_SAFE_INTEGER, "call");
   // Before `from` the plan in force stays. That is right only for messages that the engine had.
-  const from = integer(value.from, 0, keep, "from");
-  const plan = held.with(from, slotsOf(list(value.ops, "ops"), messages, from));
+  const from = integer(numbers.from, 0, keep, "from");
+  const plan = held.with(from, slotsOf(list(ops, "ops"), messages, from));
   // Calls and results are paired from the newest assistant message before `from` on: results follow
   // their call, so no earlier pair can be torn apart by this answer, and earlier checks hold.
   const start = Math.max(0, messages.slice(0, from).findLastIndex(isAnswer));
@@ -179,7 +180,6 @@ export function checkAnswer(
   }
   const apart = torn(messages.slice(start), sent);
   if (apart.length > 0) throw new BadAnswerError(`torn apart: ${apart.join(", ")}`);
-  const { status, notices, marker } = value;
   return {
     call,
     from,
@@ -263,7 +263,7 @@ function isToolCall({ type, id, name, arguments: given }: Record<string, unknown
 
 /** A user's message, or the result of a call that has none. */
 function checkSaid(value: unknown, where: string): HostMessage {
-  const { role, toolCallId, toolName } = isRecord(value) ? value : {};
+  const { role, toolCallId, toolName } = recordOf(value);
   const answers = areTexts(toolCallId, toolName) && toolCallId !== "" && toolName !== "";
   const isResult = role === "toolResult" && answers;
   if (role !== "user" && !isResult) throw new BadAnswerError(`${where} is no message of ours`);

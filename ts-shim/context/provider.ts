@@ -16,9 +16,7 @@
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
-import { blocksIn, isRecord, sameValue } from "./messages.ts";
-
-type Json = Record<string, unknown>;
+import { type Block, blocksIn, type Fields, isRecord, recordOf, sameValue } from "./messages.ts";
 
 /** What Anthropic allows in one request. */
 const MAX_MARKERS = 4;
@@ -27,7 +25,7 @@ const MAX_MARKERS = 4;
 export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
   pi.on("after_provider_response", ({ status }) => shim.context.lastRequest.answered(status));
   pi.on("before_provider_request", ({ payload }, ctx) => {
-    let marked: Json | undefined;
+    let marked: Fields | undefined;
     shim.safely("before_provider_request", () => {
       const { context } = shim;
       marked = withMarker(payload, context.marker);
@@ -58,12 +56,12 @@ function noticeOf(changed: string): string {
  * @returns undefined where the request is to stay as it is: without Pi's own marker at its end
  * (another API, caching switched off), without that result, or with no marker left to set
  */
-export function withMarker(payload: unknown, toolCallId: string | null): Json | undefined {
+export function withMarker(payload: unknown, toolCallId: string | null): Fields | undefined {
   if (!toolCallId || !isRecord(payload) || !Array.isArray(payload.messages)) return undefined;
   const messages = payload.messages as unknown[];
   const control = contentOf(messages.at(-1)).at(-1)?.cache_control;
   if (!control || markers(payload) >= MAX_MARKERS) return undefined;
-  const isWanted = (block: Json) =>
+  const isWanted = (block: Block) =>
     block.type === "tool_result" && block.tool_use_id === toolCallId;
   const at = messages.findLastIndex((message) => contentOf(message).some(isWanted));
   const message = messages[at];
@@ -75,18 +73,13 @@ export function withMarker(payload: unknown, toolCallId: string | null): Json | 
   return { ...payload, messages: messages.with(at, { ...message, content }) };
 }
 
-function markers(payload: Json): number {
-  const { tools, system, messages } = payload;
-  const blocks = [tools, system].flatMap(records).concat(records(messages).flatMap(contentOf));
+function markers({ tools, system, messages }: Fields): number {
+  const blocks = [...[tools, system].flatMap(blocksIn), ...blocksIn(messages).flatMap(contentOf)];
   return blocks.filter((block) => block.cache_control).length;
 }
 
-function contentOf(message: unknown): Json[] {
-  return isRecord(message) ? records(message.content) : [];
-}
-
-function records(value: unknown): Json[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
+function contentOf(message: unknown): Block[] {
+  return blocksIn(recordOf(message).content);
 }
 
 /** What is asked of Pi's model record here. */
@@ -100,7 +93,7 @@ interface ModelRecord {
 export interface SentPrompt {
   /** The call record whose edits are in it. */
   call: number;
-  payload: Json;
+  payload: Fields;
   model: ModelRecord;
   sentMs: number;
   /** The provider has begun to answer, so its cache can be read. */
@@ -122,7 +115,7 @@ const HEAD_FIELDS: Record<string, string> = {
 
 export class LastRequest {
   /** Of the last request, whatever it was made by. */
-  private payload: Json | null = null;
+  private payload: Fields | null = null;
   private sent: SentPrompt | null = null;
   private expected: {
     call: number | null;
@@ -182,7 +175,7 @@ export class LastRequest {
   }
 }
 
-function changes(last: Json, now: Json): string | null {
+function changes(last: Fields, now: Fields): string | null {
   const found = Object.keys(HEAD_FIELDS)
     .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))
     .map((name) => HEAD_FIELDS[name]);
@@ -202,7 +195,7 @@ function firstChanged(last: unknown[], now: unknown[]): number | null {
   return was ? Math.min(was.number, is?.number ?? was.number) : null;
 }
 
-function listOf(payload: Json): unknown[] {
+function listOf(payload: Fields): unknown[] {
   const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray);
   return (list as unknown[] | undefined) ?? [];
 }
@@ -285,8 +278,7 @@ async function hasAnother(message: string, shim: Shim): Promise<boolean> {
   try {
     const params = { session: shim.sessionId(), message };
     const limits = { deadlineMs: DEADLINE_MS };
-    const answer = await shim.engine.request("context/refused", params, limits);
-    return isRecord(answer) && answer.again === true;
+    return (await shim.engine.request("context/refused", params, limits)).again === true;
   } catch (error) {
     shim.logError("context/refused", error);
     return false;

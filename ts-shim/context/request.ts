@@ -2,7 +2,7 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
-import { type HostMessage, isRecord, isSystem, sameValue } from "./messages.ts";
+import { type HostMessage, isRecord, isSystem, nameOf, sameValue } from "./messages.ts";
 
 /** The host's list for one model call, and apart from each other its system entries and the rest. */
 export interface HostLists {
@@ -147,7 +147,7 @@ export function entryIds(
     }
     // The newest first, as they were found: two messages can have the same key.
     wanted.forEach((message, index) => {
-      ids[index] = found.get(messageKey(message))?.shift() ?? null;
+      ids[index] = found.get(nameOf(message))?.shift() ?? null;
     });
   } catch {
     // A Pi that keeps its entries in another way.
@@ -167,7 +167,7 @@ function* fromLeaf(source: EntrySource): Generator<Record<string, unknown>> {
 /** The key of the message that Pi makes of an entry, or null if it makes none that we count. */
 function entryKey(entry: Record<string, unknown>): string | null {
   if (entry.type === "message" && isRecord(entry.message)) {
-    return entry.message.role === "system" ? null : messageKey(entry.message as HostMessage);
+    return entry.message.role === "system" ? null : nameOf(entry.message as HostMessage);
   }
   const role = ROLE_OF_ENTRY[String(entry.type)];
   return role && typeof entry.timestamp === "string"
@@ -180,11 +180,6 @@ const ROLE_OF_ENTRY: Record<string, string> = {
   branch_summary: "branchSummary",
   compaction: "compactionSummary",
 };
-
-function messageKey(message: HostMessage): string {
-  const call = typeof message.toolCallId === "string" ? ` ${message.toolCallId}` : "";
-  return `${message.role} ${String(message.timestamp)}${call}`;
-}
 
 /**
  * The time of the newest warming request since the newest answer, in milliseconds since 1970, or

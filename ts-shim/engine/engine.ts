@@ -3,6 +3,7 @@
  * a crash, and ended. One per extension instance.
  */
 
+import { type Fields, recordOf } from "../context/messages.ts";
 import { type EngineCommand, EngineProcess, type ProcessHost } from "./process.ts";
 import { ErrorCode, GoneError, type RequestOptions, RpcError, within } from "./wire.ts";
 
@@ -150,11 +151,11 @@ export class Engine {
     );
   }
 
-  /** One request. @throws as `Peer.request` does. */
-  async request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
+  /** One request; an answer that is no object counts as an empty one. @throws as `Peer.request` does. */
+  async request(method: string, params: unknown, options: RequestOptions): Promise<Fields> {
     const { process } = this;
     if (!process || this.state !== "ready") throw new GoneError(this.reason);
-    return process.peer.request(method, params, options);
+    return recordOf(await process.peer.request(method, params, options));
   }
 
   /**
@@ -166,7 +167,7 @@ export class Engine {
     params: unknown,
     { deadlineMs, signal }: RequestOptions,
     again = false,
-  ): Promise<unknown> {
+  ): Promise<Fields> {
     const until = Date.now() + deadlineMs;
     const limits = () => ({ deadlineMs: Math.max(1, until - Date.now()), signal });
     await within(this.whenReady(), limits());

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildSessionProjection } from "@earendil-works/pi-coding-agent";
-import { Compactions, type Entry, nameOf, notTakenBack, type Project } from "../compaction.ts";
-import type { HostMessage } from "../context/messages.ts";
+import { Compactions, type Entry, notTakenBack, type Project } from "../compaction.ts";
+import { type HostMessage, nameOf } from "../context/messages.ts";
 import { assistant, call, result, user } from "./support/conversation.ts";
 
 const project = buildSessionProjection as unknown as Project;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { registerNames, TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
+import { DEFAULT_FACILITIES, registerNames, TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
 import { recorder, registered } from "./support/pi.ts";
 
 afterEach(() => {
@@ -50,7 +50,7 @@ test("what another extension has stays its own, and that is said once", async ()
     getAllTools: () => [{ name: "pin" }],
     getCommands: () => [{ name: "tasks" }, { name: "search" }],
   });
-  registerNames(pi, harness.shim);
+  registerNames(pi, harness.shim, DEFAULT_FACILITIES);
   await again.fire("session_start");
   assert.equal(harness.notices.filter((text) => text.includes("another extension")).length, 1);
 });

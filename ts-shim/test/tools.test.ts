@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { registerTools, TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
+import { registerNames, TOOL_NAMES, TOOL_SPECS } from "../tools.ts";
 import { recorder, registered } from "./support/pi.ts";
 
 test("the tools are defined in the order in which they are declared", () => {
@@ -24,7 +24,7 @@ test("the tools are defined in the order in which they are declared", () => {
 test("only the tools of the facilities that are switched on are registered", () => {
   const { harness } = registered("good");
   const { pi, tools } = recorder();
-  registerTools(pi, harness.shim, ["search"]);
+  registerNames(pi, harness.shim, ["search"], true);
   assert.deepEqual(Object.keys(tools), ["memory-search"]);
   assert.ok(!("facility" in (tools["memory-search"] ?? {})));
 });

@@ -5,7 +5,7 @@ import { register as registerCommand } from "../../command.ts";
 import { registerCompaction } from "../../compaction.ts";
 import { registerSessions } from "../../shim.ts";
 import { registerToolCalls } from "../../tool-calls.ts";
-import { registerNames } from "../../tools.ts";
+import { DEFAULT_FACILITIES, registerNames } from "../../tools.ts";
 import { Harness } from "./harness.ts";
 
 type Handler = (...args: unknown[]) => unknown;
@@ -69,7 +69,7 @@ export function registered(mode: string, others: { tools?: string[]; commands?: 
   const recorded = recorder();
   for (const name of others.tools ?? []) recorded.tools[name] = {} as Tool;
   for (const name of others.commands ?? []) recorded.commands[name] = {} as Command;
-  registerNames(recorded.pi, harness.shim);
+  registerNames(recorded.pi, harness.shim, DEFAULT_FACILITIES);
   const begun = recorded.fire("session_start");
   recorded.events.session_start = [];
   registerToolCalls(recorded.pi, harness.shim, undefined);

@@ -98,7 +98,7 @@ def _item(message: Message, key: MessageKey) -> Item:
 def name_of(item: Item) -> str:
     """What identifies an assistant message or a result within a session: role, time stamp
     and tool call id."""
-    # `nameOf` in ts-shim/compaction.ts makes the same of the host's message.
+    # `nameOf` in ts-shim/context/messages.ts makes the same of the host's message.
     role = "toolResult" if item.kind == "result" else item.kind
     return f"{role} {item.time_ms} {item.call_id}".strip()
 
