@@ -165,13 +165,7 @@ function foldMarker(input: Record<string, unknown>): string | undefined {
     : undefined;
 }
 
-/**
- * What the engine says about a call: why it is blocked, or what to add to its result.
- *
- * A tool that may write runs whatever goes wrong here, after a quarter of a second at most (the
- * setting `prepare_ms`). Showing a file fails closed: what an extension would not let `read` show is
- * not shown.
- */
+/** What the engine says about a call: why it is blocked, or what to add to its result. */
 async function askEngine(
   event: ToolCallEvent,
   pi: ExtensionAPI,
@@ -182,6 +176,7 @@ async function askEngine(
   const isShowing = TOOL_NAMES.has(tool) && SHOWING.has(tool);
   if (shim.isOff() || READERS.has(tool) || (TOOL_NAMES.has(tool) && !isShowing)) return {};
   const { engine } = shim;
+  // A tool that may write runs after a quarter of a second (`prepare_ms`), whatever goes wrong here.
   const deadlineMs = isShowing ? engine.deadlineMs : engine.prepareMs;
   let answer: Fields;
   try {
@@ -192,7 +187,8 @@ async function askEngine(
       : await engine.request("tool/prepare", call, { deadlineMs });
   } catch (error) {
     shim.logError("tool/prepare", error);
-    // The call itself could be luckier: then it would show a file that no extension was asked about.
+    // Showing a file fails closed: the call itself could be luckier, and would then show what an
+    // extension does not let `read` show.
     return isShowing ? { block: AWAY } : {};
   }
   if (!isShowing || typeof answer.reads !== "string") return answer;

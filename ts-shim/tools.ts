@@ -208,12 +208,7 @@ async function confirmed(
 const KEPT = Symbol.for("foredeck.facilities");
 const kept = globalThis as { [KEPT]?: readonly string[] | undefined };
 
-/**
- * The facilities whose tools the sessions in a folder declare. Never rejects.
- *
- * The engine works it out, from the configuration and from what the project holds, and leaves it in
- * the state folder: tools are registered before any engine runs, and must not change afterwards.
- */
+/** The facilities whose tools the sessions in a folder declare. Never rejects. */
 export async function declaredFacilities(
   stateDir: string,
   cwd: string,
@@ -228,6 +223,7 @@ export function keepFacilities(reason: string, facilities: readonly string[]): v
   kept[KEPT] = reason === "reload" || reason === "fork" ? facilities : undefined;
 }
 
+/** What the engine has left in the state folder: tools are registered before any engine runs. */
 async function stored(stateDir: string, cwd: string): Promise<readonly string[] | undefined> {
   try {
     const file = join(stateDir, "switches", `${await folderKey(cwd)}.json`);

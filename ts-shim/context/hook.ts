@@ -28,7 +28,17 @@ import type { Shim } from "../shim.ts";
 import type { HostMessage } from "./messages.ts";
 import { AnswerInForce, BadAnswerError, checkAnswer } from "./plan.ts";
 import { LastRequest } from "./provider.ts";
-import { type HostLists, RequestBuilder, takenApart, typedIn } from "./request.ts";
+import {
+  changesOf,
+  type Head,
+  type HostLists,
+  headOf,
+  tailOf,
+  takenApart,
+  timeZone,
+  typedIn,
+  warmedAt,
+} from "./request.ts";
 
 /** More new messages than this may take the engine a second or more: the status line says so. */
 const MANY_MESSAGES = 500;
@@ -47,11 +57,7 @@ const MOST_TYPED = 50;
 interface Call extends HostLists {
   /** Messages at the start of `list` that are those of the last answered request. */
   prefix: number;
-  /**
-   * `Date.now()` after which the call goes out without the engine: one deadline for all that it
-   * takes (the start of the engine, the request, a request to its successor), since Pi itself waits
-   * without a limit.
-   */
+  /** `Date.now()` after which the call goes out without the engine. */
   until: number;
 }
 
@@ -69,11 +75,10 @@ interface Outcome {
   reason?: string;
 }
 
-/**
- * Registers for `context_with_system` where Pi has it: it runs after every other extension, and Pi
- * sends what it returns as it is. Elsewhere for `context`.
- */
+/** Registers what happens before each model call, and where the user has typed something. */
 export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
+  // Where Pi has it, `context_with_system`: it runs after every other extension, and Pi sends what it
+  // returns as it is.
   const isKnown = !isOhMyPi(pi) && firesContextWithSystem(shim.pi.VERSION);
   const event = isKnown ? "context_with_system" : "context";
   pi.on(event as "context", async ({ messages }, ctx): Promise<ContextEventResult | undefined> => {
@@ -99,7 +104,9 @@ export function registerContextHook(pi: ExtensionAPI, shim: Shim): void {
 export class ContextHook {
   private readonly shim: Shim;
   private readonly inForce = new AnswerInForce();
-  private readonly requests: RequestBuilder;
+  private readonly pi: ExtensionAPI;
+  /** What the last answered request had in front of its messages. */
+  private head: Head = {};
   /** What is being sent ahead of the first call: the messages, and how many the engine then holds. */
   private history: { list: HostMessage[]; generation: number; held: Promise<number> } | null = null;
   private readonly outcomes = new Unacknowledged<Outcome>(MOST_OUTCOMES);
@@ -111,15 +118,13 @@ export class ContextHook {
 
   constructor(pi: ExtensionAPI, shim: Shim) {
     this.shim = shim;
-    this.requests = new RequestBuilder(pi, shim);
+    this.pi = pi;
   }
 
-  /**
-   * Sends what a session holds when it opens, ahead of its first call: that would have to bring
-   * thousands of messages within its own time.
-   */
+  /** Sends what a session holds when it opens, ahead of its first call. */
   sendHistory(ctx: ExtensionContext): void {
     const all = this.shim.compactions.current(ctx);
+    // A first call would have to bring thousands of messages within its own time.
     if (all.length < LEAST_MESSAGES || this.inForce.call !== null) return;
     const lists = takenApart(all, ctx);
     const { generation } = this.shim.engine;
@@ -154,6 +159,8 @@ export class ContextHook {
       return undefined;
     }
     const prefix = this.inForce.commonPrefix(list);
+    // One deadline for all that it takes: the start of the engine, the request, a request to its
+    // successor. Pi itself waits without a limit.
     const call = { ...lists, prefix, until: Date.now() + this.shim.engine.deadlineMs };
     try {
       return await this.ask(call);
@@ -191,8 +198,8 @@ export class ContextHook {
     const { engine, host } = this.shim;
     host.status(`foredeck: taking in ${lists.list.length} messages`);
     try {
-      const { messages, entries, system, tools } = this.requests.build(lists, 0).params;
-      const params = { session: this.shim.sessionId(), messages, entries, system, tools };
+      const session = this.shim.sessionId();
+      const params = { session, ...tailOf(lists, 0), ...headOf(lists, this.pi) };
       const limits = { deadlineMs: TAKING_MS, holdsProcess: false };
       const held = await engine.request("session/history", params, limits);
       return Number(held.messages) || 0;
@@ -205,14 +212,12 @@ export class ContextHook {
     }
   }
 
-  /**
-   * What was sent ahead is not sent again. A call that finds it on its way may wait longer: a long
-   * history that goes out as it is costs more than that.
-   */
+  /** Waits for what was sent ahead, which is then not sent again. */
   private async waitForHistory(call: Call): Promise<void> {
     const { history } = this;
     this.history = null;
     if (history === null) return;
+    // Longer than for an answer: a long history that goes out as it is costs more than that.
     const until = Math.max(call.until, Date.now() + HISTORY_MS);
     const held = await within(history.held, remaining({ ...call, until }));
     if (held === 0) return;
@@ -230,10 +235,23 @@ export class ContextHook {
     if (list.length - keep > MANY_MESSAGES) {
       host.status(`foredeck: taking in ${list.length - keep} messages`);
     }
-    const { params, sameHead, accepted } = this.requests.build(call, keep);
+    const head = headOf(call, this.pi);
+    // An engine that is sent the whole list may be another one: it has nothing of before.
+    const changes = changesOf(head, keep === 0 ? {} : this.head);
     const outcomes = this.outcomes.pending();
     const typed = this.typed.pending();
-    const request = { session: this.shim.sessionId(), ...params, outcomes, typed };
+    const request = {
+      session: this.shim.sessionId(),
+      keep,
+      ...tailOf(call, keep),
+      ...changes,
+      model: this.shim.model(ctx),
+      time_ms: Date.now(),
+      warmed_ms: warmedAt(ctx.sessionManager),
+      zone: timeZone(),
+      outcomes,
+      typed,
+    };
     const value = await engine
       .request("context/assemble", request, remaining(call))
       .catch((error) => {
@@ -243,10 +261,11 @@ export class ContextHook {
     engine.answered();
     const answer = checkAnswer(value, list, keep, this.inForce.plan);
     // From here on nothing can fail: the answer is taken as a whole or not at all.
-    accepted();
+    this.head = head;
     this.outcomes.acknowledge(outcomes.length);
     this.typed.acknowledge(typed.length);
-    const extendsLast = sameHead && this.inForce.isExtendedBy(answer, keep);
+    const isSameHead = changes.system === undefined && changes.tools === undefined;
+    const extendsLast = isSameHead && this.inForce.isExtendedBy(answer, keep);
     this.inForce.accept(list, keep, answer, generation);
     this.marker = answer.marker;
     if (answer.status !== null) host.status(answer.status);

@@ -92,13 +92,8 @@ export class Plan {
   }
 
   /**
-   * The list that goes to the model.
-   *
-   * Messages that are rewritten get a new `content` in place, because Pi compares message objects by
-   * identity; `list` must therefore be the copy that the hook was given. System entries stay where
-   * they are.
-   *
-   * @param list the host's messages, system entries included
+   * The list that goes to the model. System entries stay where they are.
+   * @param list the host's messages, system entries included, as copies that may be changed
    * @param limit messages at or after this index go out as they are, and nothing of ours after it
    * @param ending whether what is said at that index, which ends what comes before it, goes out
    */
@@ -137,6 +132,7 @@ function rewritten(message: HostMessage, blocks: readonly EditBlock[]): HostMess
     // For these roles Pi ignores `content` and renders other fields; a user message it sends as is.
     return { role: "user", content, timestamp: message.timestamp };
   }
+  // In place: Pi compares message objects by identity.
   message.content = content;
   return message;
 }

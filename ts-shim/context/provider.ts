@@ -1,17 +1,7 @@
 /**
  * Requests on their way to the provider, as Pi and the extensions loaded before this one have made
- * them. Three things are done with them:
- *
- * - An Anthropic request gets one more cache marker. Pi marks the end of each request; the engine
- *   names the end of an earlier one that the provider should keep in its cache as well.
- * - The last request is kept to be asked again. With one more message at its end, it is read from the
- *   provider's cache. Kept is the request itself and not what it was made of, so that system prompt,
- *   tools, thinking and retention are the same bytes whatever has been switched since.
- * - Changes by other extensions are found. Pi turns a message into the same bytes every time. So where
- *   foredeck changed nothing since the last request, the next must begin with it. If it does not,
- *   another extension has changed one of the two, and the provider's cache misses everything after
- *   the change. This sees extensions loaded before foredeck, and later ones that change a request in
- *   place; a later extension that replaces the request does so out of our sight.
+ * them: an Anthropic request gets one more cache marker, the last one is kept to be asked again, and
+ * changes by other extensions are found. What the provider refuses may be made once more.
  */
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
@@ -30,7 +20,8 @@ export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
       const { context } = shim;
       marked = withMarker(payload, context.marker);
       const compare = context.lastRequest.take(marked ?? payload, ctx.model);
-      // Later extensions may still change it in place: compared when it is on its way.
+      // Later extensions may still change it in place: compared when it is on its way. One that
+      // replaces it does so out of our sight.
       const report = () => {
         const changed = compare?.() ?? null;
         if (changed === null) return;
@@ -51,14 +42,13 @@ function noticeOf(changed: string): string {
 }
 
 /**
- * A copy of the request with a marker on the result of this tool call.
- *
- * @returns undefined where the request is to stay as it is: without Pi's own marker at its end
- * (another API, caching switched off), without that result, or with no marker left to set
+ * A copy of the request with one more cache marker, on the result of this tool call; undefined where
+ * it is to stay as it is.
  */
 export function withMarker(payload: unknown, toolCallId: string | null): Fields | undefined {
   if (!toolCallId || !isRecord(payload) || !Array.isArray(payload.messages)) return undefined;
   const messages = payload.messages as unknown[];
+  // Pi marks the end of each request, but over other APIs or with caching switched off.
   const control = contentOf(messages.at(-1)).at(-1)?.cache_control;
   if (!control || markers(payload) >= MAX_MARKERS) return undefined;
   const isWanted = (block: Block) =>
@@ -93,6 +83,7 @@ interface ModelRecord {
 export interface SentPrompt {
   /** The call record whose edits are in it. */
   call: number;
+  /** The request itself and not what it was made of: the same bytes, whatever was switched since. */
   payload: Fields;
   model: ModelRecord;
   sentMs: number;
@@ -149,6 +140,8 @@ export class LastRequest {
     if (call !== null && model) {
       this.sent = { call, payload, model, sentMs: Date.now(), answered: false };
     }
+    // Pi turns a message into the same bytes every time. So where foredeck has changed nothing, the
+    // next request must begin with the last, or the provider's cache misses what follows the change.
     if (!extendsLast || !last || last.model !== payload.model) return null;
     return () => changes(last, payload);
   }
@@ -175,6 +168,7 @@ export class LastRequest {
   }
 }
 
+/** What another extension has changed in one of two requests; null for nothing. */
 function changes(last: Fields, now: Fields): string | null {
   const found = Object.keys(HEAD_FIELDS)
     .filter((name) => !sameValue(unmarked(last[name]), unmarked(now[name])))

@@ -1,8 +1,14 @@
-/** Builds the parameters of `context/assemble` from Pi's state. */
+/** The parts of a request to the engine, as Pi's state has them. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import type { Shim } from "../shim.ts";
-import { type HostMessage, isRecord, isSystem, nameOf, sameValue } from "./messages.ts";
+import {
+  type Fields,
+  type HostMessage,
+  isRecord,
+  isSystem,
+  nameOf,
+  sameValue,
+} from "./messages.ts";
 
 /** The host's list for one model call, and apart from each other its system entries and the rest. */
 export interface HostLists {
@@ -19,52 +25,35 @@ export function takenApart(all: HostMessage[], ctx: ExtensionContext): HostLists
   return lists;
 }
 
-/** The part of a request that depends on what was sent before, and how to remember that it was. */
-interface BuiltRequest {
-  params: Record<string, unknown>;
-  /** Whether system messages and tools are those of the last answered request. */
-  sameHead: boolean;
-  /** To be called when the engine has answered: what was sent need not be sent again. */
-  accepted(): void;
+/** What stands in front of the messages: the engine is sent it when it has changed. */
+export interface Head {
+  system?: unknown;
+  tools?: unknown;
 }
 
-/** Leaves out system messages and tool definitions that the engine has already. */
-export class RequestBuilder {
-  private readonly pi: ExtensionAPI;
-  private readonly shim: Shim;
-  private sent: { system?: unknown; tools?: unknown } = {};
+/** The system messages of a list, and the definitions of the tools that are active, in Pi's order. */
+export function headOf({ ctx, system: own }: HostLists, pi: ExtensionAPI): Head {
+  // A Pi without `context_with_system` leaves its system messages out of the list.
+  const system = own.length > 0 ? own : [{ role: "system", content: ctx.getSystemPrompt() }];
+  const active = new Set(pi.getActiveTools());
+  const tools = pi
+    .getAllTools()
+    .filter((tool) => active.has(tool.name))
+    .map(({ name, description, parameters }) => ({ name, description, parameters }));
+  return { system, tools };
+}
 
-  constructor(pi: ExtensionAPI, shim: Shim) {
-    this.pi = pi;
-    this.shim = shim;
-  }
+/** What of a head is not as it was; undefined where it is. */
+export function changesOf(head: Head, last: Head): Head {
+  return {
+    system: sameValue(last.system, head.system) ? undefined : head.system,
+    tools: sameValue(last.tools, head.tools) ? undefined : head.tools,
+  };
+}
 
-  /** @param keep how many messages at the start of the list the engine has already */
-  build({ ctx, system: own, list }: HostLists, keep: number): BuiltRequest {
-    // It may be another engine, or one that has lost the session: it has nothing of before.
-    if (keep === 0) this.sent = {};
-    // A Pi without `context_with_system` leaves its system messages out of the list.
-    const system = own.length > 0 ? own : [{ role: "system", content: ctx.getSystemPrompt() }];
-    const tools = describeTools(this.pi);
-    const params = {
-      keep,
-      messages: list.slice(keep),
-      entries: entryIds(ctx.sessionManager, list, keep),
-      system: sameValue(this.sent.system, system) ? undefined : system,
-      tools: sameValue(this.sent.tools, tools) ? undefined : tools,
-      model: this.shim.model(ctx),
-      time_ms: Date.now(),
-      warmed_ms: warmedAt(ctx.sessionManager),
-      zone: timeZone(),
-    };
-    return {
-      params,
-      sameHead: params.system === undefined && params.tools === undefined,
-      accepted: () => {
-        this.sent = { system, tools };
-      },
-    };
-  }
+/** The messages from an index on, and Pi's entries of them. */
+export function tailOf({ ctx, list }: HostLists, keep: number): Fields {
+  return { messages: list.slice(keep), entries: entryIds(ctx.sessionManager, list, keep) };
 }
 
 /** The fields of Pi's model record from which prices, windows and caches are computed. */
@@ -88,27 +77,19 @@ export function describe(model: object): Record<string, unknown> {
   return { ...Object.fromEntries(fields.map((field) => [field, given[field]])), ...retention };
 }
 
-/** The newest answer of `timeZone`: asking for a name takes longer than all else in a request. */
+/** The newest answer of `timeZone`. */
 let zone = { name: "", offset_minutes: Number.NaN };
 
 /** The time zone of this machine, as the protocol describes it. */
-function timeZone(): Record<string, unknown> {
+export function timeZone(): Record<string, unknown> {
   const offset = -Math.round(new Date().getTimezoneOffset());
   if (offset !== zone.offset_minutes) {
-    // A runtime without time zone data has no name for it.
+    // Asked once only: this takes longer than all else in a request. A runtime without time zone data
+    // has no name for it.
     const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
     zone = { name, offset_minutes: offset };
   }
   return zone;
-}
-
-/** The definitions of the active tools: `{name, description, parameters}`, in Pi's order. */
-function describeTools(pi: ExtensionAPI): Record<string, unknown>[] {
-  const active = new Set(pi.getActiveTools());
-  return pi
-    .getAllTools()
-    .filter((tool) => active.has(tool.name))
-    .map(({ name, description, parameters }) => ({ name, description, parameters }));
 }
 
 /** The part of Pi's session manager that is used here. */
@@ -120,13 +101,7 @@ interface EntrySource {
 /** Entries beyond the messages that are looked for: Pi may leave some out of the list. */
 const SLACK = 50;
 
-/**
- * Entry ids for `list[start..]`, index-aligned, null where unknown.
- *
- * Walks back from the session's leaf, which costs as much as there are new messages.
- *
- * @param list the host's messages without system entries
- */
+/** Of each message from `start` on, the id of its entry in Pi's session; null where unknown. */
 export function entryIds(
   source: EntrySource,
   list: readonly HostMessage[],
@@ -138,6 +113,7 @@ export function entryIds(
   try {
     const found = new Map<string, string[]>();
     let count = 0;
+    // From the leaf back, which costs as much as there are new messages.
     for (const entry of fromLeaf(source)) {
       const key = entryKey(entry);
       if (key === null) continue;

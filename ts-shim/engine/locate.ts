@@ -1,15 +1,7 @@
 /**
- * Finds the command that runs the engine, in this order:
- *
- * 1. `FOREDECK_ENGINE`, a JSON array of strings or words between blanks: for tests and experiments.
- * 2. `FOREDECK_PYTHON`, an interpreter that has foredeck.
- * 3. `.venv` of a checkout of this package.
- * 4. an engine that was set up earlier for exactly these sources, in
- *    `<state>/engines/<version>-<hash>/`: outside the package, since an update of the package removes
- *    everything inside it that it did not bring.
- *
- * Otherwise `python/setup_engine.py` sets it up: here is only who runs that, and what the user hears
- * of it. A failure is remembered for a day: being offline must not cost a minute at every start.
+ * Finds the command that runs the engine: one that the user names, that of a checkout, or one that
+ * was set up earlier for exactly these sources. Otherwise `python/setup_engine.py` sets it up: here is
+ * only who runs that, and what the user reads of it.
  */
 
 import { createHash } from "node:crypto";
@@ -31,6 +23,7 @@ export async function locateInstalled(
   root: string = PACKAGE_ROOT,
   signal?: AbortSignal,
 ): Promise<EngineCommand | null> {
+  // A JSON array of strings or words between blanks: for tests and experiments.
   if (env.FOREDECK_ENGINE) return parseCommand(env.FOREDECK_ENGINE);
   if (env.FOREDECK_PYTHON) return fromInterpreter(env.FOREDECK_PYTHON, signal);
   const script =
@@ -47,11 +40,10 @@ async function fromInterpreter(python: string, signal?: AbortSignal): Promise<En
   throw new Error(`FOREDECK_PYTHON (${python}) cannot run foredeck: ${lastLine}`);
 }
 
-/**
- * Runs the engine with an interpreter. `-P` keeps the working directory off the import path: a
- * cloned repository must not be able to put a module of its own in foredeck's place.
- */
+/** Runs the engine with an interpreter. */
 function engineWith(python: string): EngineCommand {
+  // `-P` keeps the working directory off the import path: a cloned repository must not be able to put
+  // a module of its own in foredeck's place.
   const code = "from foredeck.cli.main import main; raise SystemExit(main())";
   return { file: python, args: ["-P", "-c", code, "engine"] };
 }
@@ -90,6 +82,7 @@ export class ProvisionError extends Error {
 }
 
 const SETUP_MS = 15 * 60_000;
+/** Being offline must not cost a minute at every start. */
 const REMEMBERED_MS = 24 * 60 * 60_000;
 
 /**
@@ -98,6 +91,7 @@ const REMEMBERED_MS = 24 * 60 * 60_000;
  */
 export async function provision(options: ProvisionOptions): Promise<EngineCommand> {
   const root = options.root ?? PACKAGE_ROOT;
+  // Outside the package: an update of that removes everything inside it that it did not bring.
   const target = join(makePrivate(join(options.stateDir, "engines")), await engineKey(root));
   const ready = await readSetUp(target);
   if (ready && !options.failedBefore) return engineWith(ready);
@@ -242,11 +236,9 @@ export async function packageVersion(root: string = PACKAGE_ROOT): Promise<strin
   }
 }
 
-/**
- * The name of the engine that this package installs: its version and a hash of what would be
- * installed, so that an update in place (a git pull) gets an engine of its own.
- */
+/** The name of the engine that this package installs: its version, and a hash of its sources. */
 export async function engineKey(root: string = PACKAGE_ROOT): Promise<string> {
+  // An update in place (a git pull) keeps the version, and gets an engine of its own all the same.
   const fixed = ["pyproject.toml", "requirements.lock", "ts-shim/tools.json"];
   const paths = [...fixed, ...(await pythonSources(root))];
   // All at once: the engine's start waits for some hundreds of files.

@@ -263,14 +263,9 @@ function lineOf(message: Record<string, unknown>, limit: number): Buffer {
 const NEWLINE = 0x0a;
 
 /**
- * Gives a function that takes chunks of a stream and splits them at byte 0x0A, and at nothing else;
- * `onLine` gets the UTF-8 lines, but for empty ones.
- *
- * Bytes are split before they are decoded: U+2028 is then no line end, and a character that a chunk
- * boundary cuts in two comes out whole.
- *
- * @param limit longer lines are skipped, without being held in memory
- * @param onTooLong gets the bytes of a skipped line
+ * A function that takes chunks of a stream and gives its UTF-8 lines, but for empty ones, to `onLine`.
+ * @param limit bytes; longer lines are skipped, without being held in memory
+ * @param onTooLong gets how many bytes a skipped line has
  */
 export function lineSplitter(
   onLine: (text: string) => void,
@@ -286,6 +281,8 @@ export function lineSplitter(
   };
   return (chunk) => {
     let start = 0;
+    // Split before it is decoded: U+2028 is then no line end, and a character that a chunk boundary
+    // cuts in two comes out whole.
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       hold(chunk.subarray(start, end));
       const [whole, length] = [parts, bytes];
