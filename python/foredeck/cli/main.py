@@ -215,7 +215,7 @@ def _commands() -> str:
     width = max(len(name) for group in GROUPS.values() for name in group)
     parts = []
     for heading, group in GROUPS.items():
-        lines = [f"  {name:<{width}}  {summary}" for name, summary in group.items()]
+        lines = [f"  {name:<{width}}  {listed.summary}" for name, listed in group.items()]
         parts.append("\n".join([f"{heading}:", *lines]))
     if "bench" in COMMANDS:
         names = [name.removeprefix("bench ") for name in COMMANDS if name.startswith("bench ")]

@@ -1,81 +1,109 @@
-"""The commands by name: what each takes is imported with its help, what it does when it runs."""
+"""The commands: each has a row in `GROUPS`, with the module that has its arguments and its help.
+What it does is imported when it runs.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from typing import NamedTuple
 
-from foredeck.store import STORES
-
-_BENCH = "foredeck_bench"
+from foredeck.store import STORES, Registered
 
 
-def _bench_commands() -> dict[str, str]:
+class Listed(NamedTuple):
+    """A command as `foredeck --help` lists it.
+
+    `module`: where its `Command` is. In one of `cli/arguments/` it has the command's name, in
+    capitals; in any other, by its dotted name, it is `COMMAND`.
+    """
+
+    module: str
+    summary: str
+
+
+def _commands_of(store: Registered) -> Iterator[tuple[str, Listed]]:
+    for name, summary in store.commands.items():
+        yield name, Listed(f"{store.package}.commands.{name}_command", summary)
+
+
+def _bench_commands() -> dict[str, Listed]:
     """The commands of those who build foredeck, which are no part of an installed package."""
-    if find_spec(_BENCH) is None:
+    if find_spec("foredeck_bench") is None:
         return {}
-    commands: dict[str, str] = import_module(f"{_BENCH}.commands").BENCH_COMMANDS
-    return commands
+    listed = import_module("foredeck_bench.commands").BENCH_COMMANDS
+    return {n: Listed(f"foredeck_bench.{module}", text) for n, (module, text) in listed.items()}
 
 
-GROUPS: dict[str, dict[str, str]] = {
+GROUPS: dict[str, dict[str, Listed]] = {
     "Use what is stored": {
-        "sessions": "list the stored sessions",
-        "search": "search messages, tool calls, files and summaries",
-        "cost": "show what sessions cost beside plain Pi, and what one of them did",
-        "tasks": "list, create, claim, close and connect a project's tasks",
-        "notes": "list notes, find broken links, or make a new note",
-        "memory": "show and change what is remembered across sessions",
-        "working": "show or change the page that a project keeps across sessions",
-        "ui": "open the inspector in the browser",
-        "mcp": "serve search, objects, notes and tasks to MCP clients",
-        "proxy": "run any coding agent with foredeck between it and its model",
+        "sessions": Listed("use", "list the stored sessions"),
+        "search": Listed("use", "search messages, tool calls, files and summaries"),
+        "cost": Listed("use", "show what sessions cost beside plain Pi, and what one of them did"),
+        "tasks": Listed("records", "list, create, claim, close and connect a project's tasks"),
+        "notes": Listed("use", "list notes, find broken links, or make a new note"),
+        "memory": Listed("records", "show and change what is remembered across sessions"),
+        "working": Listed("use", "show or change the page that a project keeps across sessions"),
+        "ui": Listed("foredeck.ui.command", "open the inspector in the browser"),
+        "mcp": Listed(
+            "foredeck.mcp_server.command", "serve search, objects, notes and tasks to MCP clients"
+        ),
+        "proxy": Listed(
+            "foredeck.proxy.command", "run any coding agent with foredeck between it and its model"
+        ),
     },
     "Look into a session or an object": {
-        "show": "show what the model saw at a call",
-        "trace": "show at which calls the model could see a text",
-        "blame": "show which prompt wrote each line of a file",
-        "history": "list the versions of an object, or compare two",
-        "cat": "print the content of an object, as it is or was",
-        "graph": "show what refers to an object, and what it refers to",
-        "expand": "print objects and what they refer to, within a budget",
-        "name": "give an object a nickname or a summary",
-        "observations": "show, edit or delete the notes taken of a session's chat",
+        "show": Listed("look", "show what the model saw at a call"),
+        "trace": Listed("look", "show at which calls the model could see a text"),
+        "blame": Listed("look", "show which prompt wrote each line of a file"),
+        "history": Listed("look", "list the versions of an object, or compare two"),
+        "cat": Listed("look", "print the content of an object, as it is or was"),
+        "graph": Listed("look", "show what refers to an object, and what it refers to"),
+        "expand": Listed("look", "print objects and what they refer to, within a budget"),
+        "name": Listed("look", "give an object a nickname or a summary"),
+        "observations": Listed("look", "show, edit or delete the notes taken of a session's chat"),
     },
     "Add, keep and move": {
-        "ingest": "read the histories that coding agents have kept",
-        "index": "add files and folders to the store",
-        "export": "write a session with all its objects to a file",
-        "import": "read a session that was exported",
-        "backup": "write the whole store to one file",
-        "restore": "restore a backup, or a session's files as of a call",
-        "migrate": "copy everything from one store to another, SQLite or XTDB",
-        **{name: text for store in STORES.values() for name, text in store.commands.items()},
+        "ingest": Listed("keep", "read the histories that coding agents have kept"),
+        "index": Listed("keep", "add files and folders to the store"),
+        "export": Listed("keep", "write a session with all its objects to a file"),
+        "import": Listed("keep", "read a session that was exported"),
+        "backup": Listed("keep", "write the whole store to one file"),
+        "restore": Listed("keep", "restore a backup, or a session's files as of a call"),
+        "migrate": Listed("keep", "copy everything from one store to another, SQLite or XTDB"),
+        **{name: row for store in STORES.values() for name, row in _commands_of(store)},
     },
     "Repair and remove": {
-        "doctor": "check this machine, and say how to fix what it finds",
-        "config": "show every setting, its value, and where it was set",
-        "renames": "list and repair renames that went unnoticed",
-        "purge": "remove a text or an object from everything that is stored",
-        "forget": "delete a session and what belongs to it alone",
-        "prune": "remove the text of old messages that have been summarized",
-        "vacuum": "return the disk space of deleted data",
+        "doctor": Listed("repair", "check this machine, and say how to fix what it finds"),
+        "config": Listed("repair", "show every setting, its value, and where it was set"),
+        "renames": Listed("repair", "list and repair renames that went unnoticed"),
+        "purge": Listed("repair", "remove a text or an object from everything that is stored"),
+        "forget": Listed("repair", "delete a session and what belongs to it alone"),
+        "prune": Listed("repair", "remove the text of old messages that have been summarized"),
+        "vacuum": Listed("repair", "return the disk space of deleted data"),
     },
     "Measure": {
-        "replay": "run recorded sessions through foredeck, and show what a model would have seen",
-        "eval": "compare plain Pi and foredeck on tasks, with a model of your choice",
+        "replay": Listed(
+            "measure",
+            "run recorded sessions through foredeck, and show what a model would have seen",
+        ),
+        "eval": Listed(
+            "measure", "compare plain Pi and foredeck on tasks, with a model of your choice"
+        ),
     },
-    "Started by the Pi extension": {"engine": "serve one host over stdin and stdout"},
+    "Started by the Pi extension": {
+        "engine": Listed("measure", "serve one host over stdin and stdout"),
+    },
 }
-"""The commands in the order of `foredeck --help`: `{name: one-line summary}` by heading."""
+"""The commands in the order of `foredeck --help`, by heading."""
 
-COMMANDS: dict[str, str] = {
-    **{name: text for group in GROUPS.values() for name, text in group.items()},
+COMMANDS: dict[str, Listed] = {
+    **{name: listed for group in GROUPS.values() for name, listed in group.items()},
     **_bench_commands(),
 }
 """All commands."""
@@ -92,22 +120,6 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "xtdb restore": ("restore", "--set", "store=xtdb"),
 }
 """Commands of the version before, by their first words, and what they are now."""
-
-_ARGUMENTS = {
-    "use": ("sessions", "search", "cost", "notes", "working"),
-    "records": ("tasks", "memory"),
-    "look": (
-        *("show", "trace", "blame", "history", "cat", "graph", "expand", "name", "observations"),
-    ),
-    "keep": ("ingest", "index", "export", "import", "backup", "restore", "migrate"),
-    "repair": ("doctor", "config", "renames", "purge", "forget", "prune", "vacuum"),
-    "measure": ("replay", "eval", "engine"),
-}
-"""The module of `cli/arguments/` in whose `COMMANDS` a command is."""
-
-_APART = {"ui": "ui", "mcp": "mcp_server", "proxy": "proxy"}
-"""Commands with a package of their own, whose `command.py` has them as `COMMAND`, as the modules of
-a store's commands and those of `foredeck bench` do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +165,10 @@ def later(module: str, function: str = "run") -> Callable[[Namespace], int]:
 
 def load(name: str) -> Command:
     """The command of a name in COMMANDS."""
-    for group, names in _ARGUMENTS.items():
-        if name in names:
-            command = import_module(f"foredeck.cli.arguments.{group}").COMMANDS[name]
-            break
+    module = COMMANDS[name].module
+    if "." in module:
+        command = import_module(module).COMMAND
     else:
-        command = import_module(_module_of(name)).COMMAND
+        command = getattr(import_module(f"foredeck.cli.arguments.{module}"), name.upper())
     assert isinstance(command, Command)
     return command
-
-
-def _module_of(name: str) -> str:
-    if name in _bench_commands():
-        return f"{_BENCH}.{import_module(f'{_BENCH}.commands').MODULES[name]}"
-    if name in _APART:
-        return f"foredeck.{_APART[name]}.command"
-    for store in STORES.values():
-        if name in store.commands:
-            return f"{store.package}.commands.{name}_command"
-    raise LookupError(f"`{name}` is in GROUPS: name it in _ARGUMENTS, too (cli/registry.py)")

@@ -47,6 +47,22 @@ def _show(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+SHOW = Command(
+    description="""
+    Print exactly what the model saw at one call: the system prompt, tools and messages, rebuilt
+    from the store. Headings mark the messages that foredeck edited or added, and those that Pi does
+    not send on (aborted answers). --sets shows the index, pool, active and pinned objects at that
+    call, and --branches the branches of the session, abandoned ones included.
+
+    JSON: {"call", "system", "tools", "messages"}, with messages in the shape that Pi sends on; with
+    --sets {"session", "call", "index", "pool", "active", "pinned", "waiting"}.
+    """,
+    example="foredeck show 0199 --call 12",
+    configure=_show,
+    run=later("show_command"),
+)
+
+
 def _trace(parser: ArgumentParser) -> None:
     parser.add_argument(
         "text", metavar="TEXT", help="a name, a path, or any other text, spelled exactly"
@@ -59,6 +75,21 @@ def _trace(parser: ArgumentParser) -> None:
         help="follow the branch that ends with this call (default: the last)",
     )
     add_usual_flags(parser)
+
+
+TRACE = Command(
+    description="""
+    Show at which calls the model could see a text: in view (and where), announced (folded, but
+    named by a digest or summary), folded (why, since when, and what keeping it would have cost),
+    compacted with the chat around it, or never seen. This explains why an agent repeated something
+    or missed it. Costs are in tokens of uncached input.
+
+    JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state", "places"}]}.
+    """,
+    example="foredeck trace parse_config 0199",
+    configure=_trace,
+    run=later("show_command", "run_trace"),
+)
 
 
 def _blame(parser: ArgumentParser) -> None:
@@ -74,6 +105,21 @@ def _blame(parser: ArgumentParser) -> None:
         help="print the exact prompt that the (first) line was written from",
     )
     add_usual_flags(parser)
+
+
+BLAME = Command(
+    description="""
+    Show for each line of a file which model call of which session wrote it, with which tool and
+    model, or that a person or a program wrote it. Renames are followed, and the commit that added a
+    line is named where git knows one. Changes on disk that are not stored yet count as a person's.
+
+    JSON: {"object", "path", "lines": [{"line", "text", "by", "session", "call", "time_ms", "tool",
+    "tool_call", "model", "commit"}]}.
+    """,
+    example="foredeck blame src/config.py:40-60",
+    configure=_blame,
+    run=later("blame_command"),
+)
 
 
 _VERSION = (
@@ -104,10 +150,40 @@ def _history(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+HISTORY = Command(
+    description="""
+    List every version of an object, the oldest first: its number in the object's own history, what
+    a session calls it, when it was stored, where it came from, and the token of its transaction. A
+    renamed file is followed in both directions. With A, or with --diff, show what changed between
+    two versions as a unified diff; the exit code is 0 whether they differ or not, and 1 if one of
+    them has no content. A version can be named in any of these ways, by a hash, or by a time.
+    """,
+    example="foredeck history src/main.ts 1 3",
+    configure=_history,
+    run=later("history_command"),
+)
+
+
 def _cat(parser: ArgumentParser) -> None:
     add_object(parser, parts=True)
     add_usual_flags(parser)
     parser.add_argument("--at", metavar="VERSION", help=f"{_VERSION} (default: the newest)")
+
+
+CAT = Command(
+    description="""
+    Print the content of an object exactly as it is stored, and nothing else: a file's text, a
+    tool's output, a system prompt, or a part of one, as `foredeck search` names it
+    (0199ab12:@52::args.command). A chat (chat:SESSION) is printed as Markdown with the turns of all
+    its branches, a fork's with the turns that it inherited first; --json adds the turns themselves,
+    and a result's images in base64. A session (session:SESSION) is printed as its index, with what
+    was in the pool, active and pinned after its last call, or after the last call before --at. The
+    exit code is 1 if the version has no content (it was deleted, or is not text).
+    """,
+    example="foredeck cat src/main.ts --at '2h ago'",
+    configure=_cat,
+    run=later("history_command", "run_cat"),
+)
 
 
 def _graph(parser: ArgumentParser) -> None:
@@ -143,6 +219,22 @@ def _graph(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+GRAPH = Command(
+    description="""
+    Show what an object refers to and what refers to it, up to N references away, and the references
+    among all of these. --backlinks lists the references to the object instead: from notes and other
+    Markdown files, and from tool calls that read or changed a file. A renamed file keeps the
+    references to its old name.
+
+    JSON: `nodes` with id, type, title, path and distance, `edges` with from, to, relation, static,
+    field, start and end.
+    """,
+    example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
+    configure=_graph,
+    run=later("graph_command"),
+)
+
+
 def _depth(text: str) -> int:
     return 0 if text == "0" else positive(text)
 
@@ -176,6 +268,18 @@ def _expand(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+EXPAND = Command(
+    description="""
+    Print objects as Markdown or JSON, and with --depth also what they refer to, the nearest first
+    and each once. The same store always gives the same text. A recorded (static) reference leads to
+    the version of that time, verified by its hashes.
+    """,
+    example="foredeck expand notes/tides.md --depth 1 --budget 20000",
+    configure=_expand,
+    run=later("graph_command", "run_expand"),
+)
+
+
 def _name(parser: ArgumentParser) -> None:
     add_object(parser)
     parser.add_argument(
@@ -199,6 +303,20 @@ def _name(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+NAME = Command(
+    description="""
+    Give an object a nickname that you and the model can use from now on, or set what represents it
+    while its content is not in view: its summaries, and its view, which is a list of fields.
+    Without options, show what it has. A nickname belongs to one object at a time; a new one
+    replaces it. A short summary is part of the view by itself, a long one only if --view names it.
+    They stay when the content changes. In Pi, /foredeck name and /foredeck describe do the same.
+    """,
+    example="foredeck name src/main.ts entry",
+    configure=_name,
+    run=later("name_command"),
+)
+
+
 def _observations(parser: ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", help="a session's id or the start of it")
     parser.add_argument(
@@ -218,125 +336,14 @@ def _observations(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
-COMMANDS = {
-    "show": Command(
-        description=(
-            "Print exactly what the model saw at one call: the system prompt, tools and\n"
-            "messages, rebuilt from the store. Headings mark the messages that foredeck\n"
-            "edited or added, and those that Pi does not send on (aborted answers). --sets\n"
-            "shows the index, pool, active and pinned objects at that call, and --branches\n"
-            "the branches of the session, abandoned ones included.\n\n"
-            'JSON: {"call", "system", "tools", "messages"}, with messages in the shape that\n'
-            'Pi sends on; with --sets {"session", "call", "index", "pool", "active",\n'
-            '"pinned", "waiting"}.'
-        ),
-        example="foredeck show 0199 --call 12",
-        configure=_show,
-        run=later("show_command"),
-    ),
-    "trace": Command(
-        description=(
-            "Show at which calls the model could see a text: in view (and where), announced\n"
-            "(folded, but named by a digest or summary), folded (why, since when, and what\n"
-            "keeping it would have cost), compacted with the chat around it, or never seen.\n"
-            "This explains why an agent repeated something or missed it. Costs are in tokens\n"
-            "of uncached input.\n\n"
-            'JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state",\n'
-            '"places"}]}.'
-        ),
-        example="foredeck trace parse_config 0199",
-        configure=_trace,
-        run=later("show_command", "run_trace"),
-    ),
-    "blame": Command(
-        description=(
-            "Show for each line of a file which model call of which session wrote it, with\n"
-            "which tool and model, or that a person or a program wrote it. Renames are\n"
-            "followed, and the commit that added a line is named where git knows one. Changes\n"
-            "on disk that are not stored yet count as a person's.\n\n"
-            'JSON: {"object", "path", "lines": [{"line", "text", "by", "session", "call",\n'
-            '"time_ms", "tool", "tool_call", "model", "commit"}]}.'
-        ),
-        example="foredeck blame src/config.py:40-60",
-        configure=_blame,
-        run=later("blame_command"),
-    ),
-    "history": Command(
-        description=(
-            "List every version of an object, the oldest first: its number in the object's\n"
-            "own history, what a session calls it, when it was stored, where it came from,\n"
-            "and the token of its transaction. A renamed file is followed in both directions.\n"
-            "With A, or with --diff, show what changed between two versions as a unified\n"
-            "diff; the exit code is 0 whether they differ or not, and 1 if one of them has no\n"
-            "content. A version can be named in any of these ways, by a hash, or by a time."
-        ),
-        example="foredeck history src/main.ts 1 3",
-        configure=_history,
-        run=later("history_command"),
-    ),
-    "cat": Command(
-        description=(
-            "Print the content of an object exactly as it is stored, and nothing else: a\n"
-            "file's text, a tool's output, a system prompt, or a part of one, as `foredeck\n"
-            "search` names it (0199ab12:@52::args.command). A chat (chat:SESSION) is printed\n"
-            "as Markdown with the turns of all its branches, a fork's with the turns that it\n"
-            "inherited first; --json adds the turns themselves, and a result's images in\n"
-            "base64. A session (session:SESSION) is printed as its index, with what was in\n"
-            "the pool, active and pinned after its last call, or after the last call before\n"
-            "--at. The exit code is 1 if the version has no content (it was deleted, or is\n"
-            "not text)."
-        ),
-        example="foredeck cat src/main.ts --at '2h ago'",
-        configure=_cat,
-        run=later("history_command", "run_cat"),
-    ),
-    "graph": Command(
-        description=(
-            "Show what an object refers to and what refers to it, up to N references away,\n"
-            "and the references among all of these. --backlinks lists the references to the\n"
-            "object instead: from notes and other Markdown files, and from tool calls that\n"
-            "read or changed a file. A renamed file keeps the references to its old name.\n\n"
-            "JSON: `nodes` with id, type, title, path and distance, `edges` with from, to,\n"
-            "relation, static, field, start and end."
-        ),
-        example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
-        configure=_graph,
-        run=later("graph_command"),
-    ),
-    "expand": Command(
-        description=(
-            "Print objects as Markdown or JSON, and with --depth also what they refer to, the\n"
-            "nearest first and each once. The same store always gives the same text. A\n"
-            "recorded (static) reference leads to the version of that time, verified by its\n"
-            "hashes."
-        ),
-        example="foredeck expand notes/tides.md --depth 1 --budget 20000",
-        configure=_expand,
-        run=later("graph_command", "run_expand"),
-    ),
-    "name": Command(
-        description=(
-            "Give an object a nickname that you and the model can use from now on, or set\n"
-            "what represents it while its content is not in view: its summaries, and its\n"
-            "view, which is a list of fields. Without options, show what it has. A nickname\n"
-            "belongs to one object at a time; a new one replaces it. A short summary is part\n"
-            "of the view by itself, a long one only if --view names it. They stay when the\n"
-            "content changes. In Pi, /foredeck name and /foredeck describe do the same."
-        ),
-        example="foredeck name src/main.ts entry",
-        configure=_name,
-        run=later("name_command"),
-    ),
-    "observations": Command(
-        description=(
-            "Print the notes that were taken of a session's chat: reflections, then\n"
-            "observations, the oldest first, each with the turns that it covers and what that\n"
-            "saves. --edit, --text or --delete change one note. Prompts that were sent with\n"
-            "it are not changed; it is replaced at the next rebase. A note's text has the\n"
-            "form that is printed: dates, and one line for each remark."
-        ),
-        example="foredeck observations 0197a3 3 --edit",
-        configure=_observations,
-        run=later("observations_command"),
-    ),
-}
+OBSERVATIONS = Command(
+    description="""
+    Print the notes that were taken of a session's chat: reflections, then observations, the oldest
+    first, each with the turns that it covers and what that saves. --edit, --text or --delete change
+    one note. Prompts that were sent with it are not changed; it is replaced at the next rebase. A
+    note's text has the form that is printed: dates, and one line for each remark.
+    """,
+    example="foredeck observations 0197a3 3 --edit",
+    configure=_observations,
+    run=later("observations_command"),
+)

@@ -107,6 +107,21 @@ def _replay(parser: ArgumentParser) -> None:
     add_json_flag(parser)
 
 
+REPLAY = Command(
+    description="""
+    Run recorded sessions through foredeck, call by call, and show what a model would have been
+    shown: how much, what it would have cost beside plain Pi, how often it was rewritten and why,
+    and whether a provider would accept every prompt. No model is asked. Each session is replayed on
+    a private store; your own store and configuration are not used. Calls are those on the branch of
+    the file's last entry. Sessions of Claude Code and Codex are replayed as if they had been Pi's,
+    without their subagents. The exit code is 1 if a session had an error or an invalid prompt.
+    """,
+    example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
+    configure=_replay,
+    run=later("replay_command"),
+)
+
+
 def _dollars(text: str) -> float:
     try:
         amount = float(text.removeprefix("$"))
@@ -168,49 +183,34 @@ def _eval(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
-COMMANDS = {
-    "replay": Command(
-        description=(
-            "Run recorded sessions through foredeck, call by call, and show what a model\n"
-            "would have been shown: how much, what it would have cost beside plain Pi, how\n"
-            "often it was rewritten and why, and whether a provider would accept every\n"
-            "prompt. No model is asked. Each session is replayed on a private store; your own\n"
-            "store and configuration are not used. Calls are those on the branch of the\n"
-            "file's last entry. Sessions of Claude Code and Codex are replayed as if they had\n"
-            "been Pi's, without their subagents. The exit code is 1 if a session had an error\n"
-            "or an invalid prompt."
-        ),
-        example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
-        configure=_replay,
-        run=later("replay_command"),
-    ),
-    "eval": Command(
-        description=(
-            "Have a model work on tasks, in every round once with plain Pi and once with\n"
-            "foredeck, and compare how many pass their own checks, and with how many calls\n"
-            "and tokens, at what cost and in what time. Each run has a HOME, a Pi\n"
-            "configuration, a store and a copy of the task's files of its own; of yours it\n"
-            "uses Pi's keys and models, and the environment.\n\n"
-            "YOU PAY FOR THE MODEL as you do in Pi, and the commands that it decides on run\n"
-            "on this machine. --budget stops at an amount; rounds that only one side has\n"
-            "finished by then are kept, but not compared. After an interruption the same\n"
-            "command continues with the missing runs. --set tries settings on foredeck's\n"
-            "side. docs/evaluation.md explains how to write a task.\n\n"
-            'JSON: {"model", "rounds", "tasks": {NAME: {"pi": {"runs", "passed", "calls",\n'
-            '"tokens", "cost", "cost_per_pass", ...}, "foredeck": ...}}, "all"}.'
-        ),
-        example="foredeck eval --long --model anthropic/claude-haiku-4-5 --budget 5",
-        configure=_eval,
-        run=later("eval_command"),
-    ),
-    "engine": Command(
-        description=(
-            "Serve one host: JSON-RPC requests on stdin, one per line, answers on stdout, the\n"
-            "log on stderr (docs/protocol.md). The Pi extension starts this; run it by hand\n"
-            "to see whether it starts. It exits when its input ends."
-        ),
-        example='echo \'{"jsonrpc":"2.0","id":1,"method":"ping"}\' | foredeck engine',
-        configure=add_config_flags,
-        run=later("engine_command"),
-    ),
-}
+EVAL = Command(
+    description="""
+    Have a model work on tasks, in every round once with plain Pi and once with foredeck, and
+    compare how many pass their own checks, and with how many calls and tokens, at what cost and in
+    what time. Each run has a HOME, a Pi configuration, a store and a copy of the task's files of
+    its own; of yours it uses Pi's keys and models, and the environment.
+
+    YOU PAY FOR THE MODEL as you do in Pi, and the commands that it decides on run on this machine.
+    --budget stops at an amount; rounds that only one side has finished by then are kept, but not
+    compared. After an interruption the same command continues with the missing runs. --set tries
+    settings on foredeck's side. docs/evaluation.md explains how to write a task.
+
+    JSON: {"model", "rounds", "tasks": {NAME: {"pi": {"runs", "passed", "calls", "tokens", "cost",
+    "cost_per_pass", ...}, "foredeck": ...}}, "all"}.
+    """,
+    example="foredeck eval --long --model anthropic/claude-haiku-4-5 --budget 5",
+    configure=_eval,
+    run=later("eval_command"),
+)
+
+
+ENGINE = Command(
+    description="""
+    Serve one host: JSON-RPC requests on stdin, one per line, answers on stdout, the log on stderr
+    (docs/protocol.md). The Pi extension starts this; run it by hand to see whether it starts. It
+    exits when its input ends.
+    """,
+    example='echo \'{"jsonrpc":"2.0","id":1,"method":"ping"}\' | foredeck engine',
+    configure=add_config_flags,
+    run=later("engine_command"),
+)

@@ -51,6 +51,19 @@ def _tasks(parser: ArgumentParser) -> None:
     _add_actions(parser, TASK_ACTIONS, _task_flags)
 
 
+TASKS = Command(
+    description="""
+    Show and change the tasks of the current folder's project: a git repository with its worktrees,
+    or the folder itself. Agents see and change the same tasks (`task-query`, `task-mutate`). Name a
+    task by its key (t-k3f9) or the start of it. A task is blocked while a task that it depends on,
+    or a part of it, is open; only one agent or person at a time can claim it.
+    """,
+    example='foredeck tasks new "Fix the login redirect" --priority 1',
+    configure=_tasks,
+    run=later("tasks_command"),
+)
+
+
 def _task_flags(parser: ArgumentParser, *, is_action: bool) -> None:
     add_flags_of_actions(parser, is_action=is_action)
     if not is_action:
@@ -173,6 +186,19 @@ def _task(parser: ArgumentParser) -> None:
 
 def _memory(parser: ArgumentParser) -> None:
     _add_actions(parser, MEMORY_ACTIONS)
+
+
+MEMORY = Command(
+    description="""
+    Show and change what is remembered: about you, your projects, single sessions, and findings in
+    their data. Name an entry by its key (m-k3f9) or the start of it. [user-stated] marks what you
+    said or accepted yourself, [derived] everything else. A deleted entry is gone from prompts at
+    the next call; `foredeck purge` also removes it from history.
+    """,
+    example='foredeck memory add "Tests use pytest, without mocks" --category preference',
+    configure=_memory,
+    run=later("memory_command"),
+)
 
 
 def _memory_list(parser: ArgumentParser) -> None:
@@ -313,31 +339,4 @@ MEMORY_ACTIONS = {
     "confirm": Action("confirm an entry whose basis has changed", _entry),
     "delete": Action("delete entries and everything derived from them", _memory_delete),
     "audit": Action("trace an entry back to the words that it came from", _entry),
-}
-
-COMMANDS = {
-    "tasks": Command(
-        description=(
-            "Show and change the tasks of the current folder's project: a git repository with\n"
-            "its worktrees, or the folder itself. Agents see and change the same tasks\n"
-            "(`task-query`, `task-mutate`). Name a task by its key (t-k3f9) or the start of\n"
-            "it. A task is blocked while a task that it depends on, or a part of it, is open;\n"
-            "only one agent or person at a time can claim it."
-        ),
-        example='foredeck tasks new "Fix the login redirect" --priority 1',
-        configure=_tasks,
-        run=later("tasks_command"),
-    ),
-    "memory": Command(
-        description=(
-            "Show and change what is remembered: about you, your projects, single sessions,\n"
-            "and findings in their data. Name an entry by its key (m-k3f9) or the start of\n"
-            "it. [user-stated] marks what you said or accepted yourself, [derived] everything\n"
-            "else. A deleted entry is gone from prompts at the next call; `foredeck purge`\n"
-            "also removes it from history."
-        ),
-        example='foredeck memory add "Tests use pytest, without mocks" --category preference',
-        configure=_memory,
-        run=later("memory_command"),
-    ),
 }

@@ -19,6 +19,23 @@ def _sessions(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+SESSIONS = Command(
+    description="""
+    List the stored sessions, the most recent first: the start of the id (enough to name it), when
+    it was last used, how long it took, its messages and tool calls, what it saved compared with
+    plain Pi, its project and its title (the name you gave it in Pi, or the first prompt). A
+    worktree counts as part of its project. Times are local.
+
+    Marks show that a session is private, a fork, a subagent's, read from an agent's history (by the
+    agent's name), or that Pi's own file of it was deleted (gone). --json has more, with times in
+    milliseconds since 1970.
+    """,
+    example="foredeck sessions",
+    configure=_sessions,
+    run=later("sessions_command"),
+)
+
+
 SCOPES = ("all", "project", "session")
 
 
@@ -82,6 +99,24 @@ def _search(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+SEARCH = Command(
+    description="""
+    Search all sessions: messages, tool calls and their results, every version of a file, tasks,
+    memory, and summaries of compacted chat. Words match in all their forms; identifiers and paths
+    match as a whole and by their parts. A word that is nowhere as typed matches as the beginning of
+    a word, then as a piece of a name. "Quotes" make a phrase, and a * at the end a prefix.
+
+    Hits are grouped by session, under its first prompt. Each shows the name to open it by
+    (`foredeck cat NAME`, everything after the name included), the time, the kind, the words that
+    matched, and the passage. The index is updated first; it is kept in the state folder and made
+    from the store. Keys and tokens of the usual shapes are left out of it.
+    """,
+    example="foredeck search retry backoff http_client --scope project",
+    configure=_search,
+    run=later("search_command"),
+)
+
+
 def _cost(parser: ArgumentParser) -> None:
     add_session(parser, optional=True)
     parser.add_argument(
@@ -137,6 +172,28 @@ def _cost(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+COST = Command(
+    description="""
+    Show what sessions cost beside plain Pi at the same calls: in dollars, or in uncached input
+    tokens where a model has no price. Without SESSION, all stored sessions by week and project. Of
+    one session: every call, every rebase with its reason and what it has paid back, and why each
+    lost cache hit was lost; --report has its files and commands.
+
+    The cost is that of the prompts, foredeck's own questions included. Plain Pi's side has
+    everything in full, compacted when the window is full, without foredeck's tools. ~ marks an
+    estimate. A session that foredeck did not see is replayed from its file, and priced by list
+    prices. If a loss has no explanation, please report it: it is a bug.
+
+    JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`, `rebases`, `total`,
+    `asked`; with --all `total`, `weeks`, `projects`; with --report `session`, `calls`, `figure`,
+    `files` (path, added, removed, diff), `unversioned`, `failed`, `folded`, `asked_back`.
+    """,
+    example="foredeck cost 0199",
+    configure=_cost,
+    run=later("cost_command"),
+)
+
+
 def _notes(parser: ArgumentParser) -> None:
     parser.add_argument("title", metavar="TITLE", nargs="?", help="with --new: title and file name")
     parser.add_argument(
@@ -170,6 +227,19 @@ def _notes(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
+NOTES = Command(
+    description="""
+    List the stored notes, or make a new one. A note is a Markdown file in one of the folders of
+    `notes.folders`, or one with `kind: note` in its frontmatter. `foredeck index` stores files that
+    no session has read yet. Notes are plain files: you can write them with anything, not only with
+    --new.
+    """,
+    example="foredeck notes --tag project --orphans",
+    configure=_notes,
+    run=later("notes_command"),
+)
+
+
 def _working(parser: ArgumentParser) -> None:
     parser.add_argument("section", metavar="SECTION", nargs="?", help="one section of the page")
     parser.add_argument(
@@ -182,80 +252,14 @@ def _working(parser: ArgumentParser) -> None:
     add_usual_flags(parser)
 
 
-COMMANDS = {
-    "sessions": Command(
-        description=(
-            "List the stored sessions, the most recent first: the start of the id (enough to\n"
-            "name it), when it was last used, how long it took, its messages and tool calls,\n"
-            "what it saved compared with plain Pi, its project and its title (the name you\n"
-            "gave it in Pi, or the first prompt). A worktree counts as part of its project.\n"
-            "Times are local.\n\n"
-            "Marks show that a session is private, a fork, a subagent's, read from an agent's\n"
-            "history (by the agent's name), or that Pi's own file of it was deleted (gone).\n"
-            "--json has more, with times in milliseconds since 1970."
-        ),
-        example="foredeck sessions",
-        configure=_sessions,
-        run=later("sessions_command"),
-    ),
-    "search": Command(
-        description=(
-            "Search all sessions: messages, tool calls and their results, every version of a\n"
-            "file, tasks, memory, and summaries of compacted chat. Words match in all their\n"
-            "forms; identifiers and paths match as a whole and by their parts. A word that is\n"
-            "nowhere as typed matches as the beginning of a word, then as a piece of a name.\n"
-            '"Quotes" make a phrase, and a * at the end a prefix.\n\n'
-            "Hits are grouped by session, under its first prompt. Each shows the name to open\n"
-            "it by (`foredeck cat NAME`, everything after the name included), the time, the\n"
-            "kind, the words that matched, and the passage. The index is updated first; it is\n"
-            "kept in the state folder and made from the store. Keys and tokens of the usual\n"
-            "shapes are left out of it."
-        ),
-        example="foredeck search retry backoff http_client --scope project",
-        configure=_search,
-        run=later("search_command"),
-    ),
-    "cost": Command(
-        description=(
-            "Show what sessions cost beside plain Pi at the same calls: in dollars, or in\n"
-            "uncached input tokens where a model has no price. Without SESSION, all stored\n"
-            "sessions by week and project. Of one session: every call, every rebase with its\n"
-            "reason and what it has paid back, and why each lost cache hit was lost; --report\n"
-            "has its files and commands.\n\n"
-            "The cost is that of the prompts, foredeck's own questions included. Plain Pi's\n"
-            "side has everything in full, compacted when the window is full, without\n"
-            "foredeck's tools. ~ marks an estimate. A session that foredeck did not see is\n"
-            "replayed from its file, and priced by list prices. If a loss has no explanation,\n"
-            "please report it: it is a bug.\n\n"
-            "JSON: `figure` (calls, plain_pi, foredeck, questions, saved, unit), `calls`,\n"
-            "`rebases`, `total`, `asked`; with --all `total`, `weeks`, `projects`; with\n"
-            "--report `session`, `calls`, `figure`, `files` (path, added, removed, diff),\n"
-            "`unversioned`, `failed`, `folded`, `asked_back`."
-        ),
-        example="foredeck cost 0199",
-        configure=_cost,
-        run=later("cost_command"),
-    ),
-    "notes": Command(
-        description=(
-            "List the stored notes, or make a new one. A note is a Markdown file in one of\n"
-            "the folders of `notes.folders`, or one with `kind: note` in its frontmatter.\n"
-            "`foredeck index` stores files that no session has read yet. Notes are plain\n"
-            "files: you can write them with anything, not only with --new."
-        ),
-        example="foredeck notes --tag project --orphans",
-        configure=_notes,
-        run=later("notes_command"),
-    ),
-    "working": Command(
-        description=(
-            "Show or change working memory: a page that the current folder's project keeps\n"
-            "from session to session. Agents read it before the chat and write to it section\n"
-            "by section; every change is a version (`foredeck history`). SECTION shows one\n"
-            "section and TEXT replaces it; --edit opens the whole page in your editor."
-        ),
-        example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
-        configure=_working,
-        run=later("working_command"),
-    ),
-}
+WORKING = Command(
+    description="""
+    Show or change working memory: a page that the current folder's project keeps from session to
+    session. Agents read it before the chat and write to it section by section; every change is a
+    version (`foredeck history`). SECTION shows one section and TEXT replaces it; --edit opens the
+    whole page in your editor.
+    """,
+    example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
+    configure=_working,
+    run=later("working_command"),
+)
