@@ -1,8 +1,9 @@
-"""The server: its tools, as clients of the protocol see them."""
+"""The server of `foredeck mcp`, and its tools as clients of the protocol see them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,7 +20,6 @@ from foredeck.home import user_name
 from foredeck.lookup.reader import Reader, stated_memories
 from foredeck.lookup.sessions import summaries
 from foredeck.lookup.versions import number_of, version_of, version_text
-from foredeck.model.documents import SessionDocument
 from foredeck.model.figures import counted, when
 from foredeck.model.places import OF_STORED, AskedPart, split_name
 from foredeck.model.quoting import block, name, one_line
@@ -36,6 +36,10 @@ from foredeck.tasks.claiming import Actor
 from foredeck.tasks.inputs import REASONS, TYPES
 from foredeck.tasks.tools import NO_TASKS, TaskMutate, TaskQuery
 from foredeck.tasks.work import TaskWork
+
+PART_CHARS = 20_000
+MOST_HITS = 20
+MOST_ROWS = 100
 
 INSTRUCTIONS = (
     "What coding agents have said, done, read and planned on this machine. Begin with "
@@ -93,24 +97,56 @@ def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]
     anything."""
     answers = Answers(config, folder)
     server = _ToolServer("foredeck", version=__version__, instructions=INSTRUCTIONS)
-
-    def tool(description: str, work: Callable[..., str], *, reads: bool = True) -> None:
+    reading: tuple[Callable[..., str], ...] = (
+        *(answers.search, answers.read, answers.history, answers.links),
+        *(answers.notes, answers.sessions, answers.memory, answers.tasks),
+    )
+    for work in (*reading, answers.change_tasks) if writes else reading:
         server.add_tool(
-            work,
+            _refusing(work),
             name=f"foredeck_{work.__name__}",
-            description=description,
-            annotations=_READS if reads else _CHANGES,
+            description=work.__doc__,
+            annotations=_READS if work in reading else _CHANGES,
             structured_output=False,
         )
-
-    _add_reading(answers, tool)
-    if writes:
-        _add_writing(answers, tool)
     return server
 
 
-def _add_reading(answers: Answers, tool: Callable[..., None]) -> None:
+def _refusing(work: Callable[..., str]) -> Callable[..., str]:
+    """The work of a tool, with errors as the client's model reads them: it can try otherwise."""
+
+    @wraps(work)
+    def answer(**given: Any) -> str:
+        try:
+            text = work(**given)
+        except ForedeckError as error:
+            raise Refusal(_in_words_of_the_client(str(error))) from None
+        # Whatever else there is to read is a user's or a model's, who may have named Pi's tools.
+        return _in_words_of_the_client(text) if text == NO_TASKS else text
+
+    return answer
+
+
+def _in_words_of_the_client(text: str) -> str:
+    for ours, theirs in _WORDS.items():
+        text = text.replace(ours, theirs)
+    return text
+
+
+class Answers:
+    """The tools: texts, within a budget, about the project in `folder` and the store as it is now.
+
+    A docstring is what clients read of a tool. A private session keeps to itself what is said in
+    it: nothing here finds or reads it.
+    """
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        self._reader = Reader(config)
+        self._config = config
+        self._folder = str(folder)
+
     def search(
+        self,
         query: Annotated[str, Field(description="Words, names or paths to look for")],
         type: Annotated[
             SearchedType | None,
@@ -121,9 +157,22 @@ def _add_reading(answers: Answers, tool: Callable[..., None]) -> None:
         ] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_HITS, description="Hits at most")] = 5,
     ) -> str:
-        return _said(lambda: answers.search(query, type, session, limit))
+        """Find what was said, done, read or planned in any session, by its words."""
+        with self._reader.store() as store, self._reader.search(store) as (index, state):
+            only = None if session is None else (find_session(store, session),)
+            shown = () if only else stated_memories(store, self._config, self._project)
+            filters = Filters(only, type, without=private_sessions(store), memories=shown)
+            found = search(store, index, query, filters, limit=limit)
+            newest = " among the newest texts" if found.is_part else ""
+            total = counted(len(found.hits) + max(0, found.more), "hit")
+            lines = [f"{total}{newest}. {state.note}".rstrip()]
+            for session, hits in found.groups():
+                lines.append(heading_of_hits(found, session, hits))
+                lines += [_hit(hit) for hit in hits]
+        return "\n\n".join(lines)
 
     def read(
+        self,
         object: Object,
         version: Annotated[
             int | None, Field(ge=1, description="An old version, by its number (default: newest)")
@@ -132,28 +181,85 @@ def _add_reading(answers: Answers, tool: Callable[..., None]) -> None:
             int, Field(ge=0, description="At which character to begin, in a long text")
         ] = 0,
     ) -> str:
-        return _said(lambda: answers.read(object, version, offset))
+        """The text of an object: a file, a tool's output, a chat. Old versions by number."""
+        with self._reader.store() as store:
+            found, part = self._visible(store, object)
+            history, called = store.history(found.id), name(found.name)
+            number = version or number_of(history, version_of(store, found, part))
+            if not 1 <= number <= len(history):
+                raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
+            text, why = version_text(store, history[number - 1], part)
+        if text is None:
+            raise ToolError(f"{called} has no content at version {number}: {why}.")
+        shown = text[offset : offset + PART_CHARS]
+        end = offset + len(shown)
+        more = f"; the next part: offset {end}" if end < len(text) else ""
+        head = f"Version {number} of {len(history)} of {called}, characters {offset} to {end}"
+        return f"{head} of {len(text)}{more}\n\n{shown}"
 
-    def history(object: Object) -> str:
-        return _said(lambda: answers.history(object))
+    def history(self, object: Object) -> str:
+        """The versions of an object, the oldest first."""
+        with self._reader.store() as store:
+            found, _ = self._visible(store, object)
+            lines = [
+                f"{number}: {when(head.time_ms)}"
+                f" {(head.fields.get('provenance') or {}).get('origin') or ''}".rstrip()
+                for number, head in enumerate(store.history(found.id), start=1)
+            ]
+        older = max(0, len(lines) - MOST_ROWS)
+        left = [f"and {older} older"] if older else []
+        return "\n".join([f"Versions of {name(found.name)} ({found.id}):", *left, *lines[older:]])
 
-    def links(object: Object) -> str:
-        return _said(lambda: answers.links(object))
+    def links(self, object: Object) -> str:
+        """What an object refers to, and what refers to it."""
+        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
+            found, _ = self._visible(store, object)
+            out = [_edge(store, graph, edge, edge.target) for edge in graph.links(found.id)]
+            back = [_edge(store, graph, edge, edge.source) for edge in graph.backlinks(found.id)]
+        parts = [
+            _section("refers to", [line for line in out if line]),
+            _section("is referred to by", [line for line in back if line]),
+            state.note,
+        ]
+        return f"Links of {name(found.name)}:\n" + "\n".join(filter(None, parts))
 
     def notes(
-        tag: Annotated[str | None, Field(description="Only notes with this tag")] = None,
+        self, tag: Annotated[str | None, Field(description="Only notes with this tag")] = None
     ) -> str:
-        return _said(lambda: answers.notes(tag))
+        """Notes and other Markdown files, all or those with a tag."""
+        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
+            nodes = [node for node, _ in graph.markdown(tag)]
+            lines = [f"- {_titled(node.title, node.path or node.id)}" for node in nodes[:MOST_ROWS]]
+        more = len(nodes) - len(lines)
+        ending = [f"and {more} more"] if more > 0 else []
+        return "\n".join([*lines, *ending, *filter(None, [state.note])]) or "No notes."
 
     def sessions(
+        self,
         limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="Sessions at most")] = 20,
     ) -> str:
-        return _said(lambda: answers.sessions(limit))
+        """Sessions, the latest first: id, time, project, title. Read one as chat:ID."""
+        with self._reader.store() as store:
+            listed = [s for s in summaries(store, store.query("session")) if not s.is_private]
+            found = sorted(listed, key=lambda s: s.last_ms, reverse=True)
+        lines = [
+            f"- {one_line(s.id)}: {when(s.last_ms)[:16]}, {one_line(s.project_name)}, "
+            f"{counted(s.messages, 'message')}: {one_line(s.title) or 'untitled'}"
+            for s in found[:limit]
+        ]
+        more = [f"and {len(found) - limit} older"] if len(found) > limit else []
+        return "\n".join([f"{counted(len(found), 'session')}:", *lines, *more])
 
-    def memory() -> str:
-        return _said(answers.memory)
+    def memory(self) -> str:
+        """What the user has said should be remembered, as far as it applies here."""
+        with self._reader.store() as store:
+            ids = [id for id, _ in stated_memories(store, self._config, self._project)]
+            heads = store.heads(ids)
+        lines = [f"- {one_line(str(heads[id].fields.get('fact')))}" for id in ids if id in heads]
+        return "\n".join(lines) or "Nothing is remembered that applies here."
 
     def tasks(
+        self,
         action: Annotated[
             Literal["ready", "show", "list", "search"],
             Field(description="ready: what can be begun; show: one, by id; list; search: by words"),
@@ -163,21 +269,13 @@ def _add_reading(answers: Answers, tool: Callable[..., None]) -> None:
         status: Annotated[Status | None, Field(description="For list: only these tasks")] = None,
         limit: Annotated[int | None, Field(ge=1, le=100, description="Tasks at most")] = None,
     ) -> str:
-        given = {"action": action, "id": id, "query": query, "status": status, "limit": limit}
-        return _said(lambda: answers.tasks(_given(given)))
+        """Tasks of the project: which are ready, one by id, all, or by their words."""
+        given = _given(action=action, id=id, query=query, status=status, limit=limit)
+        with self._reader.store() as store:
+            return TaskQuery(self._work(store)).run(given)
 
-    tool("Find what was said, done, read or planned in any session, by its words.", search)
-    tool("The text of an object: a file, a tool's output, a chat. Old versions by number.", read)
-    tool("The versions of an object, the oldest first.", history)
-    tool("What an object refers to, and what refers to it.", links)
-    tool("Notes and other Markdown files, all or those with a tag.", notes)
-    tool("Sessions, the latest first: id, time, project, title. Read one as chat:ID.", sessions)
-    tool("What the user has said should be remembered, as far as it applies here.", memory)
-    tool("Tasks of the project: which are ready, one by id, all, or by their words.", tasks)
-
-
-def _add_writing(answers: Answers, tool: Callable[..., None]) -> None:
     def change_tasks(
+        self,
         action: Annotated[
             Literal["create", "claim", "close", "dep", "update"],
             Field(description="create needs title; claim id; close id, summary; dep id, dependsOn"),
@@ -207,152 +305,15 @@ def _add_writing(answers: Answers, tool: Callable[..., None]) -> None:
         reason: Annotated[str | None, Field(description=f"For close: {', '.join(REASONS)}")] = None,
         summary: Annotated[str | None, Field(description="For close: what was done")] = None,
     ) -> str:
-        given = {
+        """Make, claim, close, connect and change tasks of the project."""
+        given = _given(
             **{"action": action, "id": id, "title": title, "description": description},
             **{"priority": priority, "type": type, "labels": labels, "parent": parent},
             **{"dependsOn": dependsOn, "add": add, "status": status},
             **{"reason": reason, "summary": summary},
-        }
-        return _said(lambda: answers.change_tasks(_given(given)))
-
-    tool("Make, claim, close, connect and change tasks of the project.", change_tasks, reads=False)
-
-
-def _given(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _said(work: Callable[[], str]) -> str:
-    """What the work answers. The model reads why something is refused, and can try otherwise."""
-    try:
-        text = work()
-    except ForedeckError as error:
-        raise Refusal(_in_words_of_the_client(str(error))) from None
-    # Whatever else there is to read is a user's or a model's, who may have named Pi's tools.
-    return _in_words_of_the_client(text) if text == NO_TASKS else text
-
-
-def _in_words_of_the_client(text: str) -> str:
-    for ours, theirs in _WORDS.items():
-        text = text.replace(ours, theirs)
-    return text
-
-
-PART_CHARS = 20_000
-MOST_HITS = 20
-MOST_ROWS = 100
-
-
-class Answers:
-    """The project in `folder`, and the store of its configuration."""
-
-    def __init__(self, config: Config, folder: Path) -> None:
-        self._reader = Reader(config)
-        self._config = config
-        self._folder = str(folder)
-
-    def search(self, query: str, type: str | None, session: str | None, limit: int) -> str:
-        """The best hits, each with its passage and the id to read it by."""
-        with self._reader.store() as store, self._reader.search(store) as (index, state):
-            only = None if session is None else (find_session(store, session),)
-            shown = () if only else stated_memories(store, self._config, self._project)
-            filters = Filters(only, type, without=private_sessions(store), memories=shown)
-            found = search(store, index, query, filters, limit=max(1, min(limit, MOST_HITS)))
-            newest = " among the newest texts" if found.is_part else ""
-            total = counted(len(found.hits) + max(0, found.more), "hit")
-            lines = [f"{total}{newest}. {state.note}".rstrip()]
-            for session, hits in found.groups():
-                lines.append(heading_of_hits(found, session, hits))
-                lines += [_hit(hit) for hit in hits]
-        return "\n\n".join(lines)
-
-    def read(self, object: str, version: int | None, offset: int) -> str:
-        """A part of an object's text. Raises `ForedeckError`."""
+        )
         with self._reader.store() as store:
-            found, part = self._visible(store, object)
-            history, called = store.history(found.id), name(found.name)
-            number = version or number_of(history, version_of(store, found, part))
-            if not 1 <= number <= len(history):
-                raise ToolError(f"{called} has versions 1 to {len(history)}, no {number}.")
-            text, why = version_text(store, history[number - 1], part)
-        if text is None:
-            raise ToolError(f"{called} has no content at version {number}: {why}.")
-        shown = text[offset : offset + PART_CHARS]
-        end = offset + len(shown)
-        more = f"; the next part: offset {end}" if end < len(text) else ""
-        head = f"Version {number} of {len(history)} of {called}, characters {offset} to {end}"
-        return f"{head} of {len(text)}{more}\n\n{shown}"
-
-    def history(self, object: str) -> str:
-        """The versions of an object, a line each, the oldest first."""
-        with self._reader.store() as store:
-            found, _ = self._visible(store, object)
-            lines = [
-                f"{number}: {when(head.time_ms)}"
-                f" {(head.fields.get('provenance') or {}).get('origin') or ''}".rstrip()
-                for number, head in enumerate(store.history(found.id), start=1)
-            ]
-        older = max(0, len(lines) - MOST_ROWS)
-        left = [f"and {older} older"] if older else []
-        return "\n".join([f"Versions of {name(found.name)} ({found.id}):", *left, *lines[older:]])
-
-    def links(self, object: str) -> str:
-        """What an object refers to, and what refers to it."""
-        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
-            found, _ = self._visible(store, object)
-            out = [_edge(store, graph, edge, edge.target) for edge in graph.links(found.id)]
-            back = [_edge(store, graph, edge, edge.source) for edge in graph.backlinks(found.id)]
-        parts = [
-            _section("refers to", [line for line in out if line]),
-            _section("is referred to by", [line for line in back if line]),
-            state.note,
-        ]
-        return f"Links of {name(found.name)}:\n" + "\n".join(filter(None, parts))
-
-    def notes(self, tag: str | None) -> str:
-        """Notes and other Markdown files, a line each."""
-        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
-            nodes = [node for node, _ in graph.markdown(tag)]
-            lines = [f"- {_titled(node.title, node.path or node.id)}" for node in nodes[:MOST_ROWS]]
-        more = len(nodes) - len(lines)
-        ending = [f"and {more} more"] if more > 0 else []
-        return "\n".join([*lines, *ending, *filter(None, [state.note])]) or "No notes."
-
-    def sessions(self, limit: int) -> str:
-        """The sessions that were used last, a line each, with the id to read the chat by."""
-        with self._reader.store() as store:
-            private = set(private_sessions(store))
-            heads = [
-                head
-                for head in store.query("session")
-                if head.view(SessionDocument).session_id not in private
-            ]
-            found = sorted(summaries(store, heads), key=lambda s: s.last_ms, reverse=True)
-        lines = [
-            f"- {one_line(s.id)}: {when(s.last_ms)[:16]}, {one_line(s.project_name)}, "
-            f"{counted(s.messages, 'message')}: {one_line(s.title) or 'untitled'}"
-            for s in found[:limit]
-        ]
-        more = [f"and {len(found) - limit} older"] if len(found) > limit else []
-        return "\n".join([f"{counted(len(found), 'session')}:", *lines, *more])
-
-    def memory(self) -> str:
-        """What the user has stated that applies in this project, a line each."""
-        with self._reader.store() as store:
-            ids = [id for id, _ in stated_memories(store, self._config, self._project)]
-            heads = store.heads(ids)
-        lines = [f"- {one_line(str(heads[id].fields.get('fact')))}" for id in ids if id in heads]
-        return "\n".join(lines) or "Nothing is remembered that applies here."
-
-    def tasks(self, input: dict[str, object]) -> str:
-        """As the model's tool `task-query` answers in Pi. Raises `ToolError`."""
-        with self._reader.store() as store:
-            return TaskQuery(self._work(store)).run(input)
-
-    def change_tasks(self, input: dict[str, object]) -> str:
-        """As `task-mutate` does. Raises `ToolError`."""
-        with self._reader.store() as store:
-            return TaskMutate(self._work(store)).run(input)
+            return TaskMutate(self._work(store)).run(given)
 
     def _work(self, store: LocalStore) -> TaskWork:
         work = TaskWork(store, self._project, Actor(f"mcp:{user_name()}"))
@@ -403,3 +364,7 @@ def _section(label: str, lines: list[str]) -> str:
     shown = lines[:MOST_ROWS]
     more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
     return "\n".join([f"{label}:", *(shown or ["nothing"]), *more])
+
+
+def _given(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}
