@@ -37,7 +37,7 @@ WRITERS = {
     "chat.log.add": {"context/calls/recording"},
     "chat.log.unsend": {"context/calls/sealing", "context/intake/alignment"},
     "chat.compactions": {"context/window/compactions"},
-    "chat.turns": {"context/intake/object_writer", "histories/writer"},
+    "chat.turns": {"context/intake/object_writer", "histories/ingesting"},
     "chat.private": {"engine/privacy"},
     "chat.branch.ahead": {"context/assembler"},
     "chat.branch.plan.seals": {"context/assembler"},
