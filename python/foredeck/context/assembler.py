@@ -28,7 +28,7 @@ from foredeck.context.calls.sealing import Refusals, seal_rule
 from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
 from foredeck.context.intake.file_changes import attach_notices, follow_renames
-from foredeck.context.intake.take_in import MessageIntake, put_layout_text, repair_list, take_system
+from foredeck.context.intake.take_in import put_layout_text, repair_list, take_in, take_system
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
@@ -102,7 +102,7 @@ class Assembler:
             attach_time(call.context, call.first_new, request.zone, pause)
             attach_continuation(call)
             attach_task_news(self.features.tasks, call.context)
-            attach_notices(self._objects, self._inbox, call.context)
+            attach_notices(call.context, self._inbox)
         record = record_call(call, predict_cache(call, basis))
         return answer_call(call, record)
 
@@ -190,20 +190,17 @@ class Assembler:
         # All of them: which repairs a list needs is seen in the whole list only.
         for item in call.items[len(call.context.plan) :]:
             call.context.plan.append(item)
-        repair_list(self._objects, self._chat, call.context, call.items, call.first_changed_insert)
-        pastes = self.settings.pastes
-        intake = MessageIntake(
-            self._objects,
-            self._chat,
-            self._inbox,
+        repair_list(call.context, call.items, call.first_changed_insert)
+        take_in(
             call.context,
+            self._inbox,
             call.layout,
+            call.items,
+            call.first_new,
             active=self.features.active_task,
-            pastes=pastes,
+            pastes=self.settings.pastes,
         )
-        intake.take_in(call.items, call.first_new)
-        continued = call.alignment.continued
-        follow_renames(self._objects, self._inbox, call.context, continued=continued)
+        follow_renames(call.context, self._inbox, continued=call.alignment.continued)
 
     def _attach_worked_lines(self, call: CallInProgress) -> None:
         if self.features.lessons is None:
@@ -211,7 +208,7 @@ class Assembler:
         # Not at the top: its patterns take longer to prepare than the step itself takes.
         from foredeck.context.intake.worked import attach_worked_lines
 
-        attach_worked_lines(self._objects, self.features.lessons, call.context, call.first_new)
+        attach_worked_lines(call.context, self.features.lessons, call.first_new)
 
     def _use_gauge_of(self, model: Model | None) -> None:
         if model is not None:

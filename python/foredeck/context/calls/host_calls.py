@@ -5,7 +5,7 @@ from __future__ import annotations
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.recording import record_host_call
 from foredeck.context.intake.alignment import ADOPTED, adopted_call, adoption_report, layout_before
-from foredeck.context.intake.take_in import MessageIntake, first_unrepaired
+from foredeck.context.intake.take_in import first_unrepaired, take_in
 from foredeck.model.calls import CallRecord
 
 
@@ -19,15 +19,8 @@ def record_host_calls(call: CallInProgress) -> None:
     for outcome in alignment.without_us or adopted_call(session.chat.log, alignment):
         if outcome.messages < call.first_new:
             continue
-        intake = MessageIntake(
-            session.objects,
-            session.chat,
-            session.inbox,
-            call.context,
-            call.layout,
-            active=call.features.active_task,
-        )
-        intake.take_in(call.items[: outcome.messages], call.first_new)
+        items, active = call.items[: outcome.messages], call.features.active_task
+        take_in(call.context, session.inbox, call.layout, items, call.first_new, active=active)
         call.first_new = outcome.messages
         call.first_changed_insert = min(call.first_changed_insert, outcome.edited)
         if outcome.reason == ADOPTED:

@@ -126,9 +126,10 @@ def take_in_unmet(objects: Objects, paths: Sequence[str]) -> None:
         _store(objects.store, snapshots)
 
 
-def attach_notices(objects: Objects, inbox: Inbox, context: RenderContext) -> None:
+def attach_notices(context: RenderContext, inbox: Inbox) -> None:
     """Put the pending notices on the newest message, which must be new in this call."""
-    index, pending, branch = len(context.plan) - 1, inbox.notices, context.branch
+    objects, branch = context.objects, context.branch
+    index, pending = len(context.plan) - 1, inbox.notices
     pending.forget_said()
     if not pending or not context.takes_lines(index):
         return
@@ -184,15 +185,14 @@ def change_of(snapshot: FileSnapshot) -> FileChange:
     return "deleted" if target is None else "moved"
 
 
-def follow_renames(
-    objects: Objects, inbox: Inbox, context: RenderContext, *, continued: bool
-) -> None:
-    """Let the new names of renamed files take their place in the branch, before it is decided
-    what stays in view: in pool, active and pinned set, and as what the messages show.
+def follow_renames(context: RenderContext, inbox: Inbox, *, continued: bool) -> None:
+    """Let the new names of renamed files take their place in the branch: in pool, active and
+    pinned set, and as what the messages show.
 
-    Sets belong to a branch and change with a call only, so a watcher leaves it to this.
     `continued`: the branch goes on from the call before, which has followed all older renames.
     """
+    # Sets belong to a branch and change with a call only, so a watcher leaves it to this.
+    objects = context.objects
     notices, targets = inbox.notices, set[int]()
     older = [] if continued else _gone_in_view(objects, context.sets)
     for ordinal in sorted({*notices.moved(), *older}):

@@ -20,26 +20,21 @@ MOST_LINES = 10
 """In one session."""
 
 
-def attach_worked_lines(
-    objects: Objects, lessons: BranchLessons, context: RenderContext, first_new: int
-) -> None:
-    """Put the line on each new failing result that has one.
-
-    Only results of the newest round get one: a list that is taken in as a whole has been sent
-    before, without it. A form is named once in a session.
-    """
-    plan = context.plan
-    items = plan.items
+def attach_worked_lines(context: RenderContext, lessons: BranchLessons, first_new: int) -> None:
+    """Put the line on each new failing result that has one. A form is named once in a session."""
+    info, plan, items = context.objects.info, context.plan, context.plan.items
+    # Only results of the newest round: a list that is taken in as a whole has been sent before,
+    # without the line.
     first = max(first_new, plan.last_assistant() + 1)
     for index in range(first, len(items)):
-        run = _run_of(objects.info, items[index])
+        run = _run_of(info, items[index])
         # Following walks the whole list; what did not complain has no answer, and waits for it.
         if run is None or not complains(run):
             continue
-        lessons.follow(_commands(objects.info, items[:index]))
+        lessons.follow(_commands(info, items[:index]))
         lesson = lessons.answer(run)
         if lesson is not None and context.takes_lines(index):
-            _attach(objects, context, index, lesson)
+            _attach(context, index, lesson)
 
 
 def _commands(info: SessionInfo, items: Sequence[Item]) -> Iterator[tuple[str, Run]]:
@@ -58,11 +53,11 @@ def _run_of(info: SessionInfo, item: Item) -> Run | None:
     return Run(info.id, item.time_ms, command, item.text, item.failed)
 
 
-def _attach(objects: Objects, context: RenderContext, index: int, lesson: Lesson) -> None:
+def _attach(context: RenderContext, index: int, lesson: Lesson) -> None:
     typed = as_typed(lesson)
-    if not _first_time(objects, typed):
+    if not _first_time(context.objects, typed):
         return
-    is_own, now = lesson.session == objects.info.id, context.plan.items[index].time_ms
+    is_own, now = lesson.session == context.objects.info.id, context.plan.items[index].time_ms
     when = "before" if is_own else f"on {day(lesson.time_ms, now)}"
     context.attach(index, worked_line(typed, when))
 
