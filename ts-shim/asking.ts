@@ -1,10 +1,4 @@
-/**
- * Asks a model of the user's for the engine, beside the agent's own work.
- *
- * A question that is refused costs nothing: it throws before anything is sent. Whatever went out
- * is answered with what it used, also where the answer is of no use, so that the engine can keep
- * count.
- */
+/** Asks a model of the user's for the engine, beside the agent's own work. */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { blocksIn, isRecord, recordOf } from "./context/messages.ts";
@@ -78,6 +72,7 @@ export class Asking {
     const until = AbortSignal.any([signal, this.ending.signal]);
     const stream = ctx.modelRegistry.streamSimple(...request(model, question, prompt, until));
     const answer = await stream.result();
+    // Whatever went out is counted, also where its answer is of no use.
     countUsage(ctx, answer);
     if (until.aborted) throw new RpcError(ErrorCode.cancelled, "cancelled");
     return { ...resultOf(answer, prompt !== null), single_slot: isSingleSlot(model) };
@@ -174,7 +169,7 @@ function failureOf({ stopReason, errorMessage }: Answer, callsTools: boolean): s
 /** Adds the call to Pi's own totals, where this version of Pi can. */
 function countUsage(ctx: ExtensionContext, answer: Answer): void {
   try {
-    const session = ctx.sessionManager as unknown as Partial<UsageLog>;
+    const session = ctx.sessionManager as unknown as UsageLog;
     session.appendUsage?.("foredeck", answer.provider, answer.model, answer.usage);
   } catch {
     // Pi's totals then lack this call.
@@ -182,18 +177,16 @@ function countUsage(ctx: ExtensionContext, answer: Answer): void {
 }
 
 interface UsageLog {
-  appendUsage(kind: string, provider: string, model: string, usage: unknown): unknown;
+  appendUsage?(kind: string, provider: string, model: string, usage: unknown): unknown;
 }
 
 const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\]|\[::ffff:7f.*\])$/;
 
-/**
- * Whether a question would push the agent's own prompt out of a server's only slot: a model on this
- * machine, or one without a price, which a server of the user's own usually is.
- */
+/** Whether a question would push the agent's own prompt out of a server's only slot. */
 export function isSingleSlot(model: object): boolean {
   const { cost, baseUrl } = model as Record<string, unknown>;
   const prices = isRecord(cost) ? [cost.input, cost.output] : [];
+  // A server of the user's own usually has no price.
   if (!prices.some((price) => typeof price === "number" && price > 0)) return true;
   // Some providers have no address of their own.
   const address = URL.canParse(String(baseUrl)) ? new URL(String(baseUrl)).hostname : "";
@@ -208,13 +201,7 @@ function refused(text: string): RpcError {
   return new RpcError(ErrorCode.notAsked, text);
 }
 
-/**
- * The request to send in place of one that Pi has built for the question alone.
- *
- * The question joins the last message where that is a user's, as the provider itself would join
- * them. It carries no cache marker: those of the prompt stay where they are, and what is asked once
- * need not be kept.
- */
+/** The request to send in place of one that Pi has built for the question alone. */
 export function askedAgain(
   { payload, model }: SentPrompt,
   built: unknown,
@@ -224,8 +211,11 @@ export function askedAgain(
   if (!isRecord(question)) throw new Error("Pi has built no question");
   const messages = [...(payload.messages as Record<string, unknown>[])];
   const last = messages.at(-1);
+  // Without cache markers: those of the prompt stay where they are, and what is asked once need not
+  // be kept.
   const blocks = blocksIn(question.content).map(({ cache_control: _, ...block }) => block);
   if (model.api === "anthropic-messages" && last?.role === "user") {
+    // As the provider itself would join two messages of the user's.
     messages[messages.length - 1] = { ...last, content: [...blocksIn(last.content), ...blocks] };
   } else {
     messages.push({ ...question, content: blocks });

@@ -61,11 +61,6 @@ export function openLog(folder: string): number | null {
   }
 }
 
-/** Closes what `openLog` gave. */
-export function closeLog(log: number | null): void {
-  if (log !== null) closeSync(log);
-}
-
 /** Writes one line to the log. Never throws: a full disk must not stop the agent. */
 export function logLine(folder: string, text: string): void {
   let log: number | null = null;
@@ -76,7 +71,7 @@ export function logLine(folder: string, text: string): void {
   } catch {
     // Nowhere to write to.
   } finally {
-    closeLog(log);
+    if (log !== null) closeSync(log);
   }
 }
 

@@ -260,10 +260,7 @@ export class Shim implements EngineHost {
 
 /** Passes this Pi's session id to the processes it starts, so that a subagent can be linked. */
 const OWN_SESSION = "FOREDECK_SESSION";
-/**
- * Where the id of the starting session is kept once read: the variable is then overwritten with
- * this Pi's own session, and Pi loads this module again for each one.
- */
+/** Where the id of the starting session is kept once read: Pi loads this module for each session. */
 const STARTED_BY = Symbol.for("foredeck.started_by");
 
 /** The session whose agent started this Pi process, or null. */
@@ -302,6 +299,7 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
 
 function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): SessionParams {
   const { sessionManager } = ctx;
+  // Read first: the processes that this Pi starts are given its own session in the same variable.
   const starter = startedBy();
   process.env[OWN_SESSION] = sessionManager.getSessionId();
   return {

@@ -7,6 +7,7 @@
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
 import { type Block, blocksIn, type Fields, isRecord, recordOf, sameValue } from "./messages.ts";
+import { keepsLong } from "./request.ts";
 
 /** What Anthropic allows in one request. */
 const MAX_MARKERS = 4;
@@ -26,19 +27,15 @@ export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
         const changed = compare?.() ?? null;
         if (changed === null) return;
         context.rewrittenByOthers(changed);
-        shim.host.notifyOnce("rewritten", "warning", noticeOf(changed));
+        const text =
+          `Another extension changes requests on their way to the model (${changed}), and the ` +
+          "provider's cache misses what follows. If costs rise, use only one of the two.";
+        shim.host.notifyOnce("rewritten", "warning", text);
       };
       if (compare) setImmediate(() => shim.safely("comparing requests", report));
     });
     return marked;
   });
-}
-
-function noticeOf(changed: string): string {
-  return (
-    `Another extension changes requests on their way to the model (${changed}), and the ` +
-    "provider's cache misses what follows. If costs rise, use only one of the two."
-  );
 }
 
 /**
@@ -77,6 +74,7 @@ interface ModelRecord {
   provider: string;
   id: string;
   api: string;
+  promptCache?: unknown;
 }
 
 /** A prompt that went out with the engine's answer. */
@@ -164,7 +162,21 @@ export class LastRequest {
     if (sent.model.provider !== model.provider || sent.model.id !== model.id) {
       return "the model has been changed since the last call";
     }
-    return unreadable(sent, model, repeatedMs) ?? sent;
+    const { payload, sentMs } = sent;
+    if (!WIRES.has(model.api) || !Array.isArray(payload.messages)) {
+      return `prompts are not asked again over ${model.api}`;
+    }
+    if (payload.model !== model.id) return "another model answers in the place of this one";
+    // Pi's own cache warmer leaves these alone as well: the budget would follow the shorter answer.
+    if (isRecord(payload.thinking) && payload.thinking.type === "enabled") {
+      return "the last call thinks within a budget, with which the provider's cache is bound up";
+    }
+    const seconds = recordOf(model.promptCache)[keepsLong() ? "long" : "short"];
+    if (typeof seconds !== "number") {
+      return "Pi does not know how long this provider keeps its cache";
+    }
+    const isKept = Date.now() - Math.max(sentMs, repeatedMs) < seconds * 1000;
+    return isKept ? sent : "the provider has dropped the last call from its cache by now";
   }
 }
 
@@ -215,42 +227,18 @@ function unmarked(value: unknown): unknown {
   return rest;
 }
 
-/** Why a request that was answered could not be read from the cache; null where it could. */
-function unreadable({ payload, sentMs }: SentPrompt, model: ModelRecord, repeatedMs: number) {
-  if (!WIRES.has(model.api) || !Array.isArray(payload.messages)) {
-    return `prompts are not asked again over ${model.api}`;
-  }
-  if (payload.model !== model.id) return "another model answers in the place of this one";
-  // Pi's own cache warmer leaves these alone as well: the budget would follow the shorter answer.
-  if (isRecord(payload.thinking) && payload.thinking.type === "enabled") {
-    return "the last call thinks within a budget, with which the provider's cache is bound up";
-  }
-  const { promptCache } = model as { promptCache?: Record<string, unknown> };
-  const seconds = promptCache?.[process.env.PI_CACHE_RETENTION === "long" ? "long" : "short"];
-  if (typeof seconds !== "number") return "Pi does not know how long this provider keeps its cache";
-  const ageMs = Date.now() - Math.max(sentMs, repeatedMs);
-  return ageMs < seconds * 1000
-    ? null
-    : "the provider has dropped the last call from its cache by now";
-}
-
 /*
  * Refused prompts: where the engine has another prompt for the very same call, the run goes on with
  * that instead of ending in an error. Asked when Pi will not try again by itself.
  */
 
 /** Generous: going back reads call records, and the run that waits has failed already. */
-const DEADLINE_MS = 5000;
-
-/** An answer that failed: Pi's entry of it, and what the provider said. */
-interface Failed {
-  entry: string;
-  message: string;
-}
+const REFUSED_MS = 5000;
 
 /** Registers the question. Both events are Pi's own boundaries: it waits for what they return. */
 export function registerRefused(pi: ExtensionAPI, shim: Shim): void {
-  let failed: Failed | null = null;
+  /** The newest answer, where it failed: Pi's entry of it, and what the provider said. */
+  let failed: { entry: string; message: string } | null = null;
   pi.on("turn_end", ({ message, messageEntryId }) => {
     const isFailed = message.role === "assistant" && message.stopReason === "error";
     const said = isFailed ? message.errorMessage : undefined;
@@ -260,21 +248,17 @@ export function registerRefused(pi: ExtensionAPI, shim: Shim): void {
     const last = failed;
     failed = null;
     if (last === null || event.outcome !== "error" || shim.isOff()) return undefined;
-    if (!(await hasAnother(last.message, shim))) return undefined;
+    try {
+      const params = { session: shim.sessionId(), message: last.message };
+      const limits = { deadlineMs: REFUSED_MS };
+      const { again } = await shim.engine.request("context/refused", params, limits);
+      if (again !== true) return undefined;
+    } catch (error) {
+      shim.logError("context/refused", error);
+      return undefined;
+    }
     // Out of the list, as Pi itself leaves out an answer that it tries again.
     const omitted = { type: "context_edit", targetId: last.entry, replacement: null } as const;
     return { entries: [...event.entries, omitted], continue: true };
   });
-}
-
-/** Whether the engine has another prompt for the call that was refused. Never throws. */
-async function hasAnother(message: string, shim: Shim): Promise<boolean> {
-  try {
-    const params = { session: shim.sessionId(), message };
-    const limits = { deadlineMs: DEADLINE_MS };
-    return (await shim.engine.request("context/refused", params, limits)).again === true;
-  } catch (error) {
-    shim.logError("context/refused", error);
-    return false;
-  }
 }

@@ -72,9 +72,13 @@ const MODEL_FIELDS = [
 export function describe(model: object): Record<string, unknown> {
   const given = model as Record<string, unknown>;
   const fields = MODEL_FIELDS.filter((field) => given[field] !== undefined);
-  // Pi asks providers for the long retention where its environment says so.
-  const retention = process.env.PI_CACHE_RETENTION === "long" ? { retention: "long" } : {};
+  const retention = keepsLong() ? { retention: "long" } : {};
   return { ...Object.fromEntries(fields.map((field) => [field, given[field]])), ...retention };
+}
+
+/** Whether Pi asks providers for the long retention of their caches. */
+export function keepsLong(): boolean {
+  return process.env.PI_CACHE_RETENTION === "long";
 }
 
 /** The newest answer of `timeZone`. */

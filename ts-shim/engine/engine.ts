@@ -136,6 +136,8 @@ export class Engine {
   whenReady(patient = false): Promise<void> {
     return this.readyAfter(() => {
       if (patient) return this.isStarting || this.state === "setup";
+      // A model call waits for a start once: an engine that crashes again, or was too slow for a call
+      // before, would hold up each of them.
       const isFirstTry = this.state === "starting" || this.restarts <= 1;
       return this.isStarting && isFirstTry && !this.isSlowToStart;
     });
@@ -248,6 +250,7 @@ export class Engine {
       this.onExit(process, reason, started),
     );
     this.process = process;
+    // Until it has answered: if it dies before that, it is checked before it is started again.
     this.failedBefore = true;
     try {
       const hello = { protocol: PROTOCOL_VERSION, ...(await this.host.hello()) };

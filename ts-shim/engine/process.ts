@@ -6,9 +6,10 @@
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync } from "node:fs";
 import type { Writable } from "node:stream";
-import { closeLog, openLog } from "../files.ts";
-import { GoneError, lineSplitter, Peer, type PeerHandlers, within } from "./wire.ts";
+import { openLog } from "../files.ts";
+import { GoneError, lineSplitter, Peer, type PeerHost, within } from "./wire.ts";
 
 /** How to run the engine. */
 export interface EngineCommand {
@@ -18,7 +19,7 @@ export interface EngineCommand {
   env?: Record<string, string>;
 }
 
-export interface ProcessHost extends Omit<PeerHandlers, "write"> {
+export interface ProcessHost extends PeerHost {
   /** The folder that the engine works in. */
   cwd(): string;
   /** The state folder, whose log takes the engine's stderr. */
@@ -47,12 +48,7 @@ export class EngineProcess {
   ) {
     this.command = command;
     this.child = start(command, host);
-    this.peer = new Peer({
-      write: (line) => this.write(line),
-      onRequest: (method, params, signal) => host.onRequest(method, params, signal),
-      onNotification: (method, params) => host.onNotification(method, params),
-      log: (text) => host.log(text),
-    });
+    this.peer = new Peer(host, (line) => this.write(line));
     this.exited = new Promise((resolve) => {
       const ended = (reason: string) => {
         if (this.exitReason !== null) return;
@@ -124,7 +120,7 @@ function start(command: EngineCommand, host: ProcessHost): ChildProcess {
       windowsHide: true,
     });
   } finally {
-    closeLog(log);
+    if (log !== null) closeSync(log);
   }
 }
 

@@ -61,9 +61,7 @@ export interface RequestOptions {
   holdsProcess?: boolean;
 }
 
-export interface PeerHandlers {
-  /** Writes one line, newline included. May throw; the request then fails. */
-  write(line: Buffer): void;
+export interface PeerHost {
   /** A request of the other side. What it returns is the result; what it throws, the error. */
   onRequest(method: string, params: unknown, signal: AbortSignal): Promise<unknown>;
   onNotification(method: string, params: unknown): void;
@@ -102,9 +100,10 @@ export function within<T>(
   });
 }
 
-/** One end of the connection. Feed it bytes with `receive`; it writes through its handlers. */
+/** One end of the connection. */
 export class Peer {
-  private readonly handlers: PeerHandlers;
+  private readonly host: PeerHost;
+  private readonly write: (line: Buffer) => void;
   /** Takes bytes from the other side. */
   readonly receive: (chunk: Buffer) => void;
   private readonly maxLineBytes: number;
@@ -114,13 +113,15 @@ export class Peer {
   private complaints = 0;
   private closed: Error | null = null;
 
-  constructor(handlers: PeerHandlers, maxLineBytes = MAX_LINE_BYTES) {
-    this.handlers = handlers;
+  /** @param write takes one line, newline included. Where it throws, the request fails */
+  constructor(host: PeerHost, write: (line: Buffer) => void, maxLineBytes = MAX_LINE_BYTES) {
+    this.host = host;
+    this.write = write;
     this.maxLineBytes = maxLineBytes;
     this.receive = lineSplitter(
       (text) => this.onLine(text),
       maxLineBytes,
-      (bytes) => handlers.log(`skipped a line of ${bytes} bytes`),
+      (bytes) => host.log(`skipped a line of ${bytes} bytes`),
     );
   }
 
@@ -143,6 +144,7 @@ export class Peer {
       if (isGivenUp) this.send({ method: "$/cancel", params: { id } });
       throw error;
     } finally {
+      // What is answered later finds nothing that waits for it.
       this.waiting.delete(id);
     }
   }
@@ -164,11 +166,11 @@ export class Peer {
   private send(message: Record<string, unknown>): Error | null {
     if (this.closed) return this.closed;
     try {
-      this.handlers.write(lineOf(message, this.maxLineBytes));
+      this.write(lineOf(message, this.maxLineBytes));
       return null;
     } catch (error) {
       const text = textOf(error);
-      this.handlers.log(`could not send: ${text}`);
+      this.host.log(`could not send: ${text}`);
       return error instanceof TooLongError ? error : new GoneError(text);
     }
   }
@@ -182,7 +184,7 @@ export class Peer {
       return;
     }
     if (!isRecord(message)) {
-      this.handlers.log(`not a message: ${text.slice(0, 200)}`);
+      this.host.log(`not a message: ${text.slice(0, 200)}`);
     } else if (typeof message.method === "string") {
       this.onCall(message.method, message);
     } else {
@@ -193,7 +195,7 @@ export class Peer {
   private complain(about: string): void {
     if (this.complaints >= MAX_COMPLAINTS) return;
     this.complaints += 1;
-    this.handlers.log(about);
+    this.host.log(about);
     this.send({ id: null, error: { code: ErrorCode.parse, message: "not JSON" } });
   }
 
@@ -201,7 +203,7 @@ export class Peer {
     const waiting = typeof message.id === "number" ? this.waiting.get(message.id) : undefined;
     if (!waiting) {
       // Either the late answer to a request that timed out, or an error about a line that we sent.
-      if (isRecord(message.error)) this.handlers.log(`error: ${JSON.stringify(message.error)}`);
+      if (isRecord(message.error)) this.host.log(`error: ${JSON.stringify(message.error)}`);
       return;
     }
     if (isRecord(message.error)) {
@@ -220,9 +222,9 @@ export class Peer {
       void this.serve(id, method, params);
     } else {
       try {
-        this.handlers.onNotification(method, params);
+        this.host.onNotification(method, params);
       } catch (error) {
-        this.handlers.log(`${method}: ${String(error)}`);
+        this.host.log(`${method}: ${String(error)}`);
       }
     }
   }
@@ -231,7 +233,7 @@ export class Peer {
     const controller = new AbortController();
     this.serving.set(id, controller);
     try {
-      const result = await this.handlers.onRequest(method, params, controller.signal);
+      const result = await this.host.onRequest(method, params, controller.signal);
       this.send({ id, result: result ?? {} });
     } catch (error) {
       const code = error instanceof RpcError ? error.code : ErrorCode.internal;

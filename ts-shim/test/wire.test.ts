@@ -6,7 +6,7 @@ import {
   DeadlineError,
   GoneError,
   Peer,
-  type PeerHandlers,
+  type PeerHost,
   RpcError,
 } from "../engine/wire.ts";
 import { forSeeds } from "./support/random.ts";
@@ -14,21 +14,25 @@ import { forSeeds } from "./support/random.ts";
 const LONG = { deadlineMs: 10_000 };
 
 /** A peer whose other end is this test. */
-function peer(handlers: Partial<PeerHandlers> = {}, limit?: number) {
+function peer(
+  handlers: Partial<PeerHost> & { write?: (line: Buffer) => void } = {},
+  limit?: number,
+) {
   const sent: Record<string, unknown>[] = [];
   const logged: string[] = [];
+  const write = (bytes: Buffer) => {
+    const line = bytes.toString();
+    assert.ok(line.endsWith("\n") && !line.slice(0, -1).includes("\n"));
+    sent.push(JSON.parse(line));
+  };
   const it = new Peer(
     {
-      write: (bytes) => {
-        const line = bytes.toString();
-        assert.ok(line.endsWith("\n") && !line.slice(0, -1).includes("\n"));
-        sent.push(JSON.parse(line));
-      },
       onRequest: async (method) => ({ method }),
       onNotification: () => {},
       log: (text) => logged.push(text),
       ...handlers,
     },
+    handlers.write ?? write,
     limit,
   );
   const say = (message: unknown) => it.receive(Buffer.from(`${JSON.stringify(message)}\n`));
