@@ -44,8 +44,8 @@ STORE = (
 
 #: The same within `xtdb`.
 XTDB = (
-    *("database", "node", "journal", "opening", "delivery", "erasing", "maintenance", "backup"),
-    *("commands", "kind"),
+    *("database", "node", "journal", "opening", "erasing", "maintenance", "backup"),
+    *("query_command", "xtdb_command", "kind"),
 )
 
 

@@ -19,7 +19,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.config import load_config
 from foredeck.store.kind import open_store
-from foredeck.xtdb import delivery
+from foredeck.xtdb import maintenance
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.process import own_node_folder, start, stop
 from foredeck.xtdb.node.runtime import Runtime
@@ -278,7 +278,7 @@ def test_a_backup_waits_for_a_node_that_is_being_stopped(
     folder = own_node_folder(home)
     folder.mark_stopped(True)
     seen: list[object] = []
-    monkeypatch.setattr(delivery, "_say_that_it_waits", lambda: seen.append(stop(folder)))
+    monkeypatch.setattr(maintenance, "_say_that_it_waits", lambda: seen.append(stop(folder)))
     code, made = run_json(capsys, "backup", str(home / "made.tar"))
     assert (code, made["hints"], len(seen)) == (0, [], 1)
 
@@ -288,7 +288,7 @@ def test_sync_reports_what_still_waits(
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
     monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr("foredeck.xtdb.delivery._AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("foredeck.xtdb.maintenance._AWAY_SECONDS", 0.0)
     let_one_wait(capsys, monkeypatch)
     assert main(["xtdb", "sync"]) == 3
     assert "1 transactions wait in the local copy" in capsys.readouterr().err

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.journal.journal import JournalBounds
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
-from foredeck.xtdb.journal.queue import JournalBounds
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
 from foredeck.xtdb.node.folder import NodeFolder
 

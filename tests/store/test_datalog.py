@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.xtdb.database import edn
-from foredeck.xtdb.database.datalog import FUNCTIONS, QueryRefused, argument, prepare
-from foredeck.xtdb.database.edn import Atom, Group, Tagged
+from foredeck.xtdb.database.client import to_edn
+from foredeck.xtdb.database.datalog import (
+    FUNCTIONS,
+    Atom,
+    Form,
+    Group,
+    QueryRefused,
+    Tagged,
+    argument,
+    prepare,
+    read_edn,
+)
 from foredeck.xtdb.node.runtime import Runtime
 
 ATOMS = st.one_of(
@@ -28,12 +37,12 @@ ATOMS = st.one_of(
         lambda text: Atom("character", text)
     ),
     st.text(st.characters(exclude_categories=["Cs"])).map(
-        lambda text: Atom("string", edn.write(text))
+        lambda text: Atom("string", to_edn(text))
     ),
 )
 
 
-def groups(inner: st.SearchStrategy[edn.Form]) -> st.SearchStrategy[edn.Form]:
+def groups(inner: st.SearchStrategy[Form]) -> st.SearchStrategy[Form]:
     """Lists, vectors, sets, maps and tagged forms."""
     items = st.lists(inner, max_size=4)
     return st.one_of(
@@ -47,17 +56,17 @@ def groups(inner: st.SearchStrategy[edn.Form]) -> st.SearchStrategy[edn.Form]:
 
 
 @given(st.recursive(ATOMS, groups, max_leaves=12))
-def test_what_is_written_is_read_as_it_was(form: edn.Form) -> None:
-    assert edn.read(str(form)) == form
+def test_what_is_written_is_read_as_it_was(form: Form) -> None:
+    assert read_edn(str(form)) == form
 
 
 @given(st.text(alphabet="()[]{}#_'\"\\;:, \n?ab1-/@^~`", max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        form = edn.read(text)
+        form = read_edn(text)
     except ValueError:
         return
-    assert edn.read(str(form)) == form
+    assert read_edn(str(form)) == form
 
 
 @pytest.mark.parametrize(
@@ -135,7 +144,7 @@ def test_bounds_are_the_lower_ones() -> None:
         ('#inst "2026-01-01"', '#inst "2026-01-01"'),
         ("/etc/hosts", '"/etc/hosts"'),
         ("toolu_1", '"toolu_1"'),
-        ("\0\u2028\U0001f600", edn.write("\0\u2028\U0001f600")),
+        ("\0\u2028\U0001f600", to_edn("\0\u2028\U0001f600")),
     ],
 )
 def test_values(text: str, form: str) -> None:

@@ -10,6 +10,7 @@ import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from foredeck.xtdb.node.runtime import Runtime
 from .documents import batch, note
 
 
-def ignore(_name: str) -> None:
+def ignore(_steps: int, _what: str) -> None:
     """Nobody looks at the progress."""
 
 
@@ -79,11 +80,12 @@ def test_a_backup_under_load_has_everything_that_was_acknowledged(
         with being_written(live) as (tokens, wait):
             wait()
             before = list(tokens)
-            summary = back_up(live, target, ignore)
+            made = back_up(live, target, ignore)
             wait()
         assert stat.S_IMODE(target.stat().st_mode) == 0o600
         assert not (live.data / "checkpoint").exists()
-        assert restore(target, fresh, progress=ignore) == (summary, None)
+        restored = restore(target, fresh, report=ignore)
+        assert restored == replace(made, file=fresh.data, hints=restored.hints)
         with (
             private_node(fresh.root, runtime, "rocksdb"),
             opened(live) as original,
@@ -114,7 +116,7 @@ def test_a_stopped_node_is_backed_up_too(
 ) -> None:
     target, token = small
     folder = NodeFolder(tmp_path)
-    restore(target, folder, progress=ignore)
+    restore(target, folder, report=ignore)
     with private_node(tmp_path, runtime, "rocksdb"), opened(folder) as store:
         assert store.latest() == token
 
@@ -132,9 +134,9 @@ def test_existing_data_is_refused_or_kept_under_another_name(
     folder.data.mkdir()
     (folder.data / "mine").write_text("mine")
     with pytest.raises(StoreUnavailable, match="--force"):
-        restore(small[0], folder, progress=ignore)
+        restore(small[0], folder, report=ignore)
     assert contents(folder) == {"mine": b"mine"}
-    _, aside = restore(small[0], folder, force=True, progress=ignore)
+    aside = restore(small[0], folder, force=True, report=ignore).kept
     assert aside is not None
     assert (aside / "mine").read_text() == "mine"
     assert any(name.startswith("log/") for name in contents(folder))
@@ -145,7 +147,7 @@ def test_a_running_node_is_not_restored_into(
 ) -> None:
     with private_node(tmp_path, runtime, "rocksdb") as node:
         with pytest.raises(StoreUnavailable, match="xtdb down"):
-            restore(small[0], node, force=True, progress=ignore)
+            restore(small[0], node, force=True, report=ignore)
         with opened(node) as store:
             assert store.latest() is None
 
@@ -154,7 +156,7 @@ def test_the_next_start_completes_a_killed_restore(
     small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
 ) -> None:
     folder = NodeFolder(tmp_path)
-    restore(small[0], folder, progress=ignore)
+    restore(small[0], folder, report=ignore)
     folder.data.rename(folder.restored)
     with private_node(tmp_path, runtime, "rocksdb"), opened(folder) as store:
         assert store.latest() == small[1]
@@ -244,7 +246,7 @@ def test_a_damaged_backup_changes_nothing(
     (folder.data / "mine").write_text("mine")
     bad = rewritten(tmp_path / "bad.tar", damage(members(small[0])))
     with pytest.raises(StoreError, match=r"backup|damaged|newer|SHA-256"):
-        restore(bad, folder, force=True, progress=ignore)
+        restore(bad, folder, force=True, report=ignore)
     assert contents(folder) == {"mine": b"mine"}
     assert not folder.restoring.exists()
     assert not (tmp_path / "bad").exists()
@@ -255,7 +257,7 @@ def test_a_torn_backup_changes_nothing(small: tuple[Path, Token], tmp_path: Path
     for size in (0, 100, 600, len(data) // 2, len(data) - 11_000):
         (tmp_path / "torn.tar").write_bytes(data[:size])
         with pytest.raises(Corrupt, match="backup"):
-            restore(tmp_path / "torn.tar", NodeFolder(tmp_path / "node"), progress=ignore)
+            restore(tmp_path / "torn.tar", NodeFolder(tmp_path / "node"), report=ignore)
     assert not NodeFolder(tmp_path / "node").data.exists()
 
 

@@ -29,7 +29,7 @@ class Listed(NamedTuple):
 
 def _commands_of(store: Registered) -> Iterator[tuple[str, Listed]]:
     for name, summary in store.commands.items():
-        yield name, Listed(f"{store.package}.commands.{name}_command", summary)
+        yield name, Listed(f"{store.package}.{name}_command", summary)
 
 
 def _bench_commands() -> dict[str, Listed]:

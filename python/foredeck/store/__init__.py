@@ -17,7 +17,7 @@ class Registered:
     package   its module `kind` holds the `StoreKind` as `KIND`
     address   what an address names after `NAME:`, for `--help`
     commands  the commands that it adds, with a line on each: NAME is `COMMAND` in the package's
-              module `commands.NAME_command`
+              module `NAME_command`
     """
 
     package: str

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from foredeck.errors import Conflict, Corrupt, StoreError
@@ -20,7 +21,11 @@ from foredeck.model.portions import portions
 from foredeck.store.protocol import Batch, Record, Store, Token, digests_of, records_of
 from foredeck.store.versions import stated
 
-_BLOBS = 200
+_BLOBS = 100
+"""Blobs that are read and written at once."""
+_BYTES = 16 * 1024 * 1024
+"""What they may hold together when they are written, so that a request stays well below a server's
+limit."""
 
 Advance = Callable[[], object]
 """Called for each transaction, object and group of blobs that was read."""
@@ -123,14 +128,19 @@ def compare(
     return StoreComparison(*totals, min(differing, default=None))
 
 
+def verified(original: Store, backup: Store, file: Path, advance: Advance) -> str:
+    """The SHA-256 over everything that is in a backup, of which the file is named in errors.
+
+    Raises `Corrupt` where the original has not the same.
+    """
+    found = compare(original, backup, advance)
+    if not found.equal:
+        raise Corrupt(f"{file} is not a copy of what is here: {found.differs} differs")
+    return found.copy.sha256
+
+
 def _differ(one: _StoreReader, two: _StoreReader, name: str) -> bool:
     return one.things.get(name) != two.things.get(name)
-
-
-_BLOBS = 100
-"""Blobs that are read and written at once."""
-_BYTES = 16 * 1024 * 1024
-"""What they may hold together, so that a request stays well below a server's limit."""
 
 
 class NotEmpty(StoreError):

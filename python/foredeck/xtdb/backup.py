@@ -19,9 +19,9 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,12 @@ from foredeck.errors import Corrupt, StoreError, StoreUnavailable
 from foredeck.model.figures import counted
 from foredeck.regular_files import open_regular, open_to_read
 from foredeck.store.clock import now_ms
-from foredeck.store.copying import Totals, compare
-from foredeck.store.kind import Report
+from foredeck.store.copying import verified
+from foredeck.store.kind import BackupReport, Report
 from foredeck.store.location import private_draft, sync_folder
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.database.client import Refused, XtdbClient
-from foredeck.xtdb.delivery import deliver_first, follow_anew, settled_node, waiting
+from foredeck.xtdb.maintenance import deliver_first, follow_anew, settled_node, waiting
 from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
 from foredeck.xtdb.node.process import own_node_folder, private_node, start, stop
 from foredeck.xtdb.node.runtime import find_runtime, how_to_start
@@ -53,9 +53,6 @@ _MANIFEST_BYTES = 64 * 1024 * 1024
 _CHUNK = 1024 * 1024
 _NAME = re.compile(rf"{LOG}/[A-Za-z0-9][A-Za-z0-9._-]*")
 
-FileDone = Callable[[str], object]
-"""Called with the name of each file that is done."""
-
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
@@ -66,22 +63,10 @@ class BackupFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class BackupSummary:
-    """What a backup holds."""
-
-    files: int
-    bytes: int
-    tx_id: int | None
-    """The last transaction that is in it for certain; None where none is, or none is
-    known since no node ran."""
-    time_ms: int
-
-
 # Backing up
 
 
-def back_up(folder: NodeFolder, target: Path, progress: FileDone) -> BackupSummary:
+def back_up(folder: NodeFolder, target: Path, report: Report) -> BackupReport:
     """Write log and documents of `folder` into the file `target`, which only this user can read.
 
     An existing file is replaced. Raises `StoreUnavailable` where there is nothing to back up, or
@@ -90,11 +75,11 @@ def back_up(folder: NodeFolder, target: Path, progress: FileDone) -> BackupSumma
     with _only_one(folder):
         with folder.kept_stopped() as is_stopped:
             if is_stopped:
-                return _pack(folder.data, target, None, progress)
+                return _pack(folder.data, target, None, report)
         node = folder.running()
         if node is None:
             raise StoreUnavailable("the XTDB node is being started or stopped: try again")
-        return _back_up_running(folder, node, target, progress)
+        return _back_up_running(folder, node, target, report)
 
 
 @contextmanager
@@ -113,14 +98,14 @@ def _only_one(folder: NodeFolder) -> Iterator[None]:
 
 
 def _back_up_running(
-    folder: NodeFolder, node: NodeInfo, target: Path, progress: FileDone
-) -> BackupSummary:
+    folder: NodeFolder, node: NodeInfo, target: Path, report: Report
+) -> BackupReport:
     copy = folder.data / "checkpoint"
     client = XtdbClient(node.url, token=folder.token(), timeout_ms=round(CHECKPOINT_SECONDS * 1000))
     try:
         with closing(client):
             tx_id = client.save_checkpoint()
-        return _pack(copy, target, tx_id, progress)
+        return _pack(copy, target, tx_id, report)
     except Refused as error:
         raise StoreUnavailable(f"this node cannot be backed up: {error}") from error
     except FileNotFoundError as error:
@@ -129,7 +114,7 @@ def _back_up_running(
         shutil.rmtree(copy, ignore_errors=True)
 
 
-def _pack(source: Path, target: Path, tx_id: int | None, progress: FileDone) -> BackupSummary:
+def _pack(source: Path, target: Path, tx_id: int | None, report: Report) -> BackupReport:
     paths = [
         path
         for path in sorted((source / LOG).glob("*"))
@@ -140,6 +125,7 @@ def _pack(source: Path, target: Path, tx_id: int | None, progress: FileDone) -> 
         raise StoreUnavailable(f"there is nothing to back up: {source} holds no RocksDB")
     entries = [_entry(path, source) for path in paths]
     time_ms = now_ms()
+    # `tx_id`: the last transaction that is in it for certain, where a node ran and there is one.
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -154,8 +140,13 @@ def _pack(source: Path, target: Path, tx_id: int | None, progress: FileDone) -> 
         for path, entry in zip(paths, entries, strict=True):
             with open_to_read(path) as stream:
                 tar.addfile(_member(entry.path, entry.size, time_ms), stream)
-            progress(entry.path)
-    return BackupSummary(len(entries), sum(entry.size for entry in entries), tx_id, time_ms)
+            report(1, entry.path)
+    return _described(target, entries, time_ms)
+
+
+def _described(file: Path, entries: Collection[BackupFile], time_ms: int) -> BackupReport:
+    size = sum(entry.size for entry in entries)
+    return BackupReport(file, {"file": len(entries)}, size, time_ms)
 
 
 def _entry(path: Path, root: Path) -> BackupFile:
@@ -174,13 +165,12 @@ def _member(name: str, size: int, time_ms: int) -> tarfile.TarInfo:
 
 
 def restore(
-    source: Path, folder: NodeFolder, *, force: bool = False, progress: FileDone
-) -> tuple[BackupSummary, Path | None]:
+    source: Path, folder: NodeFolder, *, force: bool = False, report: Report
+) -> BackupReport:
     """Put log and documents of a backup in place of the data of `folder`, where no node runs.
 
     Everything is checked before anything is changed. Raises `StoreUnavailable` where there is data
-    already; with `force` it is kept under another name. Returns what the backup holds, and where
-    older data went. Raises `Corrupt` for a damaged file.
+    already; with `force` it is kept under another name. Raises `Corrupt` for a damaged file.
     """
     with folder.kept_stopped() as is_stopped:
         if not is_stopped:
@@ -194,27 +184,31 @@ def restore(
             shutil.rmtree(left_over, ignore_errors=True)
         try:
             draft.mkdir(mode=0o700)
-            summary = _unpack(source, draft, progress)
+            entries, time_ms = _unpack(source, draft, report)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
         draft.rename(folder.restored)
-        return summary, folder.adopt_restored()
+        kept = folder.adopt_restored()
+    return replace(_described(folder.data, entries, time_ms), kept=kept, hints=(_REBUILT,))
 
 
 def _has_entries(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())
 
 
-def _unpack(source: Path, draft: Path, progress: FileDone) -> BackupSummary:
+def _unpack(source: Path, draft: Path, report: Report) -> tuple[list[BackupFile], int]:
+    """Write the files of a backup into a folder; what they are, and when it was made."""
     (draft / LOG).mkdir(mode=0o700)
     try:
         with tarfile.open(source, mode="r:") as tar:
             manifest = _read_manifest(tar)
-            missing = {entry["path"]: BackupFile(**entry) for entry in manifest["files"]}
+            entries = [BackupFile(**entry) for entry in manifest["files"]]
+            time_ms: int = manifest["time_ms"]
+            missing = {entry.path: entry for entry in entries}
             while (member := tar.next()) is not None:
                 _extract(tar, member, missing.pop(member.name, None), draft)
-                progress(member.name)
+                report(1, member.name)
     except (tarfile.TarError, LookupError, TypeError, EOFError) as error:
         raise Corrupt(
             f"{source} is not a backup of an XTDB node, or is damaged: {error}"
@@ -223,9 +217,7 @@ def _unpack(source: Path, draft: Path, progress: FileDone) -> BackupSummary:
         raise Corrupt(f"{source} is damaged: {min(missing)} is missing")
     sync_folder(draft / LOG)
     sync_folder(draft)
-    files = manifest["files"]
-    size = sum(entry["size"] for entry in files)
-    return BackupSummary(len(files), size, manifest["tx_id"], manifest["time_ms"])
+    return entries, time_ms
 
 
 def _read_manifest(tar: tarfile.TarFile) -> dict[str, Any]:
@@ -266,9 +258,7 @@ def _extract(
         raise Corrupt(f"the backup is damaged: {member.name} has another SHA-256 than it had")
 
 
-_COUNTS = ("transactions", "objects", "versions", "blobs")
-REBUILT = "`foredeck xtdb up` rebuilds the index from them."
-"""What is to be said of log and documents that were restored."""
+_REBUILT = "`foredeck xtdb up` rebuilds the index from them."
 _INDEXING_MS = 600_000
 """How long a restored node may take to index its log."""
 
@@ -295,11 +285,8 @@ def _check_is_here(config: Config) -> None:
         raise StoreUnavailable(_ELSEWHERE[topology].format(index=folder.data / "index"))
 
 
-def back_up_node(
-    config: Config, file: Path, report: Report, *, verify: bool
-) -> tuple[BackupSummary, Totals | None, int]:
-    """Back up the node of the state folder: what was written, what was compared, how many
-    transactions of this machine still wait and are not in it."""
+def back_up_node(config: Config, file: Path, report: Report, *, verify: bool) -> BackupReport:
+    """Back up the node of the state folder. What cannot be delivered to it is not in it."""
     _check_is_here(config)
     folder = own_node_folder(config.home)
     if not folder.data.is_dir():
@@ -307,16 +294,14 @@ def back_up_node(
             f"there is nothing to back up: no node has run here; {how_to_start(config.home)}"
         )
     left = _delivered(config)
-    summary = back_up(folder, file, lambda name: report(1, name))
-    return summary, _verified(file, config, report) if verify else None, left
-
-
-def waiting_hint(left: int) -> str:
-    """What is to be said of transactions that a backup does not have."""
-    return (
-        f"{counted(left, 'transaction')} of this machine still waits for XTDB and is not in it: "
-        "`foredeck xtdb sync` delivers, then back up again."
-    )
+    made = back_up(folder, file, report)
+    if left:
+        hint = (
+            f"{counted(left, 'transaction')} of this machine still waits for XTDB and is not in "
+            "it: `foredeck xtdb sync` delivers, then back up again."
+        )
+        made = replace(made, hints=(hint,))
+    return replace(made, verified=_verified(file, config, report)) if verify else made
 
 
 def _delivered(config: Config) -> int:
@@ -327,8 +312,8 @@ def _delivered(config: Config) -> int:
     return waiting(config)
 
 
-def _verified(backup: Path, config: Config, report: Report) -> Totals:
-    """Restore into a temporary folder and compare with what is here. Raises `Corrupt`."""
+def _verified(backup: Path, config: Config, report: Report) -> str:
+    """Restore into a temporary folder and compare with what is here, as `verified`."""
 
     def opened(node: NodeFolder) -> AbstractContextManager[XtdbStore]:
         url = start(node, runtime, topology=config.xtdb.topology)[0].url
@@ -341,29 +326,23 @@ def _verified(backup: Path, config: Config, report: Report) -> Totals:
     own = own_node_folder(config.home)
     ran_before = own.running() is not None
     with tempfile.TemporaryDirectory(prefix="verifying-", dir=own.root) as name:
-        restore(backup, NodeFolder(Path(name)), progress=lambda file: report(1, file))
+        restore(backup, NodeFolder(Path(name)), report=report)
         try:
             with (
                 private_node(Path(name), runtime, "rocksdb") as copy,
                 opened(own) as here,
                 opened(copy) as restored,
             ):
-                found = compare(here, restored, lambda: report(1, "verifying"))
+                return verified(here, restored, backup, lambda: report(1, "verifying"))
         finally:
             if not ran_before:
                 stop(own)
-    if not found.equal:
-        raise Corrupt(f"{backup} is not a copy of what is here: {found.differs} differs")
-    return found.copy
 
 
-def restore_node(
-    config: Config, file: Path, report: Report, *, force: bool
-) -> tuple[BackupSummary, Path, Path | None]:
-    """Restore a backup into the state folder: what it holds, where it is, where older data is."""
+def restore_node(config: Config, file: Path, report: Report, *, force: bool) -> BackupReport:
+    """Restore a backup into the state folder."""
     _check_is_here(config)
-    folder = own_node_folder(config.home)
-    summary, aside = restore(file, folder, force=force, progress=lambda name: report(1, name))
+    done = restore(file, own_node_folder(config.home), force=force, report=report)
     # A backup holds all namespaces.
     follow_anew(copy_file(config).parent.glob("own-*.db"))
-    return summary, folder.data, aside
+    return done

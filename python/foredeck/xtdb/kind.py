@@ -85,26 +85,16 @@ class XtdbKind(StoreKind):
     ) -> BackupReport:
         """See `StoreKind.back_up`: log and documents of the node in the state folder."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.backup import back_up_node, waiting_hint
+        from foredeck.xtdb.backup import back_up_node
 
-        summary, found, left = back_up_node(config, target, report, verify=verify)
-        return BackupReport(
-            target,
-            {"file": summary.files},
-            summary.bytes,
-            summary.time_ms,
-            verified=found.sha256 if found else None,
-            hints=(waiting_hint(left),) if left else (),
-        )
+        return back_up_node(config, target, report, verify=verify)
 
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
         """See `StoreKind.restore`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.backup import REBUILT, restore_node
+        from foredeck.xtdb.backup import restore_node
 
-        summary, data, kept = restore_node(config, source, report, force=force)
-        counts, time_ms = {"file": summary.files}, summary.time_ms
-        return BackupReport(data, counts, summary.bytes, time_ms, kept=kept, hints=(REBUILT,))
+        return restore_node(config, source, report, force=force)
 
     def empty_stores(self) -> AbstractContextManager[Settings]:
         """See `StoreKind.empty_stores`: one node in memory for all of them."""
@@ -116,7 +106,7 @@ class XtdbKind(StoreKind):
     def deliver_and_compare(self, config: Config) -> DeliveredCopy:
         """See `StoreKind.deliver_and_compare`."""
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.xtdb.delivery import deliver_and_compare
+        from foredeck.xtdb.maintenance import deliver_and_compare
 
         return deliver_and_compare(config)
 

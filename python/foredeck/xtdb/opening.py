@@ -10,8 +10,8 @@ from foredeck.config import Config
 from foredeck.errors import ConfigError
 from foredeck.regular_files import read_text
 from foredeck.store.protocol import Notify, silent
+from foredeck.xtdb.journal.journal import JournalBounds
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
-from foredeck.xtdb.journal.queue import JournalBounds
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
 from foredeck.xtdb.node.process import own_node_folder
 

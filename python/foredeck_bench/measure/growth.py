@@ -20,7 +20,7 @@ from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Origin, Store, Token
-from foredeck.xtdb.delivery import deliver
+from foredeck.xtdb.maintenance import deliver
 from foredeck_bench.measure.policy import TimedPolicy
 from foredeck_bench.work_session import START_MS, Step, WorkSession, work_host
 

@@ -11,7 +11,6 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.config import looser_than_private
@@ -19,7 +18,7 @@ from foredeck.errors import Corrupt, StoreDamaged, StoreUnavailable
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.regular_files import NotRegular, require_regular
 from foredeck.store.clock import now_ms
-from foredeck.store.kind import Report
+from foredeck.store.kind import BackupReport, Report
 from foredeck.store.location import LOGS, draft_beside, exclusively, free_name, holders, rename_with
 from foredeck.store.sqlite.adapter import SqliteStore
 from foredeck.store.sqlite.connection import check_ours, is_busy, new_store_id, translated
@@ -32,19 +31,7 @@ _CHECKED = 1_000_000
 """Steps of SQLite's own machine between two signs of life of the check."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackupContents:
-    """What a store's file holds: counts, its size in bytes, the time of its last transaction."""
-
-    sessions: int
-    transactions: int
-    objects: int
-    versions: int
-    bytes: int
-    newest_ms: int | None
-
-
-def back_up(source: Path, target: Path, report: Report) -> BackupContents:
+def back_up(source: Path, target: Path, report: Report) -> BackupReport:
     """Copy the store at `source`, as it is now, into the file `target` (mode 0600).
 
     An earlier backup there is replaced once the new one is whole. Raises `StoreUnavailable` for a
@@ -76,7 +63,7 @@ def restore(source: Path, target: Path, *, force: bool, report: Report) -> Path 
                 return _kept(target)
 
 
-def contents_of(path: Path) -> BackupContents:
+def contents_of(path: Path) -> BackupReport:
     """What a store or a backup holds. Raises `StoreUnavailable`."""
     with _reading(path) as db:
         (sessions,) = db.execute("SELECT count(*) FROM document WHERE type = 'session'").fetchone()
@@ -84,7 +71,13 @@ def contents_of(path: Path) -> BackupContents:
         (objects,) = db.execute("SELECT count(*) FROM document").fetchone()
         (versions,) = db.execute("SELECT count(*) FROM version").fetchone()
         size = path.stat().st_size
-    return BackupContents(sessions, transactions, objects, versions, size, newest)
+    counts = {
+        "session": sessions,
+        "version": versions,
+        "object": objects,
+        "transaction": transactions,
+    }
+    return BackupReport(path, counts, size, newest)
 
 
 @contextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from foredeck.errors import Corrupt, StoreUnavailable
+from foredeck.errors import StoreUnavailable
 from foredeck.store.kind import PENDING_PURGE, BackupReport, Report, StoreKind, StorePlace
 from foredeck.store.protocol import Notify, ScanMark
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
@@ -16,7 +16,6 @@ from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.finding import Finding
-    from foredeck.store.sqlite.backup import BackupContents
 
 _PATIENCE_MS = 60_000
 """How long copying waits for a busy file: only the user who watches it waits."""
@@ -149,20 +148,16 @@ class SqliteKind(StoreKind):
 
         if not config.sqlite_file.exists():
             raise StoreUnavailable(f"nothing is stored yet: {config.sqlite_file} does not exist")
-        contents = back_up(config.sqlite_file, target, report)
-        verified = self._verified(config, target, report) if verify else None
-        return _described(target, contents, verified=verified)
+        made = back_up(config.sqlite_file, target, report)
+        return replace(made, verified=self._verified(config, target, report)) if verify else made
 
     def _verified(self, config: Config, backup: Path, report: Report) -> str:
         # Not at the top: only commands need it, an engine starts without.
-        from foredeck.store.copying import compare
+        from foredeck.store.copying import verified
         from foredeck.store.sqlite.backup import opened_backup
 
         with opened_backup(backup) as copy, closing(self.open_whole(config)) as store:
-            found = compare(store, copy, lambda: report(1, "verifying"))
-        if not found.equal:
-            raise Corrupt(f"{backup} is not a copy of what is here: {found.differs} differs")
-        return found.copy.sha256
+            return verified(store, copy, backup, lambda: report(1, "verifying"))
 
     def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
         """See `StoreKind.restore`."""
@@ -170,19 +165,7 @@ class SqliteKind(StoreKind):
         from foredeck.store.sqlite.backup import contents_of, restore
 
         kept = restore(source, config.sqlite_file, force=force, report=report)
-        return _described(config.sqlite_file, contents_of(config.sqlite_file), kept=kept)
-
-
-def _described(
-    file: Path, contents: BackupContents, *, verified: str | None = None, kept: Path | None = None
-) -> BackupReport:
-    counts = {
-        "session": contents.sessions,
-        "version": contents.versions,
-        "object": contents.objects,
-        "transaction": contents.transactions,
-    }
-    return BackupReport(file, counts, contents.bytes, contents.newest_ms, verified, kept)
+        return replace(contents_of(config.sqlite_file), kept=kept)
 
 
 KIND = SqliteKind()

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import httpx
 
 from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.xtdb.database import edn
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -227,7 +226,7 @@ class XtdbClient:
 
     def query(self, query: str, *args: Any, tx_id: int | None = None) -> list[list[Any]]:
         """Run a Datalog query in EDN, as of now or `tx_id`; `args` are values for its `:in`."""
-        values = " ".join(edn.write(arg) for arg in args)
+        values = " ".join(to_edn(arg) for arg in args)
         basis = None if tx_id is None else {"tx-id": tx_id}
         rows: list[list[Any]] = self.ask(f"{{:query {query} :in-args [{values}]}}", basis)
         return rows
@@ -328,3 +327,23 @@ class XtdbClient:
 
 def _reason(error: httpx.HTTPError) -> str:
     return str(error) or type(error).__name__
+
+
+def to_edn(value: Any) -> str:
+    """`value` as EDN: str, int, bool, None, and lists of those.
+
+    Raises `TypeError` for anything else. Texts must be free of lone surrogates.
+    """
+    match value:
+        case None:
+            return "nil"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case str():
+            # EDN's reader knows every escape that JSON's writer makes.
+            return json.dumps(value, ensure_ascii=False)
+        case list() | tuple():
+            return f"[{' '.join(map(to_edn, value))}]"
+    raise TypeError(f"{type(value).__name__} is not written as EDN")

@@ -61,7 +61,7 @@ class Fetcher:
     def fetch_whole(self, tokens: Sequence[str]) -> bool:
         """Bring all that is missing of these transactions, and of each all at once: a layer would
         have to begin again for what is added to one later. Whether it is here now."""
-        return self._bring(lambda: self._missing.of_tokens(tokens), {})
+        return self._bring(lambda: self._missing.of_transactions(tokens), {})
 
     def _bring(
         self,
@@ -78,8 +78,8 @@ class Fetcher:
 
     def fetch_transactions(self, tokens: Sequence[Token]) -> None:
         """Bring what is missing of the documents of these transactions, if XTDB answers."""
-        if self._missing.any() and (ids := self._missing.of_transactions(tokens)):
-            self.fetch(ids)
+        if self._missing.any() and (missing := self._missing.of_transactions(tokens)):
+            self.fetch(list(missing))
 
     def fetch_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
         """Bring what a query finds in XTDB, and what it finds here but is not the newest there."""

@@ -1,22 +1,317 @@
 """The journal of a local copy: what waits for XTDB, and what only XTDB has, which other machines
 wrote.
+
+Its tables lie in the file of the local copy, where they commit in one transaction with the versions
+that they speak of. `journal` has a row for each transaction that was committed here: it waits until
+XTDB has it. `missing` names the versions known to be in XTDB and not here, until they are read.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from foredeck.errors import StoreUnavailable
 from foredeck.model.portions import portions
-from foredeck.store.protocol import Batch, Change, Token
+from foredeck.store.clock import now_ms
+from foredeck.store.protocol import Batch, Change, Origin, Token
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.connection import POSITION_BITS
+from foredeck.store.sqlite.connection import POSITION_BITS, immediate, new_store_id, translated
 from foredeck.store.sqlite.reading import changes_of_others, select_in
-from foredeck.xtdb.journal.queue import Backlog, DeliveryQueue, JournalBounds, JournalFile
 
+_TABLES = """
+CREATE TABLE IF NOT EXISTS journal (
+    number INTEGER PRIMARY KEY,
+    token TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    queued_ms INTEGER NOT NULL,
+    blobs BLOB NOT NULL,
+    reason TEXT
+);
+DROP INDEX IF EXISTS journal_open;
+CREATE INDEX IF NOT EXISTS journal_waiting ON journal (state, number, bytes, queued_ms)
+    WHERE state = 0;
+CREATE INDEX IF NOT EXISTS journal_refused ON journal (state, number) WHERE state = 2;
+CREATE INDEX IF NOT EXISTS journal_by_token ON journal (token);
+CREATE TABLE IF NOT EXISTS missing (
+    id TEXT NOT NULL,
+    token TEXT NOT NULL,
+    type TEXT NOT NULL,
+    PRIMARY KEY (id, token)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS missing_by_type ON missing (type);
+CREATE INDEX IF NOT EXISTS missing_by_token ON missing (token);
+"""
+# Half of what the store allows: so it is the delivering thread that copies the log into the file,
+# and no commit of the engine has to.
+_LOG_PAGES = 2000
 _PAGE = 500
+
+
+class JournalFull(StoreUnavailable):
+    """As much waits for XTDB as may wait: nothing more is accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalBounds:
+    """How many transactions, and how many bytes of text in them, may wait for XTDB."""
+
+    entries: int
+    bytes: int
+
+
+_NO_BOUNDS = JournalBounds(0, 0)
+"""Of those who add nothing."""
+
+
+class Journal:
+    """A connection to the journal's tables. Not thread-safe: one per thread, many per file."""
+
+    def __init__(
+        self, path: Path, bounds: JournalBounds = _NO_BOUNDS, busy_timeout_ms: int = 800
+    ) -> None:
+        """`path`: the file of an SQLite store, which exists. Raises `StoreUnavailable`."""
+        self._path = path
+        self._busy_timeout_ms = busy_timeout_ms
+        with self.translated():
+            self.db = sqlite3.connect(path, timeout=busy_timeout_ms / 1000, isolation_level=None)
+            # What a power loss takes from here is delivered once more, which changes nothing.
+            self.db.execute("PRAGMA synchronous = normal")
+            self.db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            self.db.executescript(_TABLES)
+        self.queue = DeliveryQueue(self, bounds)
+        self.missing = MissingVersions(self)
+
+    def renew_tokens(self) -> None:
+        """Let later transactions have tokens that no store has made yet."""
+        # Where a state folder was copied, both copies would go on with the same tokens.
+        self.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", new_store_id())
+
+    def execute(self, statement: str, *values: Any) -> list[Any]:
+        """Run a statement by itself; its rows."""
+        with self.translated():
+            return self.db.execute(statement, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of what the block writes, or nothing; SQLite's errors as those of the store."""
+        with self.translated(), immediate(self.db):
+            yield
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise SQLite's errors as `StoreUnavailable`, with the file's name."""
+        with translated(self._path, self._busy_timeout_ms):
+            yield
+
+    def close(self) -> None:
+        """Let go of the file; calling it twice is fine."""
+        self.db.close()
+
+
+# What waits for XTDB
+
+WAITING, DELIVERED, QUARANTINED = range(3)
+"""The states of an entry, as stored."""
+
+_DIGEST_BYTES = 32
+_MOST_REASON = 1000
+_DOCUMENTS = f"""
+SELECT d.id, d.type FROM tx t
+JOIN version v ON v.number >= t.seq << {POSITION_BITS} AND v.number < (t.seq + 1) << {POSITION_BITS}
+JOIN document d ON d.number = v.document WHERE t.token = ? ORDER BY v.number"""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """A transaction that waits: its documents by id and type, and blobs that belong to it."""
+
+    number: int
+    origin: Origin
+    documents: list[tuple[str, str]]
+    blobs: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How much waits for XTDB.
+
+    entries, bytes  transactions, and text in them
+    oldest_ms       when the oldest was committed; None where nothing waits
+    quarantined     transactions that XTDB has refused, and its `reason` for the last one
+    """
+
+    entries: int
+    bytes: int
+    oldest_ms: int | None
+    quarantined: int
+    reason: str | None
+
+
+class DeliveryQueue:
+    """The entries of one local copy, oldest first."""
+
+    def __init__(self, journal: Journal, bounds: JournalBounds) -> None:
+        self._journal = journal
+        self._bounds = bounds
+        self._last_count: tuple[int, int, int] | None = None
+        """SQLite's counter of other connections' commits, and what waited after the last commit of
+        this one: transactions and bytes."""
+
+    # Within the transactions of the local copy
+
+    def add(self, db: sqlite3.Connection, batch: Batch, token: Token) -> None:
+        """Let a transaction wait for XTDB, as a part of it. Raises `JournalFull`."""
+        size = sum(map(len, batch.blobs.values()))
+        size += sum(len(document.content or "") for document in batch.puts)
+        version, entries, waiting = self._count_before(db)
+        if self._is_full(entries, waiting + size):
+            # What is remembered may include transactions that were rolled back.
+            entries, waiting = _count(db)
+            if self._is_full(entries, waiting + size):
+                raise JournalFull(
+                    f"{entries} transactions ({waiting / 2**20:.1f} MiB) wait for XTDB, the most "
+                    "that may (xtdb.journal_entries, xtdb.journal_mib): `foredeck xtdb status` "
+                    "tells whether it runs"
+                )
+        db.execute(
+            "INSERT INTO journal (token, state, bytes, queued_ms, blobs) VALUES (?, 0, ?, ?, ?)",
+            (token, size, now_ms(), b"".join(map(bytes.fromhex, batch.blobs))),
+        )
+        self._last_count = version, entries + 1, waiting + size
+
+    def _count_before(self, db: sqlite3.Connection) -> tuple[int, int, int]:
+        # Counting takes longer the more waits, and a model call waits for this: so the count is
+        # remembered for as long as no other process has written.
+        version = changes_of_others(db)
+        if self._last_count is None or self._last_count[0] != version:
+            self._last_count = version, *_count(db)
+        return self._last_count
+
+    def _is_full(self, entries: int, size: int) -> bool:
+        return entries >= self._bounds.entries or size > self._bounds.bytes
+
+    # Delivering
+
+    def oldest(self, limit: int) -> list[JournalEntry]:
+        """The transactions that have waited longest, in their order."""
+        rows = self._journal.execute(
+            "SELECT j.number, j.token, t.time_ms, j.blobs FROM journal j"
+            " JOIN tx t ON t.token = j.token WHERE j.state = 0 ORDER BY j.number LIMIT ?",
+            limit,
+        )
+        return [self._entry(*row) for row in rows]
+
+    def _entry(self, number: int, token: str, time_ms: int, blobs: bytes) -> JournalEntry:
+        rows = self._journal.execute(_DOCUMENTS, token)
+        documents = [(codec.id_text(id), type) for id, type in rows]
+        starts = range(0, len(blobs), _DIGEST_BYTES)
+        digests = [blobs[start : start + _DIGEST_BYTES].hex() for start in starts]
+        return JournalEntry(number, Origin(Token(token), time_ms), documents, digests)
+
+    def newest(self) -> int:
+        """The number of the newest transaction, 0 for none."""
+        ((number,),) = self._journal.execute("SELECT coalesce(max(number), 0) FROM journal")
+        return int(number)
+
+    def waiting_up_to(self, number: int) -> int:
+        """How many of the transactions up to this one wait."""
+        ((count,),) = self._journal.execute(
+            "SELECT count(*) FROM journal WHERE state = 0 AND number <= ?", number
+        )
+        return int(count)
+
+    def mark_delivered(self, numbers: Sequence[int]) -> None:
+        """XTDB has these."""
+        if numbers:
+            with self._journal.transaction():
+                self._journal.db.executemany(
+                    f"UPDATE journal SET state = {DELIVERED} WHERE number = ?",
+                    ((number,) for number in numbers),
+                )
+
+    def quarantine(self, number: int, reason: str) -> None:
+        """XTDB refuses this one: it no longer holds up what comes after it."""
+        self._journal.execute(
+            f"UPDATE journal SET state = {QUARANTINED}, reason = ? WHERE number = ?",
+            *(reason[:_MOST_REASON], number),
+        )
+
+    def release_quarantined(self) -> None:
+        """Let what was quarantined wait once more."""
+        self._journal.execute("UPDATE journal SET state = 0 WHERE state = 2")
+
+    def deliver_again(self, tokens: Sequence[Token]) -> int:
+        """Let transactions that were delivered wait once more; returns how many."""
+        with self._journal.transaction():
+            return sum(
+                self._journal.db.execute(
+                    "UPDATE journal SET state = 0, queued_ms = ? WHERE token = ? AND state = 1",
+                    (now_ms(), token),
+                ).rowcount
+                for token in tokens
+            )
+
+    def last_delivered(self) -> Token | None:
+        """The newest transaction that XTDB has accepted; None for none."""
+        rows = self._journal.execute(
+            "SELECT token FROM journal WHERE state = 1 ORDER BY number DESC LIMIT 1"
+        )
+        return Token(rows[0][0]) if rows else None
+
+    def pages_of_delivered(self) -> Iterator[list[Token]]:
+        """The tokens of all that was delivered, a page at a time."""
+        last = 0
+        while rows := self._journal.execute(
+            "SELECT number, token FROM journal WHERE number > ? AND state = 1"
+            f" ORDER BY number LIMIT {_PAGE}",
+            last,
+        ):
+            last = rows[-1][0]
+            yield [Token(token) for _, token in rows]
+
+    # Figures
+
+    def quarantined(self) -> int:
+        """How many transactions are quarantined."""
+        ((count,),) = self._journal.execute("SELECT count(*) FROM journal WHERE state = 2")
+        return int(count)
+
+    def backlog(self) -> Backlog:
+        """How much waits, and how much is quarantined."""
+        ((entries, size, oldest_ms),) = self._journal.execute(
+            "SELECT count(*), coalesce(sum(bytes), 0), min(queued_ms) FROM journal WHERE state = 0"
+        )
+        rows = self._journal.execute(
+            "SELECT reason FROM journal WHERE state = 2 ORDER BY number DESC LIMIT 1"
+        )
+        reason = rows[0][0] if rows else None
+        return Backlog(entries, size, oldest_ms, self.quarantined(), reason)
+
+
+def _count(db: sqlite3.Connection) -> tuple[int, int]:
+    """How many transactions wait, and how many bytes."""
+    entries, size = db.execute(
+        "SELECT count(*), coalesce(sum(bytes), 0) FROM journal WHERE state = 0"
+    ).fetchone()
+    return entries, size
+
+
+def read_backlog(path: Path) -> Backlog:
+    """What waits in the file at `path`, which need not exist."""
+    if not path.is_file():
+        return Backlog(0, 0, None, 0, None)
+    with closing(Journal(path)) as journal:
+        return journal.queue.backlog()
+
+
+# What only XTDB has
+
 _TRANSACTIONS = 200
 _HELD = f"""
 SELECT 1 FROM document d JOIN version v ON v.document = d.number
@@ -26,8 +321,8 @@ JOIN tx t ON t.seq = v.number >> {POSITION_BITS} WHERE d.id = ? AND t.token = ?"
 class MissingVersions:
     """The versions that are known by name only, and how far XTDB's changes were read for it."""
 
-    def __init__(self, file: JournalFile) -> None:
-        self._file = file
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
         self._last_look: tuple[int, bool] | None = None
         """SQLite's counter of other connections' commits, and whether anything was missing then."""
         self._has_foreign = False
@@ -46,44 +341,33 @@ class MissingVersions:
     @property
     def position(self) -> Token | None:
         """The transaction up to which XTDB's changes were read; None for none."""
-        with self._file.translated():
-            row = self._file.db.execute(
-                "SELECT value FROM meta WHERE key = 'journal_position'"
-            ).fetchone()
-        return None if row is None or not row[0] else Token(row[0])
+        rows = self._journal.execute("SELECT value FROM meta WHERE key = 'journal_position'")
+        return Token(rows[0][0]) if rows and rows[0][0] else None
 
     @property
     def has_followed(self) -> bool:
         """Whether XTDB's changes were ever read to their end."""
-        with self._file.translated():
-            row = self._file.db.execute(
-                "SELECT 1 FROM meta WHERE key = 'journal_position'"
-            ).fetchone()
-        return row is not None
+        return bool(self._journal.execute("SELECT 1 FROM meta WHERE key = 'journal_position'"))
 
     @property
     def has_foreign(self) -> bool:
         """Whether anybody but the engines on this copy was ever seen to write."""
         if not self._has_foreign:
-            with self._file.translated():
-                row = self._file.db.execute(
-                    "SELECT 1 FROM meta WHERE key = 'journal_foreign'"
-                ).fetchone()
-            self._has_foreign = row is not None
+            rows = self._journal.execute("SELECT 1 FROM meta WHERE key = 'journal_foreign'")
+            self._has_foreign = bool(rows)
         return self._has_foreign
 
     def forget_position(self) -> None:
         """Let the next engine read all changes from the first, as on a new machine."""
-        with self._file.translated():
-            self._file.db.execute("DELETE FROM meta WHERE key = 'journal_position'")
+        self._journal.execute("DELETE FROM meta WHERE key = 'journal_position'")
 
     def follow(self, changes: Iterable[Change], position: Token | None) -> None:
         """Record changes up to `position`: those that are not here are missing."""
         self._last_look = None
-        with self._file.transaction():
+        with self._journal.transaction():
             # Together with the position: after a kill between them nobody would look for these.
             self._add(changes)
-            self._file.db.execute(
+            self._journal.db.execute(
                 "INSERT INTO meta VALUES ('journal_position', ?)"
                 " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 (position or "",),
@@ -92,11 +376,11 @@ class MissingVersions:
     def add(self, changes: Iterable[Change]) -> None:
         """Record versions that a query has met; the position stays."""
         self._last_look = None
-        with self._file.transaction():
+        with self._journal.transaction():
             self._add(changes)
 
     def _add(self, changes: Iterable[Change]) -> None:
-        db = self._file.db
+        db = self._journal.db
         rows = [(codec.id_column(change.id), change.token, change.type) for change in changes]
         absent = [row for row in rows if db.execute(_HELD, row[:2]).fetchone() is None]
         db.executemany("INSERT OR IGNORE INTO missing VALUES (?, ?, ?)", absent)
@@ -106,103 +390,50 @@ class MissingVersions:
     # What is missing
 
     def any(self) -> bool:
-        """Whether anything is missing. Every read asks this, so the answer is remembered for as
-        long as no other connection commits."""
-        with self._file.translated():
-            version = changes_of_others(self._file.db)
-            if self._last_look is None or self._last_look[0] != version:
-                row = self._file.db.execute("SELECT 1 FROM missing LIMIT 1").fetchone()
-                self._last_look = version, row is not None
+        """Whether anything is missing."""
+        # Every read asks this, so the answer is remembered while no other connection commits.
+        with self._journal.translated():
+            version = changes_of_others(self._journal.db)
+        if self._last_look is None or self._last_look[0] != version:
+            rows = self._journal.execute("SELECT 1 FROM missing LIMIT 1")
+            self._last_look = version, bool(rows)
         return self._last_look[1]
 
     def any_of_type(self, type: str) -> bool:
         """Whether any version of a document of this type is missing."""
-        if not self.any():
-            return False
-        with self._file.translated():
-            row = self._file.db.execute("SELECT 1 FROM missing WHERE type = ? LIMIT 1", (type,))
-            return row.fetchone() is not None
+        select = "SELECT 1 FROM missing WHERE type = ? LIMIT 1"
+        return self.any() and bool(self._journal.execute(select, type))
 
     def of_documents(self, ids: Sequence[str]) -> dict[str, set[Token]]:
         """Which versions of these documents are missing, by id; those without any are left out."""
-        found: dict[str, set[Token]] = {}
-        if self.any():
-            with self._file.translated():
-                columns = [codec.id_column(id) for id in ids]
-                rows = select_in(self._file.db, "SELECT id, token FROM missing", "id", columns)
-                for id, token in rows:
-                    found.setdefault(codec.id_text(id), set()).add(Token(token))
-        return found
+        return self._by_id("id", [codec.id_column(id) for id in ids]) if self.any() else {}
 
-    def of_tokens(self, tokens: Sequence[str]) -> dict[str, set[Token]]:
+    def of_transactions(self, tokens: Sequence[str]) -> dict[str, set[Token]]:
         """Which versions are missing that these transactions brought, by document."""
+        return self._by_id("token", list(tokens))
+
+    def _by_id(self, column: str, values: Sequence[str | bytes]) -> dict[str, set[Token]]:
         found: dict[str, set[Token]] = {}
-        with self._file.translated():
+        with self._journal.translated():
             select = "SELECT id, token FROM missing"
-            for id, token in select_in(self._file.db, select, "token", list(tokens)):
+            for id, token in select_in(self._journal.db, select, column, values):
                 found.setdefault(codec.id_text(id), set()).add(Token(token))
         return found
-
-    def of_transactions(self, tokens: Sequence[Token]) -> list[str]:
-        """Documents of which a version is missing that one of these transactions brought."""
-        with self._file.translated():
-            select = "SELECT DISTINCT id FROM missing"
-            rows = select_in(self._file.db, select, "token", list(tokens))
-            return [codec.id_text(id) for (id,) in rows]
 
     def pages_of_transactions(self) -> Iterator[list[str]]:
         """All transactions of which a version is missing, a page at a time; those of one machine
         in the order in which it made them."""
-        with self._file.translated():
-            # Tokens end in a number: of one machine's the longer is the later.
-            rows = self._file.db.execute(
-                "SELECT DISTINCT token FROM missing ORDER BY length(token), token"
-            )
-            tokens = [token for (token,) in rows]
-        yield from portions(tokens, _TRANSACTIONS)
+        # Tokens end in a number: of one machine's the longer is the later.
+        rows = self._journal.execute(
+            "SELECT DISTINCT token FROM missing ORDER BY length(token), token"
+        )
+        yield from portions((token for (token,) in rows), _TRANSACTIONS)
 
     def pages_of_ids(self) -> Iterator[list[str]]:
         """All documents of which a version is missing, a page at a time."""
         last: str | bytes = ""
-        while True:
-            with self._file.translated():
-                rows = self._file.db.execute(
-                    f"SELECT DISTINCT id FROM missing WHERE id > ? ORDER BY id LIMIT {_PAGE}",
-                    (last,),
-                ).fetchall()
-            if not rows:
-                return
+        while rows := self._journal.execute(
+            f"SELECT DISTINCT id FROM missing WHERE id > ? ORDER BY id LIMIT {_PAGE}", last
+        ):
             last = rows[-1][0]
             yield [codec.id_text(id) for (id,) in rows]
-
-
-_NO_BOUNDS = JournalBounds(0, 0)
-"""Of those who add nothing."""
-
-
-class Journal:
-    """Both halves, on one connection. Not thread-safe: one per thread, many per file."""
-
-    def __init__(
-        self, path: Path, bounds: JournalBounds = _NO_BOUNDS, busy_timeout_ms: int = 800
-    ) -> None:
-        """`path`: the file of an SQLite store, which exists. Raises `StoreUnavailable`."""
-        self._file = JournalFile(path, busy_timeout_ms)
-        self.queue = DeliveryQueue(self._file, bounds)
-        self.missing = MissingVersions(self._file)
-
-    def renew_tokens(self) -> None:
-        """See `JournalFile.renew_tokens`."""
-        self._file.renew_tokens()
-
-    def close(self) -> None:
-        """Let go of the file; calling it twice is fine."""
-        self._file.close()
-
-
-def read_backlog(path: Path) -> Backlog:
-    """What waits in the file at `path`, which need not exist."""
-    if not path.is_file():
-        return Backlog(0, 0, None, 0, None)
-    with closing(Journal(path)) as journal:
-        return journal.queue.backlog()

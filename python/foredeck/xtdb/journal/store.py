@@ -33,9 +33,8 @@ from foredeck.store.protocol import (
 from foredeck.store.references import Archives
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.fetching import Fetcher
-from foredeck.xtdb.journal.journal import Journal
+from foredeck.xtdb.journal.journal import Backlog, Journal, JournalBounds
 from foredeck.xtdb.journal.link import Link
-from foredeck.xtdb.journal.queue import Backlog, JournalBounds
 from foredeck.xtdb.journal.worker import Worker
 
 D = TypeVar("D", bound=Document)

@@ -24,9 +24,14 @@ from foredeck.regular_files import open_regular
 from foredeck.store.protocol import Batch, Notify, Token
 from foredeck.store.references import Archives
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.xtdb.journal.journal import Journal, MissingVersions
+from foredeck.xtdb.journal.journal import (
+    DeliveryQueue,
+    Journal,
+    JournalBounds,
+    JournalEntry,
+    MissingVersions,
+)
 from foredeck.xtdb.journal.link import Link
-from foredeck.xtdb.journal.queue import DeliveryQueue, JournalBounds, JournalEntry
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore

@@ -23,7 +23,7 @@ from foredeck.xtdb.database.client import Refused, XtdbClient
 from foredeck.xtdb.database.datalog import QueryRefused, prepare
 from foredeck.xtdb.database.documents import XtdbNames
 from foredeck.xtdb.database.reading import XtdbReader
-from foredeck.xtdb.delivery import deliver_first, settled_node
+from foredeck.xtdb.maintenance import deliver_first, settled_node
 from foredeck.xtdb.node.process import Supervisor, own_node_folder
 from foredeck.xtdb.opening import server_token
 

@@ -17,8 +17,8 @@ from foredeck.errors import StoreError
 from foredeck.model.figures import counted, short_count
 from foredeck.store.clock import now_ms
 from foredeck.xtdb.database.client import XtdbClient
-from foredeck.xtdb.delivery import deliver_first
 from foredeck.xtdb.journal.journal import read_backlog
+from foredeck.xtdb.maintenance import deliver_first
 from foredeck.xtdb.node.folder import NodeFolder, NodeInfo, log_tail
 from foredeck.xtdb.node.installing import install, remove_old
 from foredeck.xtdb.node.process import own_node_folder, start, stop

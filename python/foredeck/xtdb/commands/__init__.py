@@ -1,1 +1,0 @@
-"""The commands that only a store on XTDB has; `foredeck.store` names them."""
