@@ -20,7 +20,6 @@ from foredeck.model.canonical import canonical_json, decode_text
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import WORDS_LEFT, MessageKey, marked, put_blob, unpack
 from foredeck.model.observations import CompactionDocument
-from foredeck.model.portions import portions
 from foredeck.model.records import (
     ARCHIVED,
     ArchivedDocument,
@@ -32,7 +31,7 @@ from foredeck.observations.reading import stored_notes
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import said_by, thinking_of, time_of
 from foredeck.store.erasing import Erasure, ErasureStep
-from foredeck.store.protocol import Advance, Batch, Head, LocalStore, ScanMark, Store
+from foredeck.store.protocol import Advance, Batch, Head, LocalStore, ScanMark, Store, portions
 from foredeck.store.references import in_message
 from foredeck.store.sessions import ancestry
 

@@ -20,7 +20,6 @@ from foredeck.config import Config
 from foredeck.context.state.descriptions import moved_claims
 from foredeck.errors import CommandRefused, Conflict, NotFound, ToolError
 from foredeck.model.figures import counted
-from foredeck.model.portions import portions
 from foredeck.model.quoting import name
 from foredeck.model.quoting import name as quoted
 from foredeck.model.sources import is_pointer, path_of, pointer_label
@@ -30,7 +29,7 @@ from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.git_process import GitUnusable, opened_git
 from foredeck.sources.renames import lost_renames, tied, unclear_rename
 from foredeck.sources.snapshots import FileSnapshot, Limits
-from foredeck.store.protocol import Batch, Head, LocalStore, Store
+from foredeck.store.protocol import Batch, Head, LocalStore, Store, portions
 
 BATCH = 200
 """Files per transaction."""

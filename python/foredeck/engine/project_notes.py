@@ -26,12 +26,11 @@ from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import SessionFolder
 from foredeck.derived.layer import LayerBusy, TimeBudget
 from foredeck.errors import StoreUnavailable
-from foredeck.model.portions import portions
 from foredeck.notes import StillReading, live_graph
 from foredeck.notes.names import MARKDOWN
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within
 from foredeck.sources.projects import checkout_of, is_outside
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Store, portions
 
 log = logging.getLogger(__name__)
 

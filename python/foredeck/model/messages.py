@@ -218,16 +218,20 @@ def load_with_words(address: str, blob: Callable[[str], bytes]) -> dict[str, Any
     return loaded
 
 
-def strings_in(value: Any) -> Iterator[str]:
-    """Every string inside a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from strings_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from strings_in(item)
+def strings_in(value: Any, *, names: bool = False) -> Iterator[str]:
+    """Every string inside a JSON value, in order; `names`: also those of fields."""
+    # Without recursion: what others have written may be nested deeper than Python calls.
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, list):
+            stack.extend(reversed(item))
+        elif isinstance(item, dict):
+            if names:
+                yield from item
+            stack.extend(reversed(item.values()))
 
 
 # Exchanges. A list of the host's may have holes, which `context/plan/repairs.py` closes.

@@ -14,7 +14,6 @@ from typing import Any, TypeGuard
 
 from foredeck.model.canonical import decode_text, hash_text
 from foredeck.model.documents import PASTE_CHARS, user_object_id
-from foredeck.model.portions import portions
 from foredeck.model.records import TurnDocument
 from foredeck.notes.entries import PASTED
 from foredeck.notes.markdown import parse_note

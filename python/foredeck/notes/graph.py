@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.model.portions import portions
 from foredeck.notes.layer import TURN_ROOM, loaded, stored
 from foredeck.notes.named_parts import anchor_key
 from foredeck.notes.names import folded
@@ -21,6 +20,7 @@ from foredeck.notes.resolving import (
     resolve,
     resolve_word,
 )
+from foredeck.store.protocol import portions
 
 STEP = 500
 """Objects at a time, where all of them are read."""

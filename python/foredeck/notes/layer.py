@@ -18,12 +18,11 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.layer import HasToBeMadeAgain, reported
 from foredeck.model.documents import chat_id
 from foredeck.model.kinds import kind_of
-from foredeck.model.portions import portions
 from foredeck.notes.chat import CHUNK, TURN, TurnLinks, links_of_turns
 from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, has_text
 from foredeck.notes.names import Rank, folded, keys_of
 from foredeck.notes.parsed import Reference
-from foredeck.store.protocol import Advance, Change, Head, LocalStore, Store
+from foredeck.store.protocol import Advance, Change, Head, LocalStore, Store, portions
 from foredeck.store.sqlite.connection import immediate
 from foredeck.store.sqlite.reading import select_in
 

@@ -17,7 +17,6 @@ from foredeck.derived.layer import (
     take_absent,
 )
 from foredeck.errors import Missing
-from foredeck.model.portions import portions
 from foredeck.search.texts import SEARCHED, Fetched, SearchedText, texts_of
 from foredeck.search.writing import (
     IndexedContent,
@@ -29,7 +28,7 @@ from foredeck.search.writing import (
     key_of_text,
     uses_by_name,
 )
-from foredeck.store.protocol import Change, Head, LocalStore, Token
+from foredeck.store.protocol import Change, Head, LocalStore, Token, portions
 
 CHUNK = 100
 """Versions whose texts are held at once."""

@@ -17,8 +17,7 @@ from typing import Any
 
 from foredeck.errors import Conflict, Corrupt, StoreError
 from foredeck.model.canonical import canonical_json
-from foredeck.model.portions import portions
-from foredeck.store.protocol import Batch, Record, Store, Token, digests_of, records_of
+from foredeck.store.protocol import Batch, Record, Store, Token, digests_of, portions, records_of
 from foredeck.store.versions import stated
 
 _BLOBS = 100

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from foredeck.config import Config
 from foredeck.model.kinds import rank_of
-from foredeck.model.portions import portions
 from foredeck.store.kind import store_kind
 from foredeck.store.protocol import (
     Advance,
@@ -27,6 +26,7 @@ from foredeck.store.protocol import (
     Store,
     digests_of,
     order_of,
+    portions,
     records_of,
 )
 

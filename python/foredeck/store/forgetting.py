@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.kinds import owner_of
-from foredeck.model.portions import portions
 from foredeck.model.records import ForgottenDocument, MemberDocument, forgotten_id, imported_id
 from foredeck.store.erasing import Erasure, ErasureStep
-from foredeck.store.protocol import Advance, Batch, Head, LocalStore, ScanMark, Store
+from foredeck.store.protocol import Advance, Batch, Head, LocalStore, ScanMark, Store, portions
 from foredeck.store.references import in_message, references
 from foredeck.store.sessions import documents_of
 

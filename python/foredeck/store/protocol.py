@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NewType, Protocol, TypeAlias, TypeVar
 
 from foredeck.errors import Conflict, ForedeckError
@@ -20,6 +21,7 @@ from foredeck.model.documents import Document, view_of
 
 Token = NewType("Token", str)
 D = TypeVar("D", bound=Document)
+T = TypeVar("T")
 Kind: TypeAlias = type[D]
 """For `Head`, in which `type` is a field."""
 Scalar = str | int | bool
@@ -282,9 +284,6 @@ def digests_of(store: Store) -> Iterator[str]:
         last = page[-1]
 
 
-T = TypeVar("T")
-
-
 def changed(attempt: Callable[[], T], busy: ForedeckError, attempts: int = ATTEMPTS) -> T:
     """What `attempt` returns. It reads what it changes and commits with what it `expect`s; where
     that raises `Conflict`, it is called again and must read anew.
@@ -297,3 +296,11 @@ def changed(attempt: Callable[[], T], busy: ForedeckError, attempts: int = ATTEM
         except Conflict:
             continue
     raise busy
+
+
+def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in their order, at most `size` at a time."""
+    # `itertools.batched` came with Python 3.12.
+    rest = iter(items)
+    while portion := list(islice(rest, size)):
+        yield portion

@@ -27,7 +27,7 @@ from foredeck.errors import Conflict, Corrupt, ForedeckError
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Document, user_object_id
 from foredeck.model.kinds import kind_of
-from foredeck.model.messages import is_digest
+from foredeck.model.messages import is_digest, strings_in
 from foredeck.model.records import nickname_id
 from foredeck.regular_files import open_to_read, read_regular
 from foredeck.store.at_work import engines_at_work
@@ -316,7 +316,7 @@ def texts_matched(
         if isinstance(value, bytes):
             yield from redaction.found_in(value)
         else:
-            for text in _strings(value):
+            for text in strings_in(value, names=True):
                 for pattern in redaction.patterns:
                     yield from (match[0] for match in pattern.finditer(text))
 
@@ -329,22 +329,12 @@ def holders_in_store(
         if isinstance(value, bytes):
             if redaction.data(value) != value:
                 yield name
-        elif any(redaction.text(text) != text for text in _strings(value) if not is_digest(text)):
+        elif any(
+            redaction.text(text) != text
+            for text in strings_in(value, names=True)
+            if not is_digest(text)
+        ):
             yield name
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """All strings in a JSON value, the names of fields too."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, list):
-            stack.extend(item)
-        elif isinstance(item, dict):
-            stack.extend(item)
-            stack.extend(item.values())
 
 
 _PROGRAMS = ("engines", "xtdb/jars", "xtdb/runtime-*", "xtdb/tmp")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from foredeck.errors import Missing
-from foredeck.model.messages import is_digest, marked
+from foredeck.model.messages import is_digest, marked, strings_in
 from foredeck.model.records import ARCHIVED, messages_of_turn
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def references(type: str, fields: Mapping[str, Any]) -> References:
     found.needed.update(marked(body))
     if type in RECORDS:
         found.messages.update(_addresses(type, fields))
-        found.possible.update(text for text in _strings(body) if is_digest(text))
+        found.possible.update(text for text in strings_in(body) if is_digest(text))
         found.possible -= found.messages | found.needed
     if type == "change":
         states = [state for path in fields.get("paths") or () for state in path.values()]
@@ -72,18 +72,6 @@ def _addresses(type: str, fields: Mapping[str, Any]) -> Iterator[str]:
         keys = fields.get("keys") or ()
         named = [key[1] for key in keys if isinstance(key, list) and len(key) > 1]
     return (address for address in named if is_digest(address))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, list):
-            stack.extend(item)
-        elif isinstance(item, dict):
-            stack.extend(item.values())
 
 
 class Archives:

@@ -23,10 +23,9 @@ from foredeck.derived.layer import (
 )
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
-from foredeck.model.portions import portions
 from foredeck.search.texts import Fetched
 from foredeck.search.writing import encodable
-from foredeck.store.protocol import Change, Head, LocalStore
+from foredeck.store.protocol import Change, Head, LocalStore, portions
 from foredeck.worklog.done import FinishedWork, SessionWork, failed_run
 from foredeck.worklog.lessons import (
     WITHIN_COMMANDS,

@@ -12,9 +12,8 @@ from typing import ClassVar
 
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
-from foredeck.model.portions import portions
 from foredeck.store.kind import PENDING_PURGE
-from foredeck.store.protocol import ScanMark, Store, digests_of
+from foredeck.store.protocol import ScanMark, Store, digests_of, portions
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.journal import read_backlog
 from foredeck.xtdb.journal.store import JournaledStore

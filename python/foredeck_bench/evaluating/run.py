@@ -17,7 +17,7 @@ from foredeck.cli.registry import Command
 from foredeck.errors import CommandRefused
 from foredeck.evaluation.evaluating import EvalPlan
 from foredeck.evaluation.task_folders import LONG, SHIPPED, EvalTask, load_tasks
-from foredeck.model.portions import portions
+from foredeck.store.protocol import portions
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, ToolCall, write_agent_dir
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi

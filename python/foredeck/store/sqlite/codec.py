@@ -208,7 +208,7 @@ def decode_fields(
     """
     try:
         fields: dict[str, Any] = json.loads(body_text(id, type, body))
-        fields["identity_hash"] = _identity(type, fields["source"])
+        fields["identity_hash"] = identity_hash(type, fields["source"])
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise _damaged(id, type, error) from error
     fields["id"] = id
@@ -229,15 +229,6 @@ def body_text(id: str, type: str, body: bytes) -> str:
 
 def _damaged(id: str, type: str, error: Exception) -> Corrupt:
     return Corrupt(f"{type} {id!r}: the stored fields are damaged ({error})")
-
-
-@lru_cache(maxsize=64)
-def _unsourced_identity(type: str) -> str:
-    return identity_hash(type, None)
-
-
-def _identity(type: str, source: Mapping[str, Any] | None) -> str:
-    return _unsourced_identity(type) if source is None else identity_hash(type, source)
 
 
 def _deflate_body(data: bytes) -> bytes:

@@ -12,8 +12,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from foredeck.model.portions import portions
-from foredeck.store.protocol import Advance, Change, Head, Origin, Record, ScanMark, Token
+from foredeck.store.protocol import Advance, Change, Head, Origin, Record, ScanMark, Token, portions
 from foredeck.store.references import RECORDS, in_message, references
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.connection import POSITION_BITS

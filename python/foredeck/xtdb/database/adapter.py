@@ -13,9 +13,8 @@ from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
-from foredeck.model.portions import portions
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Change, Head, Origin, Record, Scalar, Token
+from foredeck.store.protocol import Batch, Change, Head, Origin, Record, Scalar, Token, portions
 from foredeck.store.references import Archives
 from foredeck.store.versions import check_blobs, restore, unique_bodies
 from foredeck.xtdb.database.client import FEW, XtdbClient, valid_time

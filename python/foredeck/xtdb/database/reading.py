@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from foredeck.errors import Missing
-from foredeck.model.portions import portions
-from foredeck.store.protocol import Change, Origin, Record, Scalar, Token, order_of
+from foredeck.store.protocol import Change, Origin, Record, Scalar, Token, order_of, portions
 from foredeck.store.versions import INDEXED, check_blob, matches
 from foredeck.xtdb.database.client import CHUNK, FEW, Doc, XtdbClient
 from foredeck.xtdb.database.documents import (

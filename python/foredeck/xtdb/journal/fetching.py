@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
-from foredeck.model.portions import portions
-from foredeck.store.protocol import Batch, Change, Origin, Scalar, Token, order_of
+from foredeck.store.protocol import Batch, Change, Origin, Scalar, Token, order_of, portions
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.journal import MissingVersions
 from foredeck.xtdb.journal.link import Link

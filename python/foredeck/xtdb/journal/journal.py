@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import StoreUnavailable
-from foredeck.model.portions import portions
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Change, Origin, Token
+from foredeck.store.protocol import Batch, Change, Origin, Token, portions
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.connection import POSITION_BITS, immediate, new_store_id, translated
 from foredeck.store.sqlite.reading import changes_of_others, select_in
