@@ -18,7 +18,7 @@ from foredeck.model.records import TurnDocument
 from foredeck.notes.entries import PASTED
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import MENTIONS, WIKILINK, Reference
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head, Store, portions
 
 TURN = "turn"
 """The type of the documents that name a chat's messages."""
