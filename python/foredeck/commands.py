@@ -1,4 +1,4 @@
-"""The steps of a shell command line, and the programs that they run."""
+"""What a shell command line runs, and what its output says of how that went."""
 
 from __future__ import annotations
 
@@ -158,6 +158,8 @@ def programs(command: str) -> set[str]:
     return found
 
 
+# An output without what its host has added at the end: a notice, how the command ended
+
 _ENDED = re.compile(r"\n*(?:Command exited with code|exit code:?) (\d+)\s*\Z", re.IGNORECASE)
 _NOTICE = re.compile(
     r"\n\n(?:\[(?:Showing l|\d+ more lines in file|Output truncated|[^\n]*limit reached"
@@ -198,6 +200,8 @@ def counted(number: int, noun: str) -> str:
     """`1 hit`, `2 hits`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
+
+# Facts of runs: tests, builds and checks, installations
 
 _TESTS = re.compile(
     r".*\b\d+ (?:passed|failed|passing|failing|examples?|tests? (?:passed|failed))\b"

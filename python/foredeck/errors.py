@@ -10,7 +10,7 @@
     │       └── StoreDamaged      its file is no store any more
     ├── OutOfSync                 the host speaks of messages that the engine does not hold
     ├── UnknownSession            no such session is open, or stored
-    ├── NotFound                  what somebody asks for by name is not stored
+    ├── NotFound                  what is asked for by name is not stored
     ├── CommandRefused            a command is not carried out as it was given
     ├── ToolError                 a tool's own error, written for the model
     └── ImportRefused             an import file is damaged, forged or contradicts the store

@@ -134,7 +134,7 @@ def _sort_out(
             found.uncovered += 1
         elif is_linked:
             found.linked += 1
-        elif "summary" not in message:  # a summary stands for others
+        elif "summary" not in message:  # a summary replaces other messages
             found.messages[address] = data
             continue
         found.stays.add(address)

@@ -1,8 +1,4 @@
-"""Keeps a derived layer in step with a store.
-
-Rows and position are written in one SQLite transaction per batch, so that a layer whose writer was
-killed holds exactly what lies before its position. SQLite's lock makes writers take turns: each
-reads the position again under the lock, and two that follow one store only share the work.
+"""Keeps a derived layer in step with a store, also while something is erased from the store.
 
 The layer is made again where what it holds may not follow from the store any more: it was made
 from another store's file or with other tables, the store no longer knows its position, versions
@@ -123,7 +119,7 @@ class Follower:
             while (count := self._step()) is not None:
                 taken += count
                 if 0 < count < self._batch:
-                    break  # that was all: nobody is told of time that is up
+                    break  # that was all: `advance` may end the work for lack of time
                 advance()
             while self._layer.has_rest(self.db):
                 self._layer.read_rest(self.db, self._store)
@@ -188,6 +184,9 @@ class Follower:
 
     def _step(self) -> int | None:
         """Take in one batch: how many versions, 0 where the layer begins again, None at the end."""
+        # Rows and position in one transaction: a layer whose writer was killed holds exactly what
+        # lies before its position. Writers take turns, and each reads the position again under the
+        # lock, so two that follow one store only share the work.
         with immediate(self.db):
             position = self._checked(self._position())
             changes = self._store.changes_since(position.token, limit=self._batch)

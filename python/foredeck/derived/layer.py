@@ -1,5 +1,5 @@
-"""What a derived layer is: tables that follow from what is stored, and from nothing else; and
-what all layers share.
+"""What a derived layer is: tables that follow from what is stored, and from nothing else; their
+SQLite file; and what all layers share.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Layer(Protocol):
 
     def read_rest(self, db: sqlite3.Connection, store: LocalStore) -> int:
         """Read some of that, in transactions of its own; how many documents that were. What is
-        read here may be anybody's text: a little at a time, and none for longer than a bound.
+        read here may be the text of others: a little at a time, and none for longer than a bound.
         """
 
     def take_out(
@@ -152,12 +152,10 @@ def layer_file(home: Path, layer: str, store_id: str) -> Path:
 
 
 def open_layer_file(path: Path, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
-    """A connection to the file, which is made (0600) where there is none.
+    """A connection to the file, which is made (0600) where there is none, or where it is damaged:
+    everything in it can be made again.
 
-    `patience_s`: how long a writer waits for another. With a log beside the file readers never wait
-    for the writer. One that is damaged is thrown away: everything in it can be made again.
-
-    Raises `StoreUnavailable`.
+    `patience_s`: how long a writer waits for another. Raises `StoreUnavailable`.
     """
     try:
         make_private_file(path)
@@ -175,7 +173,7 @@ def open_layer_file(path: Path, patience_s: float = PATIENCE_S) -> sqlite3.Conne
 def _connect(path: Path, patience_s: float) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=patience_s, isolation_level=None)
     try:
-        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA journal_mode = WAL")  # with which readers never wait for the writer
         db.execute("PRAGMA synchronous = normal")
         db.execute("PRAGMA temp_store = memory")
         db.execute("SELECT count(*) FROM sqlite_schema")

@@ -113,7 +113,7 @@ class Decision(NamedTuple):
         )
 
     def to_record(self) -> dict[str, Any]:
-        """As a record keeps it and the host is told."""
+        """As a record keeps it and the host gets it."""
         values = {
             "kind": self.kind,
             "reason": self.reason,
@@ -170,7 +170,7 @@ class CallStats(NamedTuple):
         )
 
     def to_record(self) -> dict[str, Any]:
-        """As a record keeps them and the host is told."""
+        """As a record keeps them and the host gets them."""
         return {
             "messages": self.messages,
             "chars_host": self.chars_host,

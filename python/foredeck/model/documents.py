@@ -265,7 +265,7 @@ class SessionDocument(Document):
     untold: dict[str, str] | None = None
     """Pending notices: by handle, which files changed on disk the model has yet to hear of."""
     worked_forms: list[str] | None = None
-    """Forms of commands that the model was told have worked, each once."""
+    """Forms of commands of which the model has read that they worked, each once."""
     behind: dict[str, str] | None = None
     """By handle, the hash of the text that the agent knows of a file which something else has
     changed since: what a write of it must be compared with."""

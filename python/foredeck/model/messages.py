@@ -71,7 +71,7 @@ def _pack_text(text: str, blobs: dict[str, bytes]) -> dict[str, str]:
 
 def _pack_object(value: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, Any]:
     if not _MARKS.isdisjoint(value):
-        # Somebody else's object that looks like one of our marks: kept whole, as its JSON text.
+        # An object of the host's that looks like one of our marks: kept whole, as its JSON text.
         return {"$json": put_blob(canonical_json(value), blobs)}
     image = _image_bytes(value) if value.get("type") == "image" else None
     if image is None:

@@ -114,7 +114,7 @@ def forgotten_id(session: str) -> str:
 
 
 class ImportedDocument(Document):
-    """That a session, or a part of it, came from a file that anybody may have written.
+    """That a session, or a part of it, came from a file that others may have written.
 
     Stored before anything of it: what its chat has as the user's is not taken for their
     word, and what its tool calls say of files is not written to the disk unasked.
@@ -215,8 +215,8 @@ def archived_id(session: str) -> str:
 class ExtractionDocument(Document):
     """One answer of a model to the question what is worth remembering of some turns.
 
-    Stored in one transaction with the entries that came of it. Holds no words of anybody's, so
-    that there is nothing in it to erase.
+    Stored in one transaction with the entries that came of it. Holds no words of
+    a chat, so that there is nothing in it to erase.
     """
 
     type: str = "extraction"

@@ -90,13 +90,11 @@ def _leave_to_the_last(found: dict[str, set[str]]) -> None:
 
 
 def erasure_of(plans: Sequence[Forgetting]) -> Erasure:
-    """What the plans of one call of `plan_forgetting` take away, and the tombstones that stay.
-
-    A session's own document goes last: as long as it is there the same can be done again.
-    """
+    """What the plans of one call of `plan_forgetting` take away, and the tombstones that stay."""
     steps = [
         ErasureStep(
             [plan.session],
+            # A session's own document last: as long as it is there the same can be done again.
             sorted(plan.documents, key=lambda id: id.startswith("session:")),
             plan.blobs,
             plan.scanned,
@@ -157,7 +155,7 @@ def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
         return owner in sessions or store.head(session_object_id(owner)) is None
     if head.type == "task":
         return all(_names_only(version, sessions) for version in store.history(head.id))
-    # A session lists an object once: not more are read than it takes to find somebody else.
+    # A session lists an object once: not more are read than it takes to find another session.
     members = store.query("member", {"object": head.id}, limit=len(sessions) + 1)
     met_by = [member.view(MemberDocument).session for member in members]
     return len(met_by) <= len(sessions) and all(session in sessions for session in met_by)

@@ -174,11 +174,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_network_filesystem(path: Path | str) -> bool:
-    """Whether `path`, which need not exist yet, lies on a network file system.
-
-    SQLite in WAL mode needs shared memory between all its users and locks that hold, and a
-    network file system gives neither. False where nothing says so (no `/proc`).
-    """
+    """Whether `path`, which need not exist yet, lies on a network file system. False where nothing
+    says so (no `/proc`)."""
+    # SQLite in WAL mode needs shared memory between all its users and locks that hold; a network
+    # file system gives neither.
     kind = filesystem_type(path)
     return kind is not None and kind in NETWORK_FILESYSTEMS
 
@@ -258,10 +257,8 @@ def quarantine(path: Path, inode: int | None = None) -> Path | None:
 
 
 def rename_with(path: Path, target: Path, companions: Sequence[str]) -> None:
-    """Rename the files whose names begin with that of the store and end with one of these.
-
-    The log goes along: a fresh store beside a stale -wal would be damaged at once.
-    """
+    """Rename the files whose names begin with that of the store and end with one of these."""
+    # The log goes along: a fresh store beside a stale -wal would be damaged at once.
     for companion in companions:
         source = path.with_name(path.name + companion)
         if source.exists():
@@ -285,8 +282,9 @@ def free_name(path: Path, state: str) -> Path:
 
 @contextmanager
 def exclusively(path: Path) -> Iterator[None]:
-    """One process at a time puts another file in place of a store: of two that find the same
-    damage only one may rename, or the second would move the fresh store of the first."""
+    """One process at a time puts another file in place of a store."""
+    # Of two that find the same damage only one may rename, or the second would move the fresh store
+    # of the first.
     if sys.platform == "win32":
         yield
         return

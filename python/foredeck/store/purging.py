@@ -1,8 +1,8 @@
 """Putting a text out of everything that a store keeps, in all versions, as if it had been another.
 
 A store rewrites nothing, so what holds the text is taken out and committed again under the same
-transactions, without it. In between nothing of it would be left but a file in the state folder,
-which is written first: an interrupted purge is finished by the next one.
+transactions, without it. Beside the store, what was computed from it is removed, since it is made
+again, and logs and the like are rewritten.
 """
 
 from __future__ import annotations
@@ -221,6 +221,8 @@ def check_alone(config: Config) -> None:
 def carry_out(place: ErasableStore, purge: Purge) -> None:
     """Do what was planned. Raises `Conflict` where the store was written to since: then
     nothing has changed."""
+    # Between erasing and committing again this file is all that is left of these documents: it is
+    # written first, and the next purge finishes one that was interrupted.
     _write_pending(place.pending, purge)
     _finish(place, purge.scanned)
 
@@ -336,6 +338,8 @@ def holders_in_store(
         ):
             yield name
 
+
+# The files beside the store
 
 _PROGRAMS = ("engines", "xtdb/jars", "xtdb/runtime-*", "xtdb/tmp")
 """Programs, which hold no user's text."""

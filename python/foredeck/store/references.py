@@ -1,4 +1,4 @@
-"""Which blobs a document needs.
+"""Which blobs a document needs, and what a store gives for those that were pruned.
 
 Three kinds of places name blobs: the marks that `model.messages.pack` leaves, the addresses of
 stored messages (whose packed form holds marks in turn), and plain hashes in the records
@@ -75,8 +75,11 @@ def _addresses(type: str, fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 class Archives:
-    """Everything that was pruned in a store. Asked only about blobs that the store does not have,
-    so that a store where nothing was pruned never pays for it."""
+    """Everything that was pruned in a store.
+
+    Ask only about blobs that the store does not have: a store where nothing was pruned then never
+    reads these records.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store

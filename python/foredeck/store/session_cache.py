@@ -87,15 +87,13 @@ def write_cached(home: Path, session: str, kind: str, *streams: bytes) -> None:
 
 @contextmanager
 def erasing(home: Path, _store: LocalStore, erasure: Erasure) -> Iterator[None]:
-    """Remove what was kept of the sessions of an erasure: it holds words of their texts.
-
-    Before the block as well: where the process is killed in it, a session that is gone already
-    cannot be erased once more. Again after it: another process may have written it meanwhile.
-    """
+    """Remove what was kept of the sessions of an erasure: it holds words of their texts."""
     try:
+        # Where the process is killed in the block, a session that is gone cannot be erased again.
         _drop_all(home, erasure)
         yield
     finally:
+        # Another process may have written it meanwhile.
         _drop_all(home, erasure)
 
 
@@ -129,10 +127,11 @@ def _head(sizes: Sequence[tuple[int, int]], packed: bytes) -> bytes:
 def _prune(folder: Path, newest: Path) -> None:
     """Remove the oldest files beyond the limit, and what killed processes left half written.
 
-    `newest`: written just now; others may have the same time stamp.
+    `newest`: written just now.
     """
 
     def age(file: Path) -> tuple[bool, int]:
+        # Others may have the time stamp of the newest.
         return file != newest, -file.stat().st_mtime_ns
 
     with suppress(OSError):

@@ -1,4 +1,6 @@
-"""Sessions that keep to themselves what is said in them, and what of a store is theirs."""
+"""What belongs to a session: which documents are its own, which sessions it was forked from, and
+which sessions are private.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def ancestry(store: Store, session: str) -> Iterator[str]:
 
 
 def documents_of(store: Store, session: str) -> list[str]:
-    """Ids of all documents that belong to a session. Raises `UnknownSession`."""
+    """Ids of all documents that belong to a session: its own, every object in its index (also those
+    that it took over from other sessions), its tasks, and the calls of other sessions that a fork
+    continues. Raises `UnknownSession`."""
     own = {type: _own(store, type, session) for type in OWNED}
     if not any(own.values()):
         raise UnknownSession(f"no session {session!r} in this store")
@@ -72,7 +76,7 @@ def documents_of(store: Store, session: str) -> list[str]:
         *(head.id for heads in own.values() for head in heads),
         *(head.view(MemberDocument).object for head in own["member"]),
         *_tasks(store, session, own["turn"]),
-        *_ancestors(store, own["call"]),
+        *_ancestors(store, own["call"]),  # without which a fork's prompts could not be shown
     ]
     return list(dict.fromkeys(ids))
 

@@ -1,4 +1,8 @@
-"""The fields of documents: by which they are found, how they compare, when they are decoded."""
+"""Versions as every adapter handles them: the fields by which they are found, and the checks.
+
+An adapter calls `sealed_body` and `check_blobs` before it writes, `restore` and `check_blob` after
+it has read.
+"""
 
 from __future__ import annotations
 
@@ -85,6 +89,9 @@ class LazyFields(Mapping[str, Any]):
 D = TypeVar("D", bound=Document)
 
 
+# Documents carry their own hashes, so neither the adapter nor the file below it has to be trusted.
+
+
 def sealed_body(document: Document) -> Mapping[str, Any]:
     """All fields of `document` as plain JSON values, content included; they must not be changed.
 
@@ -145,8 +152,6 @@ def check_blob(digest: str, data: bytes) -> bytes:
 def restore(kind: type[D], fields: dict[str, Any]) -> D:
     """The document that was put, from all its fields.
 
-    Validation is used and not `model_construct`: it builds the nested models (`source`, `pin`,
-    `provenance`), takes about 7 µs, and is one more check on bytes that came from a disk.
     Raises `Corrupt` where fields and hashes disagree, `ValueError` when a document of another
     type is asked for as `kind`.
     """
@@ -160,6 +165,8 @@ def restore(kind: type[D], fields: dict[str, Any]) -> D:
     if content_hash(fields) != fields.get("content_hash"):
         raise Corrupt(f"{name}: the stored fields are damaged (their hash differs)")
     try:
+        # Not `model_construct`: validation builds the nested models (`source`, `pin`), takes 7 µs,
+        # and is one more check on bytes that came from a disk.
         document = kind.model_validate(fields)
     except ValidationError as error:
         raise Corrupt(f"{name}: the stored fields are not those of its type: {error}") from error

@@ -1,10 +1,6 @@
 """The store in one SQLite file: the default, and nothing to install.
 
-One connection per store, many stores per file. A commit is one `BEGIN IMMEDIATE`: it reads before
-it writes, and a transaction that only asks for the lock at its first write fails at once when
-another has written meanwhile, instead of waiting. Reads need no transaction, since rows are only
-ever added. With `synchronous="normal"` a killed process loses nothing, and a power loss may take
-the last commits, whole ones; `"full"` waits for the disk at each commit.
+One connection per store, many stores per file.
 """
 
 from __future__ import annotations
@@ -168,7 +164,7 @@ class SqliteStore:
             self._within(self._db, batch, token)
         return token
 
-    # Reading
+    # Reading. No transaction is needed, since rows are only ever added.
 
     def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
         """See `Store.get`."""

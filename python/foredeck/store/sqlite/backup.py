@@ -1,4 +1,5 @@
-"""Backup of a store's file while others write to it, and putting one in its place.
+"""Backup of a store's file while others write to it, putting one in its place, and whether a file
+is sound, for `foredeck doctor`.
 
 A backup is an SQLite database in one file, without a log beside it: any SQLite opens it, and it
 can be copied like any file. It is one state of the store, that of the moment at which it was begun.

@@ -5,9 +5,6 @@ of the field names and values that documents share: a typical body shrinks to a 
 every field, also an empty one, can be listed without knowing the document's class. Small blobs
 are mostly messages and have a dictionary of their own.
 
-The dictionaries are part of the file format. What was stored can only be read with the very same
-bytes, so they never change; a better one gets a number (and an encoding) of its own. What is
-likeliest to be repeated comes last in them, where a reference costs least.
 """
 
 from __future__ import annotations
@@ -24,6 +21,10 @@ from foredeck.errors import Corrupt
 from foredeck.model.canonical import decode_text, encode_text, json_text
 from foredeck.model.documents import identity_hash
 from foredeck.store.versions import INDEXED, field_value
+
+# The dictionaries are part of the file format. What was stored can only be read with the very same
+# bytes, so they never change; a better one gets a number (and an encoding) of its own. What is
+# likeliest to be repeated comes last in them, where a reference costs least.
 
 _RECORD = b'"provenance":{"generator":"system","origin":"foredeck","parent_refs":[]},"session":"'
 _NONE = b'","source":null,"source_hash":null,'
@@ -126,10 +127,8 @@ _PLAIN, _DEFLATED, _BY_DICTIONARY = 0, 1, 2
 
 
 def _primed(dictionary: bytes) -> Any:
-    """A deflater to be copied for each piece: cheaper than to read the dictionary again.
-
-    A small window and little memory, since setting them up is most of the work.
-    """
+    """A deflater to be copied for each piece: cheaper than to read the dictionary again."""
+    # A small window and little memory, since setting them up is most of the work.
     return zlib.compressobj(6, zlib.DEFLATED, -13, 6, 0, dictionary)
 
 
@@ -163,7 +162,8 @@ class EncodedVersion:
 
 
 def id_column(id: str) -> str | bytes:
-    """An id as stored: SQLite's text cannot hold a lone surrogate, its bytes can."""
+    """An id as stored."""
+    # SQLite's text cannot hold a lone surrogate, its bytes can.
     try:
         id.encode()
     except UnicodeEncodeError:
@@ -254,10 +254,8 @@ def _deflate(primed: Any, data: bytes) -> bytes:
 
 
 def encode_blob(data: bytes) -> tuple[int, bytes]:
-    """`(encoding, bytes)`: deflated where that saves at least a tenth.
-
-    A large blob that does not shrink at its start (an image) is not tried as a whole.
-    """
+    """`(encoding, bytes)`: deflated where that saves at least a tenth."""
+    # A large blob that does not shrink at its start (an image) is not tried as a whole.
     if len(data) > _LARGE and not _is_smaller(zlib.compress(data[:_SAMPLE], 1), _SAMPLE):
         return _PLAIN, data
     if len(data) <= _SMALL:

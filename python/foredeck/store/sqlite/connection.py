@@ -1,5 +1,5 @@
 """A connection to the store's file: made private, checked, configured, and migrated; transactions
-on it; and what SQLite says, as the errors of the store.
+on it; SQLite's errors as those of the store; and the tables.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ Synchronous = Literal["normal", "full"]
 _RETRY_S = 0.005
 _BEING_MADE_S = 10.0
 """An empty file that is younger is being made by another process."""
+# 16 MB of log before a commit copies it into the file, which takes that commit 5 to 20 ms: one in a
+# hundred, instead of one in twenty with SQLite's default. Reading a log of that size after a crash
+# takes as long.
 _LOG_PAGES = 4000
-"""16 MB of log before a commit copies it into the file, which takes that commit 5 to 20 ms: one in
-a hundred, instead of one in twenty with SQLite's default. Reading a log of that size after a crash
-takes as long."""
 _LOG_BYTES_KEPT = 16 * 1024 * 1024
 
 
@@ -125,6 +125,8 @@ def _is_older(path: Path, seconds: float) -> bool:
 
 def _configure(db: sqlite3.Connection, synchronous: Synchronous, busy_timeout_ms: int) -> None:
     _use_wal(db, busy_timeout_ms)
+    # With `normal` a killed process loses nothing, and a power loss may take the last commits,
+    # whole ones; `full` waits for the disk at each commit.
     db.execute(f"PRAGMA synchronous = {synchronous}")
     db.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES_KEPT}")
     db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -132,7 +134,7 @@ def _configure(db: sqlite3.Connection, synchronous: Synchronous, busy_timeout_ms
 
 
 def _use_wal(db: sqlite3.Connection, busy_timeout_ms: int) -> None:
-    """With a log beside the file readers never wait for a writer, nor a writer for them."""
+    # With a log beside the file readers never wait for a writer, nor a writer for them.
     deadline = time.monotonic() + busy_timeout_ms / 1000
     while True:
         try:
@@ -151,6 +153,8 @@ def immediate(db: sqlite3.Connection) -> Iterator[None]:
 
     Raises sqlite3.OperationalError where another holds the lock beyond the busy timeout.
     """
+    # A commit reads before it writes. A transaction that asks for the lock at its first write only
+    # would fail at once when another has written meanwhile, instead of waiting.
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -163,9 +167,15 @@ def immediate(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-APPLICATION_ID = 0x666F7265
-"""The bytes "fore"."""
+# The tables, and the way from every older schema to the newest
 
+APPLICATION_ID = 0x666F7265
+"""The bytes "fore", by which a file of another program is recognised."""
+
+# A version's rowid is `transaction << POSITION_BITS | position`: versions lie in the order in which
+# transactions came in, and no column is needed to say which one a version belongs to. A document's
+# number is the rowid of the version that came in first. `tx.time_ms, place, token` is the order in
+# which versions follow each other (`order_of`).
 POSITION_BITS = 20
 MAX_DOCUMENTS = 1 << POSITION_BITS
 """How many versions one transaction can hold."""
@@ -216,7 +226,8 @@ CREATE TABLE blob (
 """
 
 MIGRATIONS = (_FIRST,)
-"""Each takes a file from schema n to n + 1. Never edit one that has been released."""
+"""Each takes a file from schema n to n + 1; `PRAGMA user_version` counts those that a file has had.
+Never edit one that has been released."""
 
 
 def new_store_id() -> str:

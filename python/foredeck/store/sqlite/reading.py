@@ -1,9 +1,4 @@
-"""How versions are read: the statements, rows as heads, and which blobs the stored versions need.
-
-Erasing relies on the last, so it is worked out from all versions each time: an index kept beside
-them could be wrong after a crash, a restore or an import. A version is parsed only where its text
-names a hash that is searched for; the others cost an inflating each.
-"""
+"""How versions are read: the statements, rows as heads, and which blobs the versions need."""
 
 from __future__ import annotations
 
@@ -51,8 +46,8 @@ def select_in(
 
 
 def lookup_statement(keys: int) -> str:
-    """Newest heads that have all of a number of index entries. `CROSS JOIN` keeps SQLite from
-    reordering: the entry that is looked up first is the most selective."""
+    """Newest heads that have all of a number of index entries, the most selective first."""
+    # `CROSS JOIN` keeps SQLite from reordering them.
     more = "".join(
         f" CROSS JOIN lookup l{i} ON l{i}.key = ? AND l{i}.document = l0.document"
         for i in range(1, keys)
@@ -177,6 +172,8 @@ def needed_blobs(
 
     `advance` is called for each `BATCH` of versions. Memory does not grow with the store.
     """
+    # Erasing relies on this, so all versions are read each time: an index kept beside them could be
+    # wrong after a crash, a restore or an import.
     search = _Search(read, digests)
     rows = db.execute(_VERSIONS, (0,))
     while search.wanted and (batch := rows.fetchmany(BATCH)):
@@ -213,8 +210,8 @@ def _names(fields: Mapping[str, Any], ids: Collection[str]) -> bool:
 
 
 def _hashes(text: str) -> set[str]:
-    """The strings in a JSON text that may be hashes. An empty one means JSON that escapes
-    their digits, as ours never does: it has to be parsed."""
+    """The strings in a JSON text that may be hashes; an empty one where it has to be parsed."""
+    # JSON of others may escape digits and letters; ours never does.
     found = set(_HASH.findall(text))
     return found | {""} if "\\u003" in text or "\\u006" in text else found
 
@@ -242,6 +239,7 @@ class _Search:
             if type_ in RECORDS:
                 messages |= _hashes(_MARK.sub("", text))
         holding = self._holding(messages - {""})
+        # Most versions name nothing that is searched for: these cost an inflating, and no parsing.
         for row, hashes in suspects:
             if "" in hashes or not hashes.isdisjoint(self.wanted) or not hashes.isdisjoint(holding):
                 self._parse(row, holding)

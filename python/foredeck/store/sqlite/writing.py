@@ -55,7 +55,7 @@ def prepare(batch: Batch) -> tuple[list[EncodedVersion], dict[str, bytes]]:
 @contextmanager
 def writing(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> Iterator[EncodedBlobs]:
     """A transaction, and those of `blobs` that are new, encoded."""
-    # Deflating is done before the lock is taken, so that nobody waits for it.
+    # Blobs are deflated before the lock is taken, so that no other writer waits for that.
     seen = changes_of_others(db)
     new_blobs = _encode_new(db, blobs)
     with immediate(db):
@@ -136,10 +136,11 @@ class SqliteWriter:
         return origin, first if last is None else last + 1, True
 
     def _next_local(self) -> Origin:
-        """A transaction of this store, later than all that are here, whatever the clock does."""
+        """A transaction of this store, later than all that are here."""
         (last,) = self._db.execute("SELECT max(time_ms) FROM tx").fetchone()
         (store_id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         (seq,) = self._db.execute("SELECT coalesce(max(seq), 0) + 1 FROM tx").fetchone()
+        # The clock may have stepped back, or another machine's may be ahead.
         time_ms = self._clock() if last is None else max(self._clock(), last + 1)
         token = Token(f"{store_id}-{seq}")
         if self._db.execute("SELECT 1 FROM tx WHERE token = ?", (token,)).fetchone():

@@ -178,7 +178,7 @@ class XtdbStore:
             versions = self.history(id)
             late = (self._names.late(id, head.token) for head in versions)
             eids += [self._names.document(id), *late]
-            # Such an id is a text of somebody's, and stands in the transactions' records as well.
+            # The id of a nickname is a user's text, and is in the transactions' records as well.
             named |= {head.token for head in versions if head.type == "nickname"}
         eids += [self._names.blob(digest) for digest in blobs]
         for token in sorted(named):

@@ -44,18 +44,17 @@ _FIRST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def valid_time(revision: int) -> str:
-    """The valid time of what the n-th transaction writes: n milliseconds after 1970 began.
-
-    No clock is in it, so none that steps back can hide a version. It is not the same for all
-    because XTDB would then walk through all versions of a document to add one.
-    """
+    """The valid time of what the n-th transaction writes: n milliseconds after 1970 began."""
+    # No clock is in it, so none that steps back can hide a version. It is not the same for all
+    # because XTDB would then walk through all versions of a document to add one.
     moment = _FIRST_TIME + timedelta(milliseconds=revision)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @cache
 def _certificates() -> SSLContext:
-    """What `https` servers are checked against; reading it takes 20 ms, so it is read once."""
+    """What `https` servers are checked against."""
+    # Reading it takes 20 ms.
     return httpx.create_ssl_context(trust_env=False)
 
 

@@ -103,7 +103,7 @@ class _Tokens:
     def _split(self) -> Iterator[tuple[str, str, int]]:
         place = 0
         while place < len(self._text):
-            # Quoted forms stand for themselves: nothing is evaluated here.
+            # A quote changes nothing: no form is evaluated here.
             if self._text[place] == "'":
                 place += 1
                 continue

@@ -1,8 +1,8 @@
 """How versions, blobs, transactions and the clock are written as documents of XTDB.
 
 - One document per object holds its newest version; XTDB keeps the older ones. All fields are
-  in it as one JSON text (XTDB would index every element of every list), and beside it the few
-  that are looked up or lead to other objects. Content of some length is a blob.
+  in it as one JSON text, and beside it the few that are looked up or lead to other objects. Content
+  of some length is a blob.
 - One document per blob, in the same transaction.
 - One document per transaction: its token and time, its place in the order in which transactions
   came in, and the versions that it brought. It makes a transaction idempotent, too.
@@ -320,6 +320,7 @@ class StoredVersion:
 
 def write_fields(body: Mapping[str, Any]) -> tuple[str, bytes | None]:
     """A sealed body as JSON, and its content where that goes into a blob."""
+    # One text, since XTDB would index every element of every list in it.
     content = None if body["content"] is None else encode_text(body["content"])
     if content is not None and len(content) < INLINE_BYTES:
         return json_text(body), None

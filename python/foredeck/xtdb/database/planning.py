@@ -1,7 +1,6 @@
 """What one commit has to write, worked out for a known state of the store.
 
-Planning reads and decides; nothing is sent. The plan matches the clock that it was made on, so
-that it only commits if nothing has come between.
+Planning reads and decides; nothing is sent.
 """
 
 from __future__ import annotations
@@ -90,6 +89,7 @@ class CommitPlan:
         puts = [*self.puts, self.transaction.to_doc(names), self.clock.to_doc(names)]
         time = valid_time(self.clock.revision)
         return [
+            # The clock that the plan was made on: it commits only if nothing has come between.
             ["match", names.clock, before, time],
             *(["match", eid, None, time] for eid in self.absent),
             *put_blobs(names, blobs),

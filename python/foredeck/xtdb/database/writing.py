@@ -1,16 +1,8 @@
 """Committing: send a plan, find out whether it has committed, plan again where it has not.
 
 A transaction matches and replaces the clock, so of several that were planned on one state exactly
-one commits, and whoever lost reads the new state and plans again. A store that has lost such a
-race lets the node order its next commits, where the server is foredeck's node.
-
-It also orders what comes from another store with its own token and time, for which nothing then
-has to be read.
-
-A transaction whose answer was lost is settled by its record, which carries the nonce of the
-commit: it is never written twice, and never believed to be written when it is not. A stamped commit
-would not fail by coming late, so it keeps its token however often it is sent, and once it is on
-its way nothing with another token is sent in its place.
+one commits, and whoever lost reads the new state and plans again. Foredeck's own node can order a
+commit by itself instead, a *stamped* one.
 """
 
 from __future__ import annotations
@@ -159,13 +151,17 @@ class XtdbWriter:
         self._heads.clear()
         self._clock, self._knows_clock = self._reader.clock(), True
         if commit.lost_on is not None and commit.lost_on != self._clock:
+            # Another store writes too, and would win again: let the node order the next commits.
             self.to_stamp = STAMPED
 
     # Commits that the node orders
 
     def _is_stamped(self, commit: _Commit) -> bool:
+        # A stamped commit does not fail by coming late. Once one is on its way, nothing with
+        # another token may be sent in its place: both could be written.
         if commit.stamp in commit.being_written:
             return True
+        # With its own token and time an import can be ordered without anything being read.
         wanted = self._brings_news(commit) if commit.origin is not None else self.to_stamp > 0
         if not wanted or commit.unstampable:
             return False
@@ -279,6 +275,8 @@ class XtdbWriter:
         """The token under which an attempt turns out to have committed after all."""
         if not commit.being_written:
             return None
+        # Whether it was written says its record, which carries the nonce of the commit. So it is
+        # never written twice, and never believed to be written when it is not.
         self._client.catch_up()
         for token in commit.being_written:
             transaction = self._reader.transaction(token)

@@ -350,7 +350,7 @@ class MissingVersions:
 
     @property
     def has_foreign(self) -> bool:
-        """Whether anybody but the engines on this copy was ever seen to write."""
+        """Whether others than the engines on this copy were ever seen to write."""
         if not self._has_foreign:
             rows = self._journal.execute("SELECT 1 FROM meta WHERE key = 'journal_foreign'")
             self._has_foreign = bool(rows)
@@ -364,7 +364,7 @@ class MissingVersions:
         """Record changes up to `position`: those that are not here are missing."""
         self._last_look = None
         with self._journal.transaction():
-            # Together with the position: after a kill between them nobody would look for these.
+            # Together with the position: after a kill between them no engine would look for these.
             self._add(changes)
             self._journal.db.execute(
                 "INSERT INTO meta VALUES ('journal_position', ?)"

@@ -29,7 +29,7 @@ class Link(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Whether anybody but the engines on this state folder writes there."""
+        """Whether others than the engines on this state folder write there."""
 
     def is_new(self) -> bool:
         """Whether nothing can have been stored there yet."""

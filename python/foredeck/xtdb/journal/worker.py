@@ -2,8 +2,7 @@
 the engine's own work.
 
 One thread in each engine, with a connection of its own to the local copy. Of all engines on one
-copy the one that holds the lock delivers; when it ends, however it ends, another takes over what is
-left.
+copy the one that holds the lock delivers.
 """
 
 from __future__ import annotations
@@ -36,9 +35,26 @@ from foredeck.xtdb.journal.link import Link
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
 
+# How long this thread waits for a busy file: longer than an engine, since no request waits for it.
 _BUSY_MS = 10_000
-"""How long this thread waits for a busy file: longer than an engine, for no request waits for
-it."""
+
+_CHANGES = 2_000
+"""How many changes one request reads."""
+
+# Delivery waits until the engine has not used its store for the first figure, and no longer than
+# the second: the agent waits for the engine, and two threads of Python share one processor.
+_IDLE_S, _LONGEST_WAIT_S = 0.1, 5.0
+_MOST_HELD = 0.25
+"""The share of the journal's bounds from which on delivery no longer waits for the engine."""
+_POLL_S = 1.0
+_HEALTH_S = 5.0
+_PAGE = 20
+_DELIVERY_LOOK_S = 0.01
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+_NOTIFY_AFTER_S = 2.0
+"""How long XTDB does not answer before the user reads of it: a node that restarts takes less."""
+
+log = logging.getLogger(__name__)
 
 
 class DeliveringCopy:
@@ -50,7 +66,8 @@ class DeliveringCopy:
         self._store: SqliteStore = open_sqlite(file, busy_timeout_ms=busy_ms)
         self._archives = Archives(self._store)
         self.journal = Journal(file, bounds, busy_ms)
-        # A lock of the system's: it ends with its process, so no killed engine blocks the others.
+        # A lock of the system's ends with its process, however that ends: another engine takes
+        # over.
         self._lock = open_regular(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
 
     def __enter__(self) -> DeliveringCopy:
@@ -93,12 +110,6 @@ class DeliveringCopy:
             if digest not in blobs and not self._archives.holds(digest):
                 raise Missing(f"no blob {digest} in the local copy")
         return Batch(puts=puts, blobs=blobs)
-
-
-log = logging.getLogger(__name__)
-
-_CHANGES = 2_000
-"""How many changes one request reads."""
 
 
 def follow(remote: XtdbStore, copy: DeliveringCopy, is_stopping: Callable[[], bool]) -> None:
@@ -149,22 +160,6 @@ def _deliver_lost_again(remote: XtdbStore, copy: DeliveringCopy) -> None:
     log.warning("XTDB has lost transactions that it had: %d are delivered again", count)
 
 
-log = logging.getLogger(__name__)
-
-_IDLE_S, _LONGEST_WAIT_S = 0.1, 5.0
-"""Delivery waits until the engine has not used its store for the first figure, and no longer than
-the second: the agent waits for the engine, and two threads of Python share one processor."""
-_MOST_HELD = 0.25
-"""The share of the journal's bounds from which on delivery no longer waits for the engine."""
-_POLL_S = 1.0
-_HEALTH_S = 5.0
-_PAGE = 20
-_DELIVERY_LOOK_S = 0.01
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
-_NOTIFY_AFTER_S = 2.0
-"""How long XTDB does not answer before the user reads of it: a node that restarts takes less."""
-
-
 class Worker:
     """Delivers, follows what others write, and keeps a node of foredeck's own running."""
 
@@ -197,8 +192,9 @@ class Worker:
 
     def wake(self) -> None:
         """There is something to deliver."""
+        # A thread that is woken takes the processor from the one that works.
         if self._has_work:
-            return  # A thread that is woken takes the processor from the one that works.
+            return
         with self._changed:
             self._has_work = True
             self._changed.notify_all()
@@ -235,10 +231,7 @@ class Worker:
         return self._away_since is not None
 
     def stop(self, seconds: float) -> None:
-        """Deliver what can be delivered in this time, then end; the rest is for the next engine.
-
-        It does not wait for an XTDB that is away, or hangs.
-        """
+        """Deliver what can be delivered in this time, then end; the rest is for the next engine."""
         deadline = time.monotonic() + seconds
         with self._changed:
             self._stop_deadline = deadline

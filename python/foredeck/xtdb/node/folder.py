@@ -1,8 +1,4 @@
-"""The folder of one node: its data, token, state, log, and the lock that a running node holds.
-
-The descriptor that was locked before a node started is inherited by it, so the lock is free as soon
-as the process is gone, however it ended, and no stale process id can mislead anyone.
-"""
+"""The folder of one node: its data, token, state, log, and the lock that a running node holds."""
 
 from __future__ import annotations
 
@@ -91,8 +87,8 @@ class NodeFolder:
             draft.touch(mode=0o600)
             try:
                 draft.write_text(secrets.token_urlsafe(32), encoding="utf-8")
-                # A link appears with its content, and fails where somebody else was quicker:
-                # nobody ever reads half a token, and all agree on one.
+                # A link appears with its content, and fails where another process was quicker: no
+                # process ever reads half a token, and all agree on one.
                 os.link(draft, self.token_file)
             except FileExistsError:
                 continue
@@ -152,7 +148,7 @@ class NodeFolder:
         self.token()
         with self.lock(fcntl.LOCK_EX) as descriptor:
             if descriptor is not None:
-                # A killed node leaves them; by now its process id may be somebody else's.
+                # A killed node leaves them; by now its process id may be another's.
                 self.state_file.unlink(missing_ok=True)
                 self.ready_file.unlink(missing_ok=True)
             yield descriptor is not None
@@ -176,11 +172,9 @@ class NodeFolder:
         return moved_to
 
     def read_state(self) -> NodeInfo | None:
-        """What the node and its starter wrote down about it; None before it has been ready.
-
-        The node's own file decides: it appears at the moment when the node is ready, whereas its
-        starter may be killed before it writes.
-        """
+        """What the node and its starter wrote down about it; None before it has been ready."""
+        # The node's own file decides: it appears at the moment when the node is ready, whereas its
+        # starter may be killed before it writes.
         try:
             ready = json.loads(read_text(self.ready_file))
             pid, port = int(ready["pid"]), int(ready["port"])
@@ -206,6 +200,8 @@ class NodeFolder:
     @contextmanager
     def lock(self, mode: int) -> Iterator[int | None]:
         """A locked descriptor, or None where a node holds the lock, or is being started."""
+        # A node inherits the descriptor that was locked before it started. So the lock is free as
+        # soon as the process is gone, however it ended, and no stale process id can mislead anyone.
         descriptor = open_regular(self.root / "lock", os.O_RDWR | os.O_CREAT)
         try:
             try:

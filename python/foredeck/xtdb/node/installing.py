@@ -1,7 +1,4 @@
-"""Installing the node: fetches Java and the jars, compiles, and rehearses a start.
-
-A runtime is built under another name and renamed when it is complete.
-"""
+"""Installing the node: fetches Java and the jars, compiles, and rehearses a start."""
 
 from __future__ import annotations
 
@@ -102,6 +99,7 @@ def _build(draft: Path, folder: Path, cache: Path, java: Java, progress: Progres
     shutil.copytree(root / "config", draft / "config")
     _compile(draft, jars, java)
     progress("compiled")
+    # Under its own name a runtime is complete.
     draft.rename(folder)
 
 

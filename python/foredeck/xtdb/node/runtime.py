@@ -1,8 +1,7 @@
 """What runs a node: which Java, with which options, and the jars and compiled namespaces in a
 folder of the state folder.
 
-Java is the machine's where it is recent enough, else a packaged one. A runtime is named by what it
-is made of, so another version of foredeck has one of its own.
+Java is the machine's where it is recent enough, else a packaged one.
 """
 
 from __future__ import annotations
@@ -140,6 +139,7 @@ def find_runtime(home: Path) -> Runtime:
 
 def runtime_folder(home: Path) -> Path:
     """Where the node of this version is installed, or will be."""
+    # Named by what it is made of, so another version of foredeck has one of its own.
     digest = hashlib.sha256(_LAYOUT)
     root = node_files()
     for path in [root / "jars.lock", *_sources(root)]:
@@ -208,8 +208,8 @@ def java_options(runtime: Runtime, folder: NodeFolder) -> list[str]:
 
 
 def _class_archive(runtime: Runtime) -> list[str]:
-    """With an archive a start takes a third less. One that does not fit this Java, or is damaged,
-    is ignored."""
+    # With an archive a start takes a third less. Java ignores one that does not fit it or is
+    # damaged.
     if runtime.rehearses is not None:
         return [f"-XX:ArchiveClassesAtExit={runtime.rehearses}"]
     if not runtime.class_archive.is_file():
