@@ -11,7 +11,6 @@ from foredeck.context.tools import session_search
 from foredeck.lookup import reader
 from foredeck.sources import git
 from foredeck.timeline import guard, keeping, repositories
-from foredeck.xtdb import opening
 from foredeck.xtdb.journal import link
 from foredeck.xtdb.journal import store as journaled
 
@@ -34,7 +33,7 @@ def be_patient(patch: pytest.MonkeyPatch) -> None:
         (notes, "CHAT_PATIENCE_S"),
         (reader, "PATIENCE_S"),
         (machine_checks, "EVENT_SECONDS"),
-        (opening, "_ENGINE_PATIENCE"),
+        (journaled, "PATIENCE"),
         (journaled, "DELIVERY_PATIENCE"),
     ):
         patch.setattr(owner, name, ENOUGH_S)

@@ -44,7 +44,7 @@ STORE = (
 
 #: The same within `xtdb`.
 XTDB = (
-    *("database", "node", "journal", "opening", "erasing", "maintenance", "backup"),
+    *("database", "node", "journal", "erasing", "maintenance", "backup"),
     *("query_command", "xtdb_command", "kind"),
 )
 

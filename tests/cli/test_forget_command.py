@@ -25,8 +25,8 @@ from foredeck.store.session_cache import read_cached, write_cached
 from foredeck.store.sessions import documents_of
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.store.sqlite.kind import SqliteErasable
-from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.opening import open_copy, open_database
+from foredeck.xtdb.journal.link import open_database
+from foredeck.xtdb.journal.store import JournaledStore, open_copy
 from foredeck_bench.crash.homes import prepared
 from foredeck_bench.file_agent import FileAgent
 from store.xtdb_node import installed_home

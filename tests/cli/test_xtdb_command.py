@@ -190,7 +190,7 @@ def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         undelivered.setenv("FOREDECK_STORE", "xtdb")
         undelivered.setattr(JournaledStore, "start", lambda _self: None)
         # Nothing is fetched either, so there is nothing to wait for.
-        undelivered.setattr("foredeck.xtdb.opening._COMMAND_PATIENCE", 0.0)
+        undelivered.setattr("foredeck.xtdb.journal.store._COMMAND_PATIENCE", 0.0)
         with closing(open_store(load_config().config, lazy=True)) as store:
             store.commit(batch(note("mine", "text")))
     assert run_json(capsys, "status")[1]["journal"]["entries"] == 1

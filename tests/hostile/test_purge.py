@@ -27,8 +27,8 @@ from foredeck.store.protocol import Batch, Store
 from foredeck.store.purging import holders_in_files, holders_in_store
 from foredeck.store.redaction import Redaction
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.opening import open_copy, open_database
+from foredeck.xtdb.journal.link import open_database
+from foredeck.xtdb.journal.store import JournaledStore, open_copy
 from foredeck_bench.crash.homes import prepared
 from store.documents import file, note
 from store.every_type import change_of, kept

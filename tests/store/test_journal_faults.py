@@ -20,12 +20,11 @@ from foredeck.store.protocol import Token
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.journal.journal import read_backlog
-from foredeck.xtdb.journal.link import OwnLink, ServerLink
-from foredeck.xtdb.journal.store import JournaledStore
+from foredeck.xtdb.journal.link import OwnLink, ServerLink, copy_file
+from foredeck.xtdb.journal.store import JournaledStore, open_copy
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import own_node_folder, private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
-from foredeck.xtdb.opening import copy_file, open_copy
 from foredeck_bench.postgres import dead_url, unused_port
 
 from .contract import contents

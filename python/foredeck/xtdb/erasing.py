@@ -16,11 +16,11 @@ from foredeck.store.kind import PENDING_PURGE
 from foredeck.store.protocol import ScanMark, Store, digests_of, portions
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.journal import read_backlog
-from foredeck.xtdb.journal.store import JournaledStore
+from foredeck.xtdb.journal.link import copy_file, open_database
+from foredeck.xtdb.journal.store import JournaledStore, open_copy
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import own_node_folder, start, stop
 from foredeck.xtdb.node.runtime import Runtime, find_runtime, java_options
-from foredeck.xtdb.opening import copy_file, open_copy, open_database
 
 _PORTION = 200
 _ROCKSDB = ("log", "index")

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from foredeck.store.kind import BackupReport, DeliveredCopy, Report, Settings, StoreKind, StorePlace
 from foredeck.store.protocol import Notify
-from foredeck.xtdb.opening import copy_file, open_copy, open_database
+from foredeck.xtdb.journal.link import copy_file, open_database
+from foredeck.xtdb.journal.store import JournaledStore, open_copy
 
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.finding import Finding
     from foredeck.xtdb.database.adapter import XtdbStore
     from foredeck.xtdb.erasing import XtdbErasable
-    from foredeck.xtdb.journal.store import JournaledStore
 
 
 class XtdbKind(StoreKind):

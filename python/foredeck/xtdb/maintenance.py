@@ -23,10 +23,11 @@ from foredeck.store.copying import compare, count_of
 from foredeck.store.kind import DeliveredCopy, Settings
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.journal import Backlog, DeliveryQueue, Journal, read_backlog
+from foredeck.xtdb.journal.link import copy_file, open_database
+from foredeck.xtdb.journal.store import open_copy
 from foredeck.xtdb.node.folder import NodeInfo
 from foredeck.xtdb.node.process import await_settled, own_node_folder, private_node
 from foredeck.xtdb.node.runtime import find_runtime
-from foredeck.xtdb.opening import copy_file, open_copy, open_database
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore

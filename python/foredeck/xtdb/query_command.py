@@ -23,9 +23,9 @@ from foredeck.xtdb.database.client import Refused, XtdbClient
 from foredeck.xtdb.database.datalog import QueryRefused, prepare
 from foredeck.xtdb.database.documents import XtdbNames
 from foredeck.xtdb.database.reading import XtdbReader
+from foredeck.xtdb.journal.link import server_token
 from foredeck.xtdb.maintenance import deliver_first, settled_node
 from foredeck.xtdb.node.process import Supervisor, own_node_folder
-from foredeck.xtdb.opening import server_token
 
 _WIDEST = 80
 """Characters of one cell; --json prints everything."""

@@ -1,14 +1,19 @@
-"""How the journal reaches XTDB: a server that others run, or a node of foredeck's own."""
+"""How XTDB is reached: a server that others run, or a node of foredeck's own; and which of them a
+configuration names, with which local copy.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.store.protocol import Notify
+from foredeck.config import Config
+from foredeck.errors import ConfigError, StoreError, StoreUnavailable
+from foredeck.regular_files import read_text
+from foredeck.store.protocol import Notify, silent
 from foredeck.xtdb.node.process import IsCancelled, Supervisor, never, own_node_folder, stop
 from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
 
@@ -201,3 +206,45 @@ def _open_database(
     from foredeck.xtdb.database.adapter import open_xtdb
 
     return open_xtdb(url, token=token, namespace=namespace, timeout_ms=timeout_ms, revive=revive)
+
+
+# What a configuration names
+
+
+def copy_file(config: Config) -> Path:
+    """The file of the local copy: one for each server and namespace."""
+    where = "own"
+    if config.xtdb.url is not None:
+        where = hashlib.sha256(config.xtdb.url.rstrip("/").encode()).hexdigest()[:12]
+    return config.home / "copies" / f"{where}-{config.xtdb.namespace}.db"
+
+
+def link_of(config: Config, notify: Notify) -> Link:
+    """The way to the configured XTDB. `notify`: as of `OwnLink`."""
+    xtdb = config.xtdb
+    if xtdb.url is None:
+        return OwnLink(config.home, xtdb.topology, xtdb.namespace, xtdb.timeout_ms, notify)
+    return ServerLink(xtdb.url, server_token(xtdb.token_file), xtdb.namespace, xtdb.timeout_ms)
+
+
+def open_database(config: Config) -> XtdbStore:
+    """The configured XTDB itself, without the local copy: a server that others run where
+    one is named, else foredeck's own node, started if need be."""
+    return link_of(config, silent).open()
+
+
+def server_token(file: Path | None) -> str | None:
+    """The bearer token in a file; None where no file is named. Raises `ConfigError`."""
+    if file is None:
+        return None
+    try:
+        return read_text(file).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"xtdb.token_file: {file} cannot be read: {error}") from error
+
+
+def token_of(config: Config) -> str | None:
+    """The token that the configured XTDB asks for. Raises `ConfigError`."""
+    if config.xtdb.url is None:
+        return own_node_folder(config.home).token()
+    return server_token(config.xtdb.token_file)

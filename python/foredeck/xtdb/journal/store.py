@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from foredeck.config import Config
 from foredeck.errors import Missing, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.clock import now_ms
@@ -34,13 +35,15 @@ from foredeck.store.references import Archives
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.fetching import Fetcher
 from foredeck.xtdb.journal.journal import Backlog, Journal, JournalBounds
-from foredeck.xtdb.journal.link import Link
+from foredeck.xtdb.journal.link import Link, copy_file, link_of
 from foredeck.xtdb.journal.worker import Worker
 
 D = TypeVar("D", bound=Document)
 
-PATIENCE = 2.0
-"""How many seconds the first read of an engine waits to learn what others have written."""
+PATIENCE, _COMMAND_PATIENCE = 2.0, 90.0
+"""How many seconds the first read waits to learn what others have written: of an engine, behind
+which a model call waits; of a command, which reports nothing before it has read everything. A node
+starts in less than the latter."""
 DELIVERY_PATIENCE = 5.0
 """How many seconds a commit that XTDB itself decides waits for what was written before it."""
 CLOSE_SECONDS = 1.5
@@ -84,6 +87,20 @@ def open_journaled(
     if not lazy or not store.has_all:
         store.start()
     return store
+
+
+def open_copy(config: Config, *, notify: Notify = silent, lazy: bool = False) -> JournaledStore:
+    """The local copy of the configured XTDB, and the journal of what waits for it."""
+    bounds = JournalBounds(config.xtdb.journal_entries, config.xtdb.journal_mib * 2**20)
+    return open_journaled(
+        copy_file(config),
+        link_of(config, notify),
+        bounds,
+        notify=notify,
+        lazy=lazy,
+        patience=_COMMAND_PATIENCE if lazy else PATIENCE,
+        busy_timeout_ms=config.sqlite.busy_timeout_ms,
+    )
 
 
 class JournaledStore:
