@@ -17,7 +17,7 @@ from foredeck.histories.ingesting import ingest_files
 from foredeck.names import find_object
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Store
-from foredeck.timeline.callers import text_of_version
+from foredeck.timeline.blame import text_of_version
 
 Out = pytest.CaptureFixture[str]
 Version = tuple[str, str, str | None]

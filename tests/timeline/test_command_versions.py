@@ -13,7 +13,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline import command_versions, keeping
-from foredeck.timeline.callers import text_of_version, tool_call_of
+from foredeck.timeline.blame import text_of_version, tool_call_of
 from foredeck.ui.views.objects import blame_page
 from foredeck_bench.file_agent import FileAgent as Agent
 

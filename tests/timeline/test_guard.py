@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.timeline.callers import text_of_version
+from foredeck.timeline.blame import text_of_version
 from foredeck_bench.file_agent import FileAgent as Agent
 from timeline.conftest import MakeAgent
 

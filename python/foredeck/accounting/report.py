@@ -13,16 +13,16 @@ from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import history_source, path_of
 from foredeck.names import handles_in
 from foredeck.store.protocol import Head, Store
-from foredeck.timeline.branches import records_of
-from foredeck.timeline.callers import (
+from foredeck.timeline.blame import (
     ModelCalls,
     by_transaction,
     is_written_by_agent,
+    lines_of,
     maker_of,
     text_of_version,
 )
+from foredeck.timeline.branches import records_of
 from foredeck.timeline.differences import hunks
-from foredeck.timeline.origins import lines_of
 
 CONTEXT_LINES = 2
 

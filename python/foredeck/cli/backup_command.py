@@ -22,7 +22,7 @@ from foredeck.names import find_session
 from foredeck.store.kind import PENDING_PURGE, BackupReport, store_kind
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
-from foredeck.timeline.rewind_text import changes, preview, report
+from foredeck.timeline.rewind_command import changes, preview, report
 from foredeck.timeline.rewinding import RewindPlan, Rewound
 from foredeck.timeline.states import own_path
 

@@ -21,8 +21,7 @@ from foredeck.regular_files import read_regular
 from foredeck.sources.git import repository
 from foredeck.sources.looking import decode
 from foredeck.store.protocol import Head, Store
-from foredeck.timeline.blame import Author, BlamedLine, blame
-from foredeck.timeline.origins import equal_runs
+from foredeck.timeline.blame import Author, BlamedLine, blame, equal_runs
 
 SHOWN_ID = 13
 """Characters of a session's id: only sessions begun in one millisecond share as many."""

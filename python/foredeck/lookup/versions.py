@@ -19,7 +19,7 @@ from foredeck.names import Found, find_object, in_histories, name_of
 from foredeck.notes.named_parts import field_text
 from foredeck.sources.snapshots import MOVED_FROM, version_ms
 from foredeck.store.protocol import Head, Store
-from foredeck.timeline.callers import tool_call_of
+from foredeck.timeline.blame import tool_call_of
 
 WHOLE = AskedPart()
 

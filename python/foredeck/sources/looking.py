@@ -125,6 +125,11 @@ def fingerprint_at(path: str) -> Fingerprint | None:
         return None
 
 
+def is_fresh(seen: Fingerprint) -> bool:
+    """Whether a file was changed so shortly ago that it may change again within the same tick."""
+    return time.time_ns() - max(seen[3], seen[4]) < RACY_NS
+
+
 def decode(data: bytes) -> str | None:
     """The text that these bytes are, None if they are not text."""
     # Valid UTF-8 also has NULs. UTF-16 is binary: no tool of the agent can edit it.

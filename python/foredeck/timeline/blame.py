@@ -1,34 +1,32 @@
-"""Who wrote each line of a file: which tool call of which session, or a person or program.
-
-A version names the tool call that made it; one that was stored earlier was in one
-transaction with its call. What no tool of an agent's made was found on the disk: a person wrote it,
-or a program.
-"""
+"""Who wrote each line of a file: which tool call of which session, or a person or a program. For
+that: which version brought each line, and which tool call made a version."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from foredeck.model.canonical import hash_text
-from foredeck.model.documents import Document, ToolcallDocument, chat_id
+from foredeck.model.calls import CallRecord
+from foredeck.model.canonical import decode_text, hash_text
+from foredeck.model.documents import Document, FileDocument, ToolcallDocument, chat_id
 from foredeck.model.records import MemberDocument
-from foredeck.sources.snapshots import version_ms
+from foredeck.sources.snapshots import TOOL_CALL, is_captured, version_ms
 from foredeck.store.protocol import Head, Store, Token
-from foredeck.timeline.callers import (
-    ModelCalls,
-    by_transaction,
-    is_written_by_agent,
-    maker_of,
-    text_of_version,
-)
-from foredeck.timeline.origins import line_origins, lines_of, returns_of
+from foredeck.timeline.branches import records_of
 
 AGENT = "agent"
 PERSON = "person"
+NEAR = 200
+"""How many lines around a change are searched for the place where the texts are equal again."""
+ANCHOR = 3
+"""How many equal lines in a row identify a place: a single one, such as a brace, may be
+anywhere."""
+EXACT_LINES = 2000
+"""In stretches of more lines than that, frequent lines are not compared: it would take too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +73,22 @@ def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> 
     """
     shown = [head for head in versions if head.fields.get("text_hash")]
     authors = _Authors(store, {head.id for head in shown})
-    texts: Iterable[str] = _texts(store, shown)
+    # One text after the other: all versions of a long file together may be large.
+    texts: Iterable[str] = (text_of_version(store, head) for head in shown)
     hashes = [str(head.view(Document).text_hash) for head in shown]
     if newest is not None:
         texts = chain(texts, [newest])
         hashes.append(hash_text(newest))
     last = newest if newest is not None else text_of_version(store, shown[-1]) if shown else ""
     origins = line_origins(texts, returns_of(hashes))
-    known: dict[int, Author] = {}
-    for number in sorted(set(origins)):
-        if number < len(shown):
-            known[number] = authors.of(shown[number], first=number == 0)
-        else:
-            known[number] = Author(PERSON, 0)
-    lines = lines_of(last)
-    authors_of_lines = [known[origin] for origin in origins]
-    return list(map(BlamedLine, range(1, len(lines) + 1), lines, authors_of_lines))
-
-
-def _texts(store: Store, versions: Sequence[Head]) -> Iterable[str]:
-    for head in versions:
-        yield text_of_version(store, head)
+    known = {
+        number: authors.of(shown[number], first=number == 0)
+        if number < len(shown)
+        else Author(PERSON, 0)
+        for number in set(origins)
+    }
+    lines = zip(lines_of(last), origins, strict=True)
+    return [BlamedLine(n, line, known[origin]) for n, (line, origin) in enumerate(lines, 1)]
 
 
 class _Authors:
@@ -127,7 +120,8 @@ class _Authors:
         )
 
     def _tool_call(self, head: Head, *, first: bool) -> Head | None:
-        """The call that made a version."""
+        # A version names its call; one that was stored before they did was in one transaction with
+        # it. What no call has made was found on the disk.
         if (named := maker_of(head, first=first)) is not None:
             return self._store.head(named)
         return self._by_transaction.get(head.token) if is_written_by_agent(head) else None
@@ -145,3 +139,205 @@ class _Authors:
             )
             found = by_transaction(self._store, touched) | found
         return found
+
+
+class ModelCalls:
+    """The model calls of a session, by the tool calls that their answers asked for."""
+
+    def __init__(self, store: Store, session: str) -> None:
+        self._store = store
+        records = records_of(store, session)
+        self._by_id = {record.id: record for record in records}
+        self._by_answer = dict(self._answers(records))
+
+    def behind(self, tool_call: Head) -> CallRecord | None:
+        """The call whose answer asked for a tool call; None where it was not seen."""
+        turn = self._store.head(str(tool_call.fields.get("turn_ref")))
+        if turn is None:
+            return None
+        if (answered := turn.fields.get("answers")) in self._by_id:
+            return self._by_id[answered]
+        return self._by_answer.get(str(turn.fields.get("assistant")))
+
+    def _answers(self, records: Iterable[CallRecord]) -> Mapping[str, CallRecord]:
+        """The first message after a call's list is its answer."""
+        found: dict[str, CallRecord] = {}
+        for record in records:
+            parent = self._by_id.get(record.parent or "")
+            address = next(record.addresses, None)
+            if parent is not None and address is not None and record.kept == parent.length:
+                found.setdefault(address, parent)
+        return found
+
+
+def text_of_version(store: Store, version: Head) -> str:
+    """The text of a file's version; empty where it has none."""
+    # A long text is a blob of its own; the whole document would be checked against all its hashes.
+    digest = version.fields.get("text_hash")
+    blob = store.blobs([digest]).get(digest) if digest else None
+    if blob is not None:
+        return decode_text(blob)
+    document = store.get(version.id, FileDocument, version.token)
+    return "" if document is None or document.content is None else document.content
+
+
+def is_written_by_agent(version: Head) -> bool:
+    """Whether a `write` or `edit` made a file's version, and not a command, a person or a
+    program."""
+    return (version.fields.get("provenance") or {}).get("generator") == "agent"
+
+
+def tool_call_of(version: Head) -> str | None:
+    """The id of the tool call that a file's version names; None where it names none."""
+    named = (version.fields.get("provenance") or {}).get(TOOL_CALL)
+    return named if isinstance(named, str) else None
+
+
+def maker_of(version: Head, *, first: bool) -> str | None:
+    """The id of the tool call that made a file's version, as far as it names it. `first`: it is the
+    oldest one: what a command has only shown was there before."""
+    is_made = is_written_by_agent(version) or is_captured(version.fields) or not first
+    return tool_call_of(version) if is_made else None
+
+
+def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head]:
+    """Tool calls by the transactions that stored them: the first of each holds what it wrote.
+
+    For versions that were stored before they named their tool call.
+    """
+    found: dict[Token, Head] = {}
+    for head in tool_calls:
+        # A later version only corrects its place in the chat.
+        for version in store.history(head.id):
+            found.setdefault(version.token, head)
+    return found
+
+
+def line_origins(texts: Iterable[str], returns: Mapping[int, int] | None = None) -> list[int]:
+    """Of each line of the last text, the number of the text, from 0, that brought it.
+
+    The texts are consumed one after the other; two of them are held at a time. `returns`: of texts
+    that are an earlier one again, the number of that one (`returns_of`).
+    """
+    returns = returns or {}
+    kept: dict[int, list[int]] = {earlier: [] for earlier in returns.values()}
+    before: str | None = None
+    origins: list[int] = []
+    for number, text in enumerate(texts):
+        if number in returns:
+            origins = list(kept[returns[number]])
+        elif before is None:
+            origins = [number] * len(lines_of(text))
+        elif text != before:
+            _carry(before, text, origins, number)
+        if number in kept:
+            kept[number] = list(origins)
+        before = text
+    return origins
+
+
+def returns_of(hashes: Sequence[str]) -> dict[int, int]:
+    """Which texts, by their hashes, are an earlier one again, with others in between: a file was
+    brought back to what it was, and its lines were not written anew."""
+    first: dict[str, int] = {}
+    for number, digest in enumerate(hashes):
+        first.setdefault(digest, number)
+    return {
+        number: first[digest]
+        for number, digest in enumerate(hashes)
+        if first[digest] != number and hashes[number - 1] != digest
+    }
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text; a final line feed ends the last one and begins none."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _carry(old: str, new: str, origins: list[int], number: int) -> None:
+    """Make the origins of the lines of `old` those of `new`."""
+    # Most of a long text is as it was: only what lies between is taken apart into lines.
+    start = old.rfind("\n", 0, _equal(old, 0, new, 0)) + 1
+    end = _equal_lines_at_end(old, new, start)
+    olds, news = lines_of(old[start : len(old) - end]), lines_of(new[start : len(new) - end])
+    first = old.count("\n", 0, start)
+    found = [number] * len(news)
+    for at, into, size in equal_runs(olds, news):
+        found[into : into + size] = origins[first + at : first + at + size]
+    origins[first : first + len(olds)] = found
+
+
+def _equal_lines_at_end(old: str, new: str, start: int) -> int:
+    """How many characters of equal lines both texts end with, those before `start` left out."""
+    most = min(len(old), len(new)) - start
+    size, stride = 0, 1
+    while stride:
+        stride = min(stride, most - size)
+        at, into = len(old) - size, len(new) - size
+        if old[at - stride : at] == new[into - stride : into]:
+            size, stride = size + stride, stride * 2
+        else:
+            stride //= 2
+    if _begins_line(old, len(old) - size) and _begins_line(new, len(new) - size):
+        return size
+    return len(old) - 1 - old.find("\n", len(old) - size) if "\n" in old[len(old) - size :] else 0
+
+
+def _begins_line(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] == "\n"
+
+
+def equal_runs(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Runs of equal lines: where each begins in the old and in the new text, and how long it is."""
+    # Most versions differ in a few places, and a full comparison takes time that grows with the
+    # square of the length. So equal lines are walked over in strides, and where they end, the next
+    # place is searched nearby; only what lies between is compared line by line.
+    at = into = 0
+    while at < len(olds) and into < len(news):
+        size = _equal(olds, at, news, into)
+        yield at, into, size
+        at, into = at + size, into + size
+        next_at, next_into = _resumed(olds, at, news, into)
+        yield from _compared(olds, at, next_at, news, into, next_into)
+        at, into = next_at, next_into
+
+
+def _equal(olds: Sequence[str], at: int, news: Sequence[str], into: int) -> int:
+    """How many lines, or characters of two texts, are equal from here on."""
+    # Slices compare at the speed of C: double the stride while they are equal, then halve it.
+    most = min(len(olds) - at, len(news) - into)
+    size, stride = 0, 1
+    while stride:
+        stride = min(stride, most - size)
+        start, end = at + size, at + size + stride
+        if olds[start:end] == news[into + size : into + size + stride]:
+            size, stride = size + stride, stride * 2
+        else:
+            stride //= 2
+    return size
+
+
+def _resumed(olds: list[str], at: int, news: list[str], into: int) -> tuple[int, int]:
+    """The nearest place from which some lines are equal again; the ends where none is near."""
+    places: dict[str, list[int]] = {}
+    for position in range(into, min(into + NEAR, len(news))):
+        places.setdefault(news[position], []).append(position)
+    found = [
+        (start + position, start, position)
+        for start in range(at, min(at + NEAR, len(olds)))
+        for position in places.get(olds[start], ())
+        if olds[start : start + ANCHOR] == news[position : position + ANCHOR]
+    ]
+    return min(found)[1:] if found else (len(olds), len(news))
+
+
+def _compared(
+    olds: list[str], at: int, end: int, news: list[str], into: int, new_end: int
+) -> Iterator[tuple[int, int, int]]:
+    """The same as `equal_runs`, of two stretches, line by line."""
+    if at == end or into == new_end:
+        return
+    is_long = end - at + new_end - into > EXACT_LINES
+    matcher = SequenceMatcher(None, olds[at:end], news[into:new_end], autojunk=is_long)
+    for block in matcher.get_matching_blocks():
+        yield at + block.a, into + block.b, block.size

@@ -32,10 +32,16 @@ from foredeck.sources.tool_calls import (
     path_argument,
 )
 from foredeck.timeline.differences import difference, is_disjoint
-from foredeck.timeline.knowledge import UNKNOWN_HASH, Knowledge, KnownState, state_of, state_of_text
+from foredeck.timeline.knowledge import (
+    UNKNOWN_HASH,
+    Knowledge,
+    KnownState,
+    ToolWindows,
+    state_of,
+    state_of_text,
+)
 from foredeck.timeline.locks import PathLocks
 from foredeck.timeline.states import capture
-from foredeck.timeline.windows import ToolWindows
 
 GuardMode = Literal["block", "warn", "off"]
 

@@ -1,6 +1,5 @@
 # Paths are strings here: not always UTF-8.
 # ruff: noqa: PTH112
-# ruff: noqa: PTH112
 """Keeping what it takes to rewind: each path that a tool changes, before and after."""
 
 from __future__ import annotations
@@ -23,14 +22,13 @@ from foredeck.model.records import (
     change_id,
 )
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.looking import Fingerprint, fingerprint_at
+from foredeck.sources.looking import Fingerprint, fingerprint_at, is_fresh
 from foredeck.sources.snapshots import ToolEvent
 from foredeck.sources.tool_calls import GUESSES, WRITERS, path_argument, touched_paths
 from foredeck.store.protocol import Batch, Store
 from foredeck.timeline.command_versions import CommandVersions
 from foredeck.timeline.repositories import RepositoryLook, changed_since, look_at
 from foredeck.timeline.states import Captured, capture, own_path
-from foredeck.timeline.windows import is_fresh
 
 GUESSED_BYTES = 2 * 1024 * 1024
 """A larger file that a command only might change is not read before it runs."""

@@ -1,18 +1,17 @@
 """Bringing a session's files back to what they were at a call.
 
-The states before are stored as a change of their own before anything is touched, so a rewinding
-can be taken back. A journal in the state folder says what was to be done, so that one that was
-interrupted goes on: each file that is there already is left as it is.
+A file's state at a call is what the last change before that call left, on the branch that led to
+it; or, before the first change of all, what that found.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from foredeck.errors import ForedeckError
 from foredeck.model.canonical import sha256_hex
@@ -20,6 +19,7 @@ from foredeck.model.documents import ToolcallDocument, chat_id
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.model.records import (
     MISSING,
+    UNKNOWN,
     FileChangeDocument,
     PathChange,
     PathState,
@@ -34,7 +34,6 @@ from foredeck.store.location import private_draft
 from foredeck.store.protocol import Batch, Head, Store
 from foredeck.timeline.branches import chain_to, on_branch
 from foredeck.timeline.keeping import next_ordinal
-from foredeck.timeline.rewind_plan import Event, FilePlan, plan_rewind, plan_undo
 from foredeck.timeline.states import capture, own_path, put_back
 
 REWIND = "rewind"
@@ -73,6 +72,45 @@ class Rewound:
         return not (self.skipped or self.failed or self.uncovered or self.blind)
 
 
+Action = Literal["write", "create", "delete", "none", "impossible"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """What rewinding does to one path.
+
+    `present`: what is there now, as the plan was made for it. `foreign`: it was changed by a
+    person, another session or another program since the session last left it. `between`: that had
+    happened earlier, after the call: what it was then is kept, but the file loses it.
+    """
+
+    path: str
+    present: PathState
+    target: PathState
+    foreign: bool = False
+    between: bool = False
+    left: PathState = UNKNOWN
+    """What the session has left there."""
+    imported: bool = False
+    """Whether what it would become was said by an imported session."""
+
+    @property
+    def action(self) -> Action:
+        """In one word."""
+        if self.present == self.target:
+            return "none"
+        if not self.target.can_be_restored or self.present.kind == "other":
+            return "impossible"
+        if self.target == MISSING:
+            return "delete"
+        return "create" if self.present == MISSING else "write"
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether it would undo what others have done."""
+        return self.action not in ("none", "impossible") and (self.foreign or self.between)
+
+
 @dataclass(frozen=True, slots=True)
 class RewindPlan:
     """What rewinding would do. `uncovered`: files that commands have changed since, of which
@@ -92,39 +130,6 @@ class RewindStep:
     target: PathState
 
 
-def look(path: str) -> PathState:
-    """What is at a path now."""
-    return capture(path).state
-
-
-def stored_changes(store: Store, sessions: Iterable[str]) -> list[Head]:
-    """The changes of these sessions, the oldest first."""
-    heads = [head for id in sessions for head in store.query("change", {"session": id})]
-    first = {head.id: store.history(head.id)[0].time_ms for head in heads}
-
-    def order(head: Head) -> tuple[int, str, int]:
-        change = head.view(FileChangeDocument)
-        return first[head.id], change.session, change.ordinal
-
-    return sorted(heads, key=order)
-
-
-def events_of(store: Store, heads: Sequence[Head]) -> list[Event]:
-    """The changes of single paths."""
-    marks = store.heads({imported_id(head.view(FileChangeDocument).session) for head in heads})
-    return [
-        Event(
-            change.path,
-            head.id,
-            change.before,
-            change.after,
-            imported_id(head.view(FileChangeDocument).session) in marks,
-        )
-        for head in heads
-        for change in changes_of(head.fields)
-    ]
-
-
 def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
     """What rewinding to a call does; one after the newest means the newest state of all.
 
@@ -142,7 +147,21 @@ def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
     later = [head for head in heads if head.id not in earlier]
     uncovered = {path for head in later for path in head.fields.get("uncovered") or ()}
     blind = any(head.fields.get("blind") for head in heads)
-    return RewindPlan(plan_rewind(events_of(store, heads), earlier, look), sorted(uncovered), blind)
+    return RewindPlan(_file_plans(_events(store, heads), earlier), sorted(uncovered), blind)
+
+
+def plan_for_undo(store: Store, session: str) -> RewindPlan:
+    """What taking back the newest rewinding does. Raises `CannotRewind` where there is none."""
+    heads = stored_changes(store, [session])
+    rewound = [head for head in heads if head.view(FileChangeDocument).tool == REWIND]
+    if not rewound:
+        raise CannotRewind(f"Session {session} has not been rewound.")
+    plans = []
+    for event in sorted(_events(store, rewound[-1:]), key=lambda event: event.path):
+        present, target = look(event.path), _harmless(event.before, event)
+        foreign = present != event.after
+        plans.append(FilePlan(event.path, present, target, foreign, imported=event.imported))
+    return RewindPlan(plans)
 
 
 def nothing_kept(store: Store, session: str) -> str:
@@ -155,16 +174,6 @@ def nothing_kept(store: Store, session: str) -> str:
     if ran & WRITERS:
         return f"{kept}: `rewind` or foredeck was off."
     return f"{kept}: they have changed none that was seen, or `rewind` or foredeck was off."
-
-
-def plan_for_undo(store: Store, session: str) -> RewindPlan:
-    """What taking back the newest rewinding does. Raises `CannotRewind` where there is none."""
-    heads = stored_changes(store, [session])
-    rewound = [head for head in heads if head.view(FileChangeDocument).tool == REWIND]
-    newest = rewound[-1] if rewound else None
-    if newest is None:
-        raise CannotRewind(f"Session {session} has not been rewound.")
-    return RewindPlan(plan_undo(events_of(store, [newest]), look))
 
 
 def apply(
@@ -193,11 +202,13 @@ def apply(
         elif file.action != "none":
             steps.append(RewindStep(file.path, file.present, file.target))
     if steps:
+        # The states before are stored first, so that a rewinding can be taken back.
         kept = _keep(store, session, steps)
         for step in steps:
             if step.path not in kept:
                 result.failed[step.path] = CHANGED_NOW
         steps = [step for step in steps if step.path in kept]
+        # An engine that dies on the way leaves the journal: the next one can go on.
         _write_journal(home, session, steps)
         _do(store, steps, result, advance)
         _journal(home, session).unlink(missing_ok=True)
@@ -251,12 +262,98 @@ def copy_to(store: Store, plans: RewindPlan, root: str, folder: Path) -> Rewound
     return result
 
 
-def _stays_in(plan: FilePlan, place: str, folder: str) -> bool:
-    """Whether what is written lies in a folder, and, of an imported session, leads nowhere else."""
-    places = [place]
-    if plan.imported and plan.target.kind == "link":
-        places.append(os.path.realpath(Path(place).parent / (plan.target.target or "")))
-    return all(os.path.commonpath([folder, each]) == folder for each in places)
+def stored_changes(store: Store, sessions: Iterable[str]) -> list[Head]:
+    """The changes of these sessions, the oldest first."""
+    heads = [head for id in sessions for head in store.query("change", {"session": id})]
+    first = {head.id: store.history(head.id)[0].time_ms for head in heads}
+
+    def order(head: Head) -> tuple[int, str, int]:
+        change = head.view(FileChangeDocument)
+        return first[head.id], change.session, change.ordinal
+
+    return sorted(heads, key=order)
+
+
+def _events(store: Store, heads: Sequence[Head]) -> list[_Event]:
+    """The changes of single paths."""
+    marks = store.heads({imported_id(head.view(FileChangeDocument).session) for head in heads})
+    return [
+        _Event(
+            change.path,
+            head.id,
+            change.before,
+            change.after,
+            imported_id(head.view(FileChangeDocument).session) in marks,
+        )
+        for head in heads
+        for change in changes_of(head.fields)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """One change of one path; `change` is the id of what it is a part of."""
+
+    path: str
+    change: str
+    before: PathState
+    after: PathState
+    imported: bool = False
+    """Whether it came with a session that was imported: anybody may have written it."""
+
+
+def _file_plans(events: Iterable[_Event], earlier: Collection[str]) -> list[FilePlan]:
+    """The plan for each path that any event names, in the order of their names.
+
+    `events`: all of the session and those that it was forked from, oldest first. `earlier`: the
+    changes before the chosen call, on its branch.
+    """
+    by_path: dict[str, list[_Event]] = {}
+    for event in events:
+        by_path.setdefault(event.path, []).append(event)
+    return [_plan(path, by_path[path], earlier) for path in sorted(by_path)]
+
+
+def _plan(path: str, events: Sequence[_Event], earlier: Collection[str]) -> FilePlan:
+    last = max((i for i, event in enumerate(events) if event.change in earlier), default=-1)
+    said = events[max(last, 0)]
+    target = _harmless(said.after if last >= 0 else said.before, said)
+    later = events[last:] if last >= 0 else events
+    present, left = look(path), events[-1].after
+    return FilePlan(
+        path,
+        present,
+        target,
+        foreign=left == UNKNOWN or present != left,
+        between=_has_gap(later),
+        left=left,
+        imported=said.imported,
+    )
+
+
+def _harmless(state: PathState, said: _Event) -> PathState:
+    """No record of others makes a program run as this user for others (setuid, setgid)."""
+    if not said.imported or state.mode is None:
+        return state
+    return state.model_copy(update={"mode": state.mode & 0o777})
+
+
+def _has_gap(events: Sequence[_Event]) -> bool:
+    """Whether something else has changed the path between two of these.
+
+    A call finds what an earlier one has left, or found: calls of one answer run side by side.
+    """
+    known = {events[0].before, events[0].after}
+    for event in events[1:]:
+        if event.before not in known and UNKNOWN not in known:
+            return True
+        known |= {event.before, event.after}
+    return False
+
+
+def look(path: str) -> PathState:
+    """What is at a path now."""
+    return capture(path).state
 
 
 def why_impossible(plan: FilePlan) -> str:
@@ -266,6 +363,14 @@ def why_impossible(plan: FilePlan) -> str:
     if plan.target.kind == "large":
         return f"it had {plan.target.size:,} bytes then, more than is kept"
     return "what was there then is not known"
+
+
+def _stays_in(plan: FilePlan, place: str, folder: str) -> bool:
+    """Whether what is written lies in a folder, and, of an imported session, leads nowhere else."""
+    places = [place]
+    if plan.imported and plan.target.kind == "link":
+        places.append(os.path.realpath(Path(place).parent / (plan.target.target or "")))
+    return all(os.path.commonpath([folder, each]) == folder for each in places)
 
 
 def _keep(store: Store, session: str, steps: Sequence[RewindStep]) -> set[str]:

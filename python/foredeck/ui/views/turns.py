@@ -22,7 +22,7 @@ from foredeck.model.messages import load_message, marked, unpack
 from foredeck.model.records import TurnDocument
 from foredeck.sources.snapshots import AT_MS, version_ms
 from foredeck.store.protocol import Head, Store
-from foredeck.timeline.callers import ModelCalls
+from foredeck.timeline.blame import ModelCalls
 from foredeck.timeline.differences import hunks
 from foredeck.ui.pages import WebPage
 from foredeck.ui.views.session_head import described, found_session

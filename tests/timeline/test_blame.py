@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.timeline.origins import line_origins, lines_of, returns_of
+from foredeck.timeline.blame import line_origins, lines_of, returns_of
 
 TEXTS = st.lists(
     st.lists(st.sampled_from(["a", "b", "c", "", "same"]), max_size=8).map("\n".join),
