@@ -20,12 +20,12 @@ from foredeck.model.documents import Provenance, SessionDocument, chat_id, sessi
 from foredeck.model.figures import short_count
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore, Store
+from foredeck.ui.app import collect_seldom
 from foredeck.ui.pages import WebPage, render
-from foredeck.ui.server import collect_seldom
 from foredeck.ui.views.overview import overview_page
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
 from foredeck.ui.views.session import session_page
-from foredeck.ui.views.sessions import Listing, sessions_page
+from foredeck.ui.views.sessions import sessions_page
 from foredeck.ui.views.turns import TurnsListing, turns_page
 from foredeck_bench.measure.growth import grow
 
@@ -51,7 +51,7 @@ def measure_inspector(calls: int, sessions: int, advance: Advance) -> dict[str, 
         collect_seldom()
         views: dict[str, Callable[[LocalStore], WebPage]] = {
             "overview": lambda store: overview_page(store, config),
-            "sessions": lambda store: sessions_page(store, Listing()),
+            "sessions": lambda store: sessions_page(store),
             "session": lambda store: session_page(store, SESSION, None),
             "session, first calls": lambda store: session_page(store, SESSION, 1),
             "turns": lambda store: turns_page(store, SESSION, TurnsListing()),

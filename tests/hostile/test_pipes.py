@@ -45,7 +45,7 @@ OPENED_OTHERWISE = {
     "store/session_cache.py": "a new file",
     "store/location.py": "new files, /proc/mounts, folders",
     "timeline/states.py": "a new file",
-    "ui/snapshot.py": "of this package",
+    "ui/views/session.py": "of this package",
     "xtdb/backup.py": "the node's data, and a draft of our own",
     "xtdb/node": "the node's jars and data",
 }

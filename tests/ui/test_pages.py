@@ -15,7 +15,7 @@ from foredeck.store.protocol import Batch
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck.ui.pages import link
-from foredeck.ui.views.sessions import Listing, sessions_page
+from foredeck.ui.views.sessions import sessions_page
 
 from .conftest import Served
 
@@ -239,7 +239,7 @@ def test_worktrees_are_listed_with_their_project(tmp_path: Path) -> None:
         ]
         store.commit(Batch(puts=[*documents]))
         for folder in ("/p/app", "/p/app/.worktrees/fix"):
-            data = sessions_page(store, Listing(folder=folder)).data
+            data = sessions_page(store, folder).data
             assert {row["session"] for row in data["sessions"]} == {"a", "b"}
             assert {row["folder_name"] for row in data["sessions"]} == {"app"}
         assert data["folders"] == [

@@ -288,7 +288,7 @@ def print_report(named: NamedSession, args: Namespace) -> None:
 
 def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
     # By name: the pages import this package.
-    page: str = import_module("foredeck.ui.snapshot").snapshot(
+    page: str = import_module("foredeck.ui.views.session").snapshot(
         store,
         report,
         (lambda value: value) if full else _redacted_json,

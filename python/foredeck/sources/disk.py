@@ -85,8 +85,6 @@ class DiskSource:
     """A `FileSource` that looks at the disk, or where it cannot, goes by what the tools reported.
 
     An unchanged file costs one `stat` if this object has read it before, else one read.
-
-    A path is opened with its links resolved, and not through one that has come since.
     """
 
     def __init__(
@@ -139,6 +137,7 @@ class DiskSource:
         self._filesystems.forget()
         touches = touched_paths(event, self._limits.discovered_paths)
         located = [(t, self._locate(t.path, t.role, event.cwd or None)) for t in touches]
+        # The file lies in a container, or on a volume that this machine does not have.
         if located and located[0][0].certain and located[0][1].local is None:
             return self._recorded.after_tool(event, pending=pending)
         for path in event.changed:
@@ -168,6 +167,7 @@ class DiskSource:
         if main is not None and _source_hash(main) == hash_text(text):
             return found
         known = lookup(self._store, [place.object_id], pending)[place.object_id]
+        # The file has changed since: what the tool reported is what the agent knows.
         others = [s for s in found if s.object_id != place.object_id]
         return [as_reported(place, touch.role, known, text, event.tool), *others]
 
@@ -184,6 +184,7 @@ class DiskSource:
             elif place.object_id not in met:
                 snapshot = self._sight(place, "mentioned", known, _FOUND, cautious=cautious)
                 met[place.object_id] = Inspected(place, known, snapshot)
+                # A link may have taken its place: then that leads to another file.
                 if snapshot.state == "deleted" and place.local is not None:
                     beyond = self._filesystems.locate_local(place.local)
                     if not self._project.leads_out(place, beyond):
@@ -256,6 +257,7 @@ class DiskSource:
 
     def _first_mention(self, place: Location, role: Role, known: Known) -> FileSnapshot:
         assert place.local is not None
+        # Only what it is, not what it holds: a listing may name thousands of files.
         seen = look(place.local, max_bytes=-1, hashed_bytes=-1)
         if seen.kind == "special":
             return self._seen(place, role, known, seen, _FOUND)
@@ -342,6 +344,7 @@ class DiskSource:
             return True
         if known.head is None or known.state != "deleted":
             return False
+        # What counts is whether it was read before it was deleted.
         states = {head.fields.get("state") for head in self._store.history(known.head.id)}
         return not states <= {"listed", "special", "deleted"}
 
@@ -367,6 +370,7 @@ class DiskSource:
         pending: Pending,
     ) -> None:
         """Link files that are gone to files that appeared with the same bytes."""
+        # Empty files have equal bytes without being the same file.
         gone = [
             m
             for m in met.values()
@@ -376,6 +380,7 @@ class DiskSource:
         ]
         if not gone:
             return
+        # First those that were met anyway; the folders are searched only for what is left.
         hashes = {str(m.known.file.source_hash) for m in gone}
         arrived = self._arrivals(met, untracked, hashes, by)
         for old in tie_renames(met, gone, arrived):

@@ -2,25 +2,17 @@
 # ruff: noqa: PTH100, PTH114, PTH116, PTH117, PTH118, PTH120
 """From a path to the file that it names: filesystem id, identity path, and where to open it.
 
-**Identity path.** A path is made absolute lexically, as the agent's own tools do it (`a/../b` is
-`b`), then its symbolic links are resolved, the last component's included: two paths that reach
-one file are one object with one history. What cannot be resolved is kept as it is written: a
-file that does not exist, a folder that may not be searched, a link that leads into a loop (such
-a link is its own identity). Hard links are different paths and so different objects; so are two
-spellings on a file system that ignores case.
-
-**Names that are not UTF-8** are held as Python holds them (PEP 383: a lone surrogate for each
-stray byte). Identity hashes and stored JSON keep these apart from every other name.
+**Identity path.** A path is made absolute lexically, then its symbolic links are resolved, the last
+component's included: two paths that reach one file are one object with one history. What cannot be
+resolved is kept as it is written. Hard links are different paths and so different objects; so are
+two spellings on a file system that ignores case.
 
 **Mounts.** The longest mount prefix that matches on whole components decides. With a
-`host_path` the file is opened there, and its identity is that of the machine it lies on; a link
-in such a mount that leads out of it is not followed, because its target names a place in the
-container that this process cannot see.
+`host_path` the file is opened there, and its identity is that of the machine it lies on.
 
 **Shared file systems.** A mount with a `filesystem_id` names a volume that several machines or
 containers have, perhaps at different places. Files in it are identified by that name and by the
-path under the mount's `prefix`, the same for all; where this machine has them, and by which of
-its paths an agent reaches them, does not matter.
+path under the mount's `prefix`, the same for all.
 """
 
 from __future__ import annotations
@@ -173,15 +165,16 @@ class FilesystemMap:
     def absolute(self, path: str, cwd: str | None = None) -> str:
         """The path made absolute and free of `.`, `..` and doubled separators, lexically."""
         base = cwd or self.cwd
+        # Lexically, as the agent's own tools do it: `a/../b` is `b`, even where `a` is a link. The
+        # agent of a container may use `/`, where this machine has other separators.
         flavour = posixpath if (path if os.path.isabs(path) else base).startswith("/") else os.path
         joined: str = flavour.normpath(flavour.join(base, path))
+        # POSIX keeps exactly two leading slashes.
         return "/" + joined.lstrip("/") if joined.startswith("//") else joined
 
     def real(self, path: str) -> str:
-        """`path` of this machine with its links resolved.
-
-        Folders are resolved once until `forget` is called: thousands of files share few folders.
-        """
+        """`path` of this machine with its links resolved."""
+        # Folders are resolved once until `forget` is called: thousands of files share few folders.
         folder, name = os.path.split(path)
         real_folder = self._real_folders.get(folder)
         if real_folder is None:
@@ -194,10 +187,8 @@ class FilesystemMap:
         self._real_folders.clear()
 
     def _agent_cwd(self, cwd: str) -> str:
-        """The folder that the agent works in, as its container names it.
-
-        The host may run on this side and tell its own name of a folder that the container has.
-        """
+        """The folder that the agent works in, as its container names it."""
+        # The host may run on this side, and give its own name of a folder that the container has.
         if not self.sandboxed or any(is_within(cwd, r.prefix) for r in self._ranges):
             return cwd
         local = self.real(cwd)
@@ -220,6 +211,7 @@ class FilesystemMap:
     def _resolve(self, named: str, found: _Range) -> Location:
         real = self.real(named)
         if found.translated and not is_within(real, found.root):
+            # The link's target names a place in the container that this process cannot see.
             return Location(found.filesystem_id, found.identity(named), None)
         here = self._range_here(real)
         if not is_within(real, found.root) or len(here.root) > len(found.root):
@@ -285,6 +277,7 @@ def is_within(path: str, folder: str) -> bool:
 
 def _can_exist(path: str) -> bool:
     """Whether a file can have this name at all: no NUL, no surrogate that encodes no byte."""
+    # Names that are not UTF-8 are held with a lone surrogate for each stray byte (PEP 383).
     try:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
@@ -292,10 +285,8 @@ def _can_exist(path: str) -> bool:
 
 
 def _folder_device(folder: str) -> int:
-    """Device of the nearest folder at or above `folder` that exists.
-
-    A folder's, not a file's: layered file systems report other devices for files.
-    """
+    """Device of the nearest folder at or above `folder` that exists."""
+    # A folder's, not a file's: layered file systems report other devices for files.
     while True:
         try:
             return os.stat(folder).st_dev

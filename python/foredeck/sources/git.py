@@ -1,7 +1,6 @@
 """Files as of a commit, read through the git command. Nothing is written, and nothing fetched.
 
-Only what git has stored is asked for, never the working tree. All commands about one name share
-one deadline.
+Only what git has stored is asked for, never the working tree.
 """
 
 from __future__ import annotations
@@ -70,6 +69,7 @@ def repository(folder: str, project: str = "") -> Iterator[Repository]:
 
     `project`: what to call it where it has no remote that others know it by. Raises `ToolError`.
     """
+    # For all commands together: the model waits for the answer.
     end = time.monotonic() + DEADLINE_S
     try:
         with opened_git(folder) as git:
@@ -140,6 +140,7 @@ class Repository:
         commit = self._resolved(f"{name.revision}^{{commit}}", name.revision)
         prefix = self._run("rev-parse", "--show-prefix").decode(errors="surrogateescape").strip()
         relative = os.path.normpath(os.path.join(prefix, name.path))  # noqa: PTH118
+        # As git itself writes names, from the root; else as the agent may mean it, from its folder.
         for path in dict.fromkeys((os.path.normpath(name.path), relative)):
             if path.startswith(("/", "../")) or path in (".", ".."):
                 continue

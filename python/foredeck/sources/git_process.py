@@ -1,14 +1,7 @@
 # Paths are strings here: not always UTF-8.
 # ruff: noqa: PTH100, PTH112
-"""Running git: the only place that does.
-
-A repository can name programs for git to run in dozens of places, and new versions of git bring
-more. So git never goes by its configuration here, nor by the user's: it gets a git folder of our
-own, with links to what the repository's holds (commits, names, the index), and a configuration of
-ours, into which a few values are copied. No hook, filter, monitor, pager or remote is in it, even
-where the repository's own changes meanwhile. Git gets the place of the working tree and looks
-for no repository itself, so that it never takes a folder of a clone for one.
-"""
+"""Running git: the only place that does. Git gets a git folder of our own, with links to what the
+repository's holds and a configuration of ours, so that it runs no program of the repository's."""
 
 from __future__ import annotations
 
@@ -36,16 +29,19 @@ MOST_BYTES = 64 * 1024 * 1024
 
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
+    # Git would refresh the index, and a git of the user's find that locked.
     "GIT_OPTIONAL_LOCKS": "0",
+    # A partial clone would fetch a missing object from its remote.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
+    # A file may be called `*` or `:(top)`.
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_PAGER": "cat",
     "LC_ALL": "C",
 }
+# The others are not kept: where git itself has started us, as in a hook, they name its repository.
 _USERS = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-"""Kept of git's own variables. Where git itself has started us, as in a hook, the others would make
-it look there."""
+"""Kept of git's own variables."""
 _NO_USER = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 _OURS = {
@@ -112,6 +108,7 @@ class RunningGit:
         """
         out = self._process.stdout
         assert out is not None
+        # A read of a pipe has no timeout: killing git ends it.
         timer = Timer(max(0.0, until - time.monotonic()), self._stop)
         timer.start()
         try:
@@ -166,7 +163,8 @@ class Git:
         # A quick git would beat the timer in `end`: without this, chance would decide.
         if time.monotonic() >= until:
             raise GitTimeout(f"There is no time left for git in {self.folder}.")
-        # Before 2.32 git knows nothing of GIT_CONFIG_GLOBAL.
+        # With both git looks for no repository itself, so that it never takes a folder of a clone
+        # for one. Before 2.32 it knows nothing of GIT_CONFIG_GLOBAL, and looks below HOME.
         homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME"), self._git_dir)
         place = {"GIT_DIR": self._git_dir, "GIT_WORK_TREE": self.top, **_NO_USER, **homes}
         if arguments[0] == "check-ignore":  # takes paths, and refuses to have this said
@@ -201,6 +199,9 @@ def opened_git(folder: str) -> Iterator[Git]:
 
 def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> None:
     """Make a git folder of what the repository's holds."""
+    # A repository can name programs for git to run in dozens of places, and new versions of git
+    # bring more. So only what is known to be data is linked, and a few values are copied: no hook,
+    # filter, monitor, pager or remote is in here, even where the repository changes meanwhile.
     (place / "HEAD").write_bytes(read_regular(own / "HEAD", _SMALL))
     (place / "info").mkdir()
     parts = [path.name for path in own.glob("sharedindex.*")]
@@ -208,6 +209,7 @@ def _furnish(place: Path, own: Path, common: Path, said: Mapping[str, str]) -> N
         # Not `Path.resolve`, which raises for a link that leads into a loop.
         held = Path(os.path.realpath(folder))
         for name in names:
+            # A link out of the repository would show another one's commits as this one's.
             target = Path(os.path.realpath(held / name))
             if not target.is_relative_to(held):
                 raise ValueError(f"its {name} is elsewhere")
@@ -234,6 +236,7 @@ def _has_objects_elsewhere(objects: Path) -> bool:
         return any(each.is_symlink() for each in entries) or (objects / "info/alternates").exists()
 
 
+# By its bytes: it is asked for before each command, and seldom changes.
 @lru_cache(maxsize=16)
 def _repositorys_configuration(text: bytes) -> Mapping[str, str]:
     """What a repository's configuration says by itself, without what it includes."""
@@ -257,6 +260,7 @@ def _users_configuration() -> Mapping[str, str]:
 
 
 def _listed(*options: str) -> dict[str, str]:
+    # Else git would add the configuration of the repository that the folder for drafts lies in.
     nowhere = {"GIT_DIR": os.devnull}
     running = _start(tempfile.gettempdir(), ("config", "-z", "--list", *options), nowhere, b"")
     answer = running.end(time.monotonic() + CONFIGURATION_S)
@@ -283,7 +287,7 @@ def _start(
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                start_new_session=True,
+                start_new_session=True,  # so that all that git starts is killed with it
             )
         except (OSError, ValueError) as error:
             errors.close()

@@ -1,8 +1,5 @@
-"""What distinguishes this machine, or this container, from all others.
-
-Two clients that compute the same filesystem id must share a file system, so a container's own
-files are never filed under the machine id that its image was built with.
-"""
+"""What distinguishes this machine, or this container, from all others: two that compute the same
+filesystem id must share a file system."""
 
 from __future__ import annotations
 
@@ -30,6 +27,7 @@ def default_filesystem_id(state_folder: Path) -> str:
     else of a random id that is made once and kept in `state_folder`. Raises `OSError` when that
     last resort cannot be written.
     """
+    # Containers made from one image share its machine id, so their own id goes first.
     name = container_id() or machine_id() or _kept_id(state_folder)
     return hashlib.sha256(name.encode()).hexdigest()
 
@@ -48,10 +46,7 @@ def machine_id() -> str | None:
 
 
 def container_id() -> str | None:
-    """The id of the container that this process runs in; None outside, or where none shows.
-
-    Containers made from one image share its machine id, so this one goes first.
-    """
+    """The id of the container that this process runs in; None outside, or where none shows."""
     if sys.platform in ("darwin", "win32"):
         return None
     return find_container_id(
@@ -60,11 +55,7 @@ def container_id() -> str | None:
 
 
 def find_container_id(cgroup: str, mountinfo: str, containerenv: str = "") -> str | None:
-    """The 64 digits in the texts of `/proc/self/cgroup`, `mountinfo` and `/run/.containerenv`.
-
-    In `mountinfo` only the files that a runtime binds into every container count (`/etc/hosts`
-    and the like): a machine that *runs* containers has their ids in its other mounts.
-    """
+    """The 64 digits in the texts of `/proc/self/cgroup`, `mountinfo` and `/run/.containerenv`."""
     for line in cgroup.splitlines():
         found = _HEX_ID.search(line.rpartition(":")[2])
         if found:
@@ -72,6 +63,8 @@ def find_container_id(cgroup: str, mountinfo: str, containerenv: str = "") -> st
     found = _HEX_ID.search(containerenv)
     if found:
         return found[0]
+    # Only the files that a runtime binds into every container count: a machine that runs containers
+    # has their ids in its other mounts.
     for line in mountinfo.splitlines():
         fields = line.split(" ")
         if len(fields) > 4 and fields[4] in _BOUND_FILES:
@@ -91,6 +84,8 @@ def _kept_id(state_folder: Path) -> str:
 
 def _make_id(path: Path) -> str:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Two engines may start at once: the one that comes second reads what the first has made. A
+    # crash between making the file and writing it leaves an empty one.
     try:
         with path.open("x") as file:
             file.write(secrets.token_hex(32) + "\n")

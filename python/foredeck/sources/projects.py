@@ -136,7 +136,7 @@ def find_git(folder: str, filesystems: FilesystemMap) -> GitFolder | None:
         except (OSError, ValueError):
             continue
         if place != folder:
-            # In a folder that others write to anybody may leave one.
+            # In a folder that others write to, such as /tmp, anybody may leave a `.git`.
             owners = _owners(folder, filesystems) if owners is None else owners
             if status.st_uid not in owners:
                 continue

@@ -66,6 +66,7 @@ def tie_renames(
     Of several the one whose path ends most alike is meant. Where that, too, fits several, none is
     guessed: the snapshot of what is gone names them. A match is used once, and joins `met`.
     """
+    # A pair that is tied may leave another unambiguous, so this is repeated.
     left = list(gone)
     while pairs := [(old, new) for old in left if (new := _match(old, left, arrived)) is not None]:
         for old, new in pairs:
@@ -132,6 +133,7 @@ def lost_renames(store: Store) -> Iterator[LostRename]:
         if not versions or versions[-1].view(FileDocument).source_hash == EMPTY_HASH:
             continue
         last = versions[-1]
+        # Equal bytes alone are no rename: a copy, or a file that was there before, has them too.
         same = by_hash.get(str(last.view(FileDocument).source_hash), ())
         found = [head for head in same if came_later(store, head, last)]
         if found:

@@ -1,9 +1,7 @@
 """Trackers: noticing that a known file has changed.
 
 A tracker decides nothing: it says which paths are worth a look, and its listener looks
-(`FileSource.reconcile`). Events can be lost, so three things back them up: after a burst or an
-overflow everything is checked; in folders that the system will not watch, the files' time
-stamps are compared every few seconds; everywhere else, every half minute.
+(`FileSource.reconcile`).
 """
 
 from __future__ import annotations
@@ -27,8 +25,8 @@ EventCallback = Callable[[str, str, str], None]
 `moved`; a destination only for `moved`."""
 
 _LOGGER = "watchdog.observers.inotify_c"
+# Reading a file causes these: taking them for changes would start an endless loop.
 _UNWATCHED_KINDS = frozenset({"opened", "closed_no_write"})
-"""Reading a file causes these: taking them for changes would start an endless loop."""
 
 
 class WatchUnavailable(Exception):
@@ -111,7 +109,8 @@ class _OverflowListener(logging.Handler):
 
 
 def _wanted_events() -> list[Any]:
-    """The event classes to ask the system for: with fewer events its queue overflows later."""
+    """The event classes to ask the system for."""
+    # With fewer events the queue of the system overflows later.
     # Loads where files are watched.
     from watchdog import events
 
@@ -280,6 +279,7 @@ class FileTracker:
 
     def _event(self, folder: _Folder, kind: str, path: str, destination: str) -> None:
         self._events += 1
+        # In a burst the system drops events; then everything is checked.
         if self._events >= self._options.burst and not self._flooded:
             self._overflow()
         folder_path, name = os.path.split(path)
@@ -317,6 +317,8 @@ class FileTracker:
             self._thread.start()
 
     def _run(self) -> None:
+        # Events can be lost, so time stamps are compared too: every few seconds in folders that the
+        # system will not watch, every half minute everywhere else.
         options = self._options
         next_check = time.monotonic() + options.check_s
         next_audit = time.monotonic() + options.audit_s
@@ -338,6 +340,7 @@ class FileTracker:
                 max(0.0, timeout_s),
             )
             if not self._stopped:
+                # One save makes several events; together they are one look.
                 self._changed.wait_for(lambda: self._stopped, self._options.debounce_s)
             return not self._stopped
 
@@ -381,6 +384,7 @@ class FileTracker:
         try:
             if watched >= self._options.max_folders:
                 raise WatchUnavailable(f"{watched} folders are watched already")
+            # The system would refuse to watch it, which is nothing that the user can mend.
             if not os.access(folder.path, os.R_OK):
                 return "polled"
             folder.watch = self._watcher.watch(
@@ -414,6 +418,7 @@ class FileTracker:
         # Stamped before the listener looks: what changes in between differs from the stamp and is
         # reported again, so nothing is lost.
         gone = [file for file in files if not self._restamp(file)]
+        # A file that is gone may have been renamed to one that has come.
         if gone and self._arrivals:
             arrivals = list(self._arrivals)
             self._arrivals.clear()

@@ -12,6 +12,8 @@ MAX_CHARS = 1600
 MAX_LINES = 20_000
 """Comparing longer texts line by line takes longer than a tool call may wait."""
 MAX_LINE_CHARS = 300
+CONTEXT_LINES = 3
+"""Around each change, for people."""
 
 
 def difference(old: str, new: str, limit: int = MAX_CHARS) -> str:
@@ -26,13 +28,15 @@ def difference(old: str, new: str, limit: int = MAX_CHARS) -> str:
     return _fitting([_short(line) for line in hunks(before, after, context=1)], limit)
 
 
-def hunks(before: Sequence[str], after: Sequence[str], context: int) -> list[str]:
-    """The hunks of a unified diff of two texts in lines, with `context` lines around each.
+def hunks_of(old: str, new: str) -> list[str]:
+    """The hunks of a unified diff of two texts, as people read it."""
+    return hunks(old.split("\n"), new.split("\n"), CONTEXT_LINES)
 
-    What both begin and end with is not compared: most changes of a long file are in one place, and
-    `difflib` passes over lines that are frequent in a long text, so that one changed line of a
-    file with many equal ones would count as hundreds.
-    """
+
+def hunks(before: Sequence[str], after: Sequence[str], context: int) -> list[str]:
+    """The hunks of a unified diff of two texts in lines, with `context` lines around each."""
+    # What both begin and end with is not compared: `difflib` passes over lines that are frequent in
+    # a long text, so that one changed line of a file with many equal ones would count as hundreds.
     start, old, new = _middle(before, after, context)
     found = list(difflib.unified_diff(old, new, n=context, lineterm=""))[2:]
     return [_moved(line, start) if line.startswith("@@") else line for line in found]

@@ -1,10 +1,4 @@
-"""Who may read: this machine's user, in a browser that was opened with the token.
-
-Any page on the web can make a browser send requests to this machine, and a name that somebody else
-owns can be made to point to it. So each request must carry the token in a cookie (which no other
-site can set or send: `SameSite=Strict`) and name this machine as its host. The content policy keeps
-what is shown from running or fetching anything: it is what models and tools wrote.
-"""
+"""Who may read: this machine's user, in a browser that was opened with the token."""
 
 from __future__ import annotations
 
@@ -22,11 +16,12 @@ from foredeck.errors import ForedeckError
 
 LOOPBACK = "127.0.0.1"
 COOKIE = "foredeck"
+# Cookies know no ports, so under the first three the browser sends the token to every server on
+# this machine; the last is foredeck's alone. Not every system resolves it, so the address is
+# printed with the first.
 NAMES = ("127.0.0.1", "localhost", "[::1]", "foredeck.localhost")
-"""The last is nobody else's: cookies know no ports, so under the others every server on this
-machine that the browser visits is sent the token, too. Not every system resolves it, which is why
-the address is printed with the first."""
 REPORTS = "/policy-reports"
+# What is shown is what models and tools wrote: it must neither run nor fetch anything.
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -97,10 +92,12 @@ class OnlyThisUser:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
+        # A name that somebody else owns can be made to point to this machine.
         if headers.get("host", "") not in self._hosts:
             return PlainTextResponse("This server only answers on loopback.\n", 421)
         origin = headers.get("origin")
         has_body = scope["method"] not in ("GET", "HEAD")
+        # Any page on the web can make a browser send requests to this machine.
         # Browsers name the origin of whatever is posted; a report of theirs may have none.
         posts = has_body and scope["path"] != REPORTS
         is_own = (origin or "").removeprefix("http://") in self._hosts
@@ -128,6 +125,7 @@ class OnlyThisUser:
         # One slash: `//name` would be another site.
         here = "/" + path.lstrip("/\\")
         response = RedirectResponse(here + (f"?{urlencode(asked)}" if asked else ""), 303)
+        # Strict: the browser sends it with no request that another site has started.
         response.set_cookie(self._cookie, self.token, httponly=True, samesite="strict")
         return response
 

@@ -1,13 +1,19 @@
-"""The routes of the inspector."""
+"""The inspector as a web application: its routes, and serving it on loopback."""
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Awaitable, Callable
+import sys
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -17,34 +23,111 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from foredeck.config import Config
 from foredeck.errors import ForedeckError, NotFound
 from foredeck.home import command_name
 from foredeck.lookup.reader import Reader
 from foredeck.memory.entry import NoSuchEntry
+from foredeck.store.kind import nothing_stored, store_kind
 from foredeck.store.protocol import LocalStore
-from foredeck.ui.access import REPORTS
-from foredeck.ui.pages import WebPage, link, respond
+from foredeck.ui.access import LOOPBACK, REPORTS, OnlyThisUser, listening_on
+from foredeck.ui.command import PORT
+from foredeck.ui.pages import STATIC, WebPage, link, respond
 from foredeck.ui.views.memory import change_memory, memory_desk, memory_entry_page, memory_page
-from foredeck.ui.views.notes import graph_page, notes_page
-from foredeck.ui.views.objects import blame_page, object_diff_page, object_page, objects_page
+from foredeck.ui.views.objects import (
+    blame_page,
+    graph_page,
+    notes_page,
+    object_diff_page,
+    object_page,
+    objects_page,
+)
 from foredeck.ui.views.overview import follow_page, overview_page
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
 from foredeck.ui.views.search import search_page
 from foredeck.ui.views.session import observations_page, session_page, trace_page
-from foredeck.ui.views.sessions import Listing, sessions_page
+from foredeck.ui.views.sessions import sessions_page
 from foredeck.ui.views.tasks import task_page, tasks_page
 from foredeck.ui.views.turns import TurnsListing, turns_page
 
-STATIC = Path(__file__).parent / "static"
 MOST_REPORTS = 100
 MOST_FIELDS = 10_000
 MOST_SAID = 200
-
 View = Callable[[Request, Reader, LocalStore], WebPage]
 
 
 class BadRequest(ForedeckError):
     """An address with a value that is none."""
+
+
+def serve(
+    config: Config, port: int | None, *, opens: bool, edits: bool, follows: bool = False
+) -> int:
+    """Print the address, open it, and answer until Ctrl-C or SIGTERM. `follows`: the address is
+    that of the session at work.
+
+    Raises `NotFound` where nothing is stored, `PortTaken` for a `port` that is asked for.
+    """
+    kind = store_kind(config.store)
+    if not kind.exists(config):
+        raise NotFound(nothing_stored(config))
+    reader = Reader(config, edits=edits)
+    collect_seldom()
+    # Versions before kept one token for all runs.
+    (config.home / "ui-token").unlink(missing_ok=True)
+    with listening_on([PORT, 0] if port is None else [port]) as listener:
+        number = listener.getsockname()[1]
+        app = OnlyThisUser(make_app(reader), number)
+        address = f"http://{LOOPBACK}:{number}/{'follow' if follows else ''}?token={app.token}"
+        print(address, flush=True)
+        if port is None and number != PORT:
+            print(
+                f"foredeck: port {PORT} is taken by another program. Open no address of that port "
+                "while this one runs: the other program would be sent this one's cookie.",
+                file=sys.stderr,
+            )
+        threading.Thread(target=_warm, args=(reader,), name="warm", daemon=True).start()
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
+        )
+        with _door(config.home, address) if opens else nullcontext() as door:
+            if door is not None:
+                webbrowser.open(door.as_uri())
+            server.run(sockets=[listener])
+    return 0
+
+
+def collect_seldom() -> None:
+    """Look for garbage once half a million things have been made, and not after every 700."""
+    # A page over a long session makes that many, all of which it needs, and looking took a fourth
+    # of its time.
+    gc.freeze()
+    gc.set_threshold(500_000, 5, 5)
+
+
+@contextmanager
+def _door(home: Path, address: str) -> Iterator[Path]:
+    """A page that leads to the address, for this user alone. It goes with the server."""
+    # Everybody on this machine can read the arguments that a browser is started with. A killed
+    # server leaves the file, with a token that is not valid any more.
+    file = home / "ui.html"
+    file.unlink(missing_ok=True)
+    file.touch(mode=0o600)
+    leads = f'<meta http-equiv="refresh" content="0;url={address}">'
+    file.write_text(
+        f'<!doctype html><meta charset="utf-8">{leads}<a href="{address}">foredeck</a>\n'
+    )
+    try:
+        yield file
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _warm(reader: Reader) -> None:
+    try:
+        reader.warm()
+    except ForedeckError as error:
+        print(f"foredeck: {error}", file=sys.stderr)
 
 
 def make_app(reader: Reader) -> Starlette:
@@ -182,8 +265,8 @@ def _follow(_: Request, __: Reader, store: LocalStore) -> WebPage:
 
 def _sessions(request: Request, _: Reader, store: LocalStore) -> WebPage:
     asked = request.query_params
-    listing = Listing(asked.get("folder"), asked.get("agent"), _number(request, "page") or 1)
-    return sessions_page(store, listing)
+    page = _number(request, "page") or 1
+    return sessions_page(store, asked.get("folder"), asked.get("agent"), page)
 
 
 def _session(request: Request, _: Reader, store: LocalStore) -> WebPage:

@@ -16,7 +16,7 @@ def _run(args: Namespace) -> int:
     if args.edit:
         check_person(config.home, "Changing memory")
     # The web server takes a moment that --help does without.
-    from foredeck.ui.server import serve
+    from foredeck.ui.app import serve
 
     return serve(config, args.port, opens=not args.no_open, edits=args.edit, follows=args.follow)
 

@@ -1,11 +1,14 @@
-"""Objects: lists by type, one object with its versions, what changed between two of them."""
+"""Objects: lists by type, one object with its versions, what changed between two of them, notes,
+and the graph around one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from foredeck.config import Config
 from foredeck.errors import NotFound
+from foredeck.lookup.reader import note_rule
 from foredeck.lookup.versions import (
     number_of,
     numbered,
@@ -20,13 +23,15 @@ from foredeck.notes.graph import Edge, Graph
 from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import blame
-from foredeck.timeline.differences import hunks
+from foredeck.timeline.differences import hunks_of
+from foredeck.ui.charts import GraphNode, drawing
 from foredeck.ui.pages import WebPage
 
 PER_PAGE = 200
-CONTEXT_LINES = 3
 SESSIONS_SHOWN = 20
 MOST_IN_TREE = 2_000
+NOTES_SHOWN = 500
+NEIGHBOURS = 60
 
 
 def objects_page(
@@ -95,7 +100,7 @@ def object_diff_page(store: Store, name: str, old: int | None, new: int | None) 
         "old": before,
         "new": after,
         "versions": [_version(n, head) for n, head in enumerate(history, start=1)],
-        "lines": hunks(texts[0].split("\n"), texts[1].split("\n"), CONTEXT_LINES),
+        "lines": hunks_of(*texts),
     }
     return WebPage("object_diff.html", f"{name_of(found.head)}, changes", data, "objects")
 
@@ -108,6 +113,51 @@ def blame_page(store: Store, name: str) -> WebPage:
     lines = blame(store, versions_until_now(store, found))
     data = {**_identity(store, found), "lines": list(_blamed(lines))}
     return WebPage("blame.html", f"{name_of(found.head)}, by line", data, "objects")
+
+
+def notes_page(graph: Graph, config: Config, tag: str | None, note: str) -> WebPage:
+    """All notes, by title; `note` says what the index lacks."""
+    rule = note_rule(config)
+    listed = [
+        (node, rule.is_note(node.path or "", kind)) for node, kind in graph.markdown(tag or None)
+    ]
+    orphans = graph.orphans()
+    data = {
+        "tag": tag,
+        "tags": [{"tag": name, "count": count} for name, count in graph.tags()],
+        "total": len(listed),
+        "notes": [
+            {
+                **node.as_json(),
+                "note": is_note,
+                "tags": graph.tags_of(node.id),
+                "orphan": node.id in orphans,
+            }
+            for node, is_note in listed[:NOTES_SHOWN]
+        ],
+        "broken": [_broken(each) for each in list(graph.unresolved())[:NOTES_SHOWN]],
+        "behind": note,
+    }
+    return WebPage("notes.html", "Notes", data, "notes")
+
+
+def graph_page(store: Store, graph: Graph, name: str, depth: int, note: str) -> WebPage:
+    """What is at most `depth` references away from an object. Raises `NotFound`."""
+    found = find_object(store, name)
+    around = graph.neighbours(found.id, depth, limit=NEIGHBOURS)
+    nodes = [GraphNode(node.id, node.title, distance) for node, distance in around.nodes]
+    data = {
+        "object": found.id,
+        "name": found.name,
+        "depth": depth,
+        "complete": around.complete,
+        "nodes": [{**node.as_json(), "distance": distance} for node, distance in around.nodes],
+        "edges": [edge.as_json() for edge in around.edges],
+        "titles": {node.id: node.title for node, _ in around.nodes},
+        "chart": drawing(nodes, [(e.source, e.target) for e in around.edges]),
+        "behind": note,
+    }
+    return WebPage("graph.html", f"Around {found.name}", data, "notes")
 
 
 def _identity(store: Store, found: Found) -> dict[str, Any]:
@@ -206,3 +256,12 @@ def _blamed(lines: list[Any]) -> Iterator[dict[str, Any]]:
             "first_of_run": author != before,
         }
         before = author
+
+
+def _broken(each: Any) -> dict[str, Any]:
+    return {
+        "object": each.source.id,
+        "title": each.source.title,
+        "target": each.reference.whole,
+        "candidates": [node.as_json() for node in each.candidates],
+    }

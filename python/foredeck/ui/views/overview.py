@@ -33,11 +33,6 @@ SHOWN = 8
 _FILE_TOOLS = frozenset(("read", "edit", "write", "multiedit"))
 
 
-def _of_one_unit(figures: list[CostFigure]) -> list[CostFigure]:
-    """Those in money, where there are any: tokens cannot be added to them."""
-    return [each for each in figures if each.in_money] or figures
-
-
 @dataclass(frozen=True, slots=True)
 class _Spent:
     """What a session has cost in tokens of uncached input, and in money where prices are known."""
@@ -61,7 +56,9 @@ def overview_page(store: LocalStore, config: Config) -> WebPage:
     chosen = sorted((s for s, ms in active.items() if ms >= since), key=active.__getitem__)
     chosen = chosen[::-1][:MOST_SESSIONS]
     spent = list(_spent(store, [heads[s] for s in chosen], active))
-    seen = _of_one_unit([each.figure for each in spent if each.figure and each.figure.calls])
+    figures = [each.figure for each in spent if each.figure and each.figure.calls]
+    # Tokens cannot be added to money.
+    seen = [figure for figure in figures if figure.in_money] or figures
     calls = store.query("toolcall")[-MOST_TOOL_CALLS:]
     hidden = set(private_sessions(store))
     shown = [
@@ -140,6 +137,7 @@ _known: dict[tuple[str, str], tuple[float, float]] = {}
 def _read_in(store: Store, session: str, token: str) -> tuple[float, float]:
     """What a session that was read from a history has cost: in tokens of uncached input, as its
     provider counted, and in money, where the agent wrote that down."""
+    # Its chat gets a new token with each turn, so what was summed for an old one is never used.
     if (session, token) not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()

@@ -13,12 +13,11 @@ from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.store.protocol import Store
-from foredeck.timeline.differences import hunks
+from foredeck.timeline.differences import hunks_of
 from foredeck.ui.charts import folded_handles, tokens_of, why
 from foredeck.ui.pages import WebPage
-from foredeck.ui.views.session_head import found_session, title_of
+from foredeck.ui.views.sessions import found_session, title_of
 
-CONTEXT_LINES = 3
 LONG = 6_000
 """A longer text is shown with its beginning; the rest opens."""
 
@@ -216,7 +215,7 @@ def _pairs(olds: Sequence[Any], news: Sequence[Any], number: int) -> Iterator[di
 
 
 def _changed(number: int, old: Any, new: Any) -> dict[str, Any]:
-    lines = hunks(_plain(old).split("\n"), _plain(new).split("\n"), CONTEXT_LINES)
+    lines = hunks_of(_plain(old), _plain(new))
     return {"what": "changed", "number": number, "role": str(new.get("role")), "lines": lines}
 
 

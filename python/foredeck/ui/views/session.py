@@ -1,13 +1,19 @@
-"""One session: its prompts as a chart and a table; where foredeck saw none, what was said in it."""
+"""One session: its prompts as a chart and a table, on a page or in a file that needs nothing else;
+where foredeck saw none, what was said in it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from markupsafe import Markup
+
 from foredeck.accounting.composition import Composition, Kind, compositions
+from foredeck.accounting.report import SessionReport
 from foredeck.accounting.trace import trace
 from foredeck.context.arguments import args_display
 from foredeck.errors import NotFound
@@ -20,12 +26,16 @@ from foredeck.observations.reading import Observation, Reflection, stored_notes
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.branches import records_of
 from foredeck.ui.charts import bars, folded_handles, outline, tokens_of, why
-from foredeck.ui.pages import WebPage, link
-from foredeck.ui.views.session_head import described, found_session
+from foredeck.ui.pages import STATIC, WebPage, environment, link
+from foredeck.ui.views.sessions import described, found_session
 from foredeck.ui.views.turns import TurnsListing, turns_of
 
 PER_PAGE = 200
 _CAME_IN_CHARS = 90
+_FIELDS = (
+    *("mode", "priority", "category", "first_turn", "last_turn", "files", "remark_count"),
+    *("current_task", "suggestion", "observed_by", "model", "is_edited", "dropped"),
+)
 
 
 def session_page(store: Store, name: str, first: int | None) -> WebPage:
@@ -48,9 +58,9 @@ def session_page(store: Store, name: str, first: int | None) -> WebPage:
         "first": start,
         "last": start + len(shown) - 1,
         "per_page": PER_PAGE,
-        "calls_shown": call_rows(store, made),
+        "calls_shown": _call_rows(store, made),
         "kinds": [str(kind) for kind in Kind],
-        "branches": branch_rows(store, session, heads),
+        "branches": _branch_rows(store, session, heads),
         "chart": bars(made, lambda call: link("sessions", session, "calls", call)),
         "outline": outline(
             records, start, PER_PAGE, lambda call: link("sessions", session, first=call)
@@ -65,7 +75,75 @@ def _start(calls: int, first: int | None) -> int:
     return max(1, min(first, max(1, calls)))
 
 
-def call_rows(store: Store, made: Sequence[Composition]) -> list[dict[str, Any]]:
+def snapshot(
+    store: Store,
+    report: SessionReport,
+    redact: Callable[[Any], Any],
+    *,
+    diff_lines: int | None = None,
+) -> str:
+    """The page of a session that has made calls, with what `report` says of it, as HTML.
+
+    `redact` gets every text that is shown, within lists and dicts; without `diff_lines`, the most
+    lines of a difference, nothing is said to have been left out. Raises `Missing` or `Corrupt`
+    where something stored is gone or altered.
+    """
+    session, head = found_session(store, report.session)
+    heads = store.query("call", {"session": session})
+    records = in_order(head.fields for head in heads)
+    made = list(compositions(store, heads, {record.ordinal for record in records}))
+    said = {
+        **report.to_json(),
+        **described(store, session, head, records),
+        # Of a session that was replayed, the store has not how its provider counts.
+        "figure": report.figure.to_json(),
+        "branches": _branch_rows(store, session, heads),
+    }
+    said = redact(said)
+    rows = redact(_call_rows(store, made))
+    return _rendered(
+        {
+            **said,
+            "files": [_file_difference(changed, diff_lines) for changed in said["files"]],
+            "full": diff_lines is None,
+            "kinds": [str(kind) for kind in Kind],
+            "outline": outline(records, 0, PER_PAGE, lambda call: f"#part-{call}"),
+            "parts": [
+                _part(made[at : at + PER_PAGE], rows[at : at + PER_PAGE])
+                for at in range(0, len(made), PER_PAGE)
+            ],
+        }
+    )
+
+
+def trace_page(store: Store, name: str, text: str) -> WebPage:
+    """The calls of the newest branch, by whether the model could see `text`. Raises `NotFound`."""
+    session, head = found_session(store, name)
+    records = records_of(store, session)
+    if not records:
+        raise NotFound(_no_calls(session, head))
+    data: dict[str, Any] = {**described(store, session, head, records), "text": text, "spans": []}
+    if text:
+        data |= trace(store, session, text, records[-1].id).to_json()
+    return WebPage("trace.html", "Was it in view?", data, "sessions")
+
+
+def observations_page(store: Store, name: str) -> WebPage:
+    """Reflections and observations of a session, oldest first. Raises `NotFound`."""
+    session, head = found_session(store, name)
+    stored = stored_notes(store, [session])
+    reflections = sorted(stored.reflections, key=lambda one: one.generation)
+    data = {
+        **described(store, session, head),
+        "reflections": [_reflection(one) for one in reflections],
+        "observations": [_observation(one) for one in stored.observations],
+        "covered_tokens": sum(one.document.covered_tokens for one in stored.observations),
+        "tokens": sum(one.tokens for one in stored.observations),
+    }
+    return WebPage("observations.html", "Observations", data, "sessions")
+
+
+def _call_rows(store: Store, made: Sequence[Composition]) -> list[dict[str, Any]]:
     """What the table says of prompts."""
     blobs = store.blobs(address for one in made for address in one.record.addresses)
     return [{**_row(one), "came_in": _came_in(store, one.record, blobs)} for one in made]
@@ -128,27 +206,12 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _CAME_IN_CHARS else f"{text[:_CAME_IN_CHARS]}…"
 
 
-def branch_rows(store: Store, session: str, heads: Sequence[Head]) -> list[dict[str, Any]]:
+def _branch_rows(store: Store, session: str, heads: Sequence[Head]) -> list[dict[str, Any]]:
     """The branches of a session that has made calls; none where it never left the first."""
     found = branches_of(store, session, heads)
     if len(found.all) < 2:
         return []
     return [{**asdict(b), "current": b is found.current} for b in found.all]
-
-
-# Where a text stood
-
-
-def trace_page(store: Store, name: str, text: str) -> WebPage:
-    """The calls of the newest branch, by whether the model could see `text`. Raises `NotFound`."""
-    session, head = found_session(store, name)
-    records = records_of(store, session)
-    if not records:
-        raise NotFound(_no_calls(session, head))
-    data: dict[str, Any] = {**described(store, session, head, records), "text": text, "spans": []}
-    if text:
-        data |= trace(store, session, text, records[-1].id).to_json()
-    return WebPage("trace.html", "Was it in view?", data, "sessions")
 
 
 def _no_calls(session: str, head: Head) -> str:
@@ -159,30 +222,6 @@ def _no_calls(session: str, head: Head) -> str:
         f"session {session} was read from a history of {agent}: foredeck did not "
         f"see its prompts. `foredeck cost`, `trace` and `show` replay its file in a terminal."
     )
-
-
-# What was noted
-
-
-_FIELDS = (
-    *("mode", "priority", "category", "first_turn", "last_turn", "files", "remark_count"),
-    *("current_task", "suggestion", "observed_by", "model", "is_edited", "dropped"),
-)
-
-
-def observations_page(store: Store, name: str) -> WebPage:
-    """Reflections and observations of a session, oldest first. Raises `NotFound`."""
-    session, head = found_session(store, name)
-    stored = stored_notes(store, [session])
-    reflections = sorted(stored.reflections, key=lambda one: one.generation)
-    data = {
-        **described(store, session, head),
-        "reflections": [_reflection(one) for one in reflections],
-        "observations": [_observation(one) for one in stored.observations],
-        "covered_tokens": sum(one.document.covered_tokens for one in stored.observations),
-        "tokens": sum(one.tokens for one in stored.observations),
-    }
-    return WebPage("observations.html", "Observations", data, "sessions")
 
 
 def _observation(one: Observation) -> dict[str, Any]:
@@ -207,3 +246,41 @@ def _common(one: Observation | Reflection) -> dict[str, Any]:
     fields = {name: one.head.fields.get(name) for name in _FIELDS}
     text = None if one.is_deleted else one.text
     return {"object": one.id, "text": text, "tokens": one.tokens, **fields}
+
+
+def _file_difference(changed: dict[str, Any], most: int | None) -> dict[str, Any]:
+    # Masked as a whole before: a key may stand on several lines.
+    lines = changed["diff"].split("\n")
+    shown = lines[:most]
+    return {**changed, "lines": shown, "more": len(lines) - len(shown)}
+
+
+def _part(made: list[Composition], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "first": made[0].record.ordinal,
+        "last": made[-1].record.ordinal,
+        "calls": rows,
+        "chart": bars(made, lambda call: f"#call-{call}"),
+    }
+
+
+def _rendered(data: dict[str, Any]) -> str:
+    style, script = (_own_file(name) for name in ("style.css", "snapshot.js"))
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        environment()
+        .get_template("snapshot.html")
+        .render(policy=policy, style=style, script=script, page=data, **data)
+    )
+
+
+def _own_file(name: str) -> Markup:
+    return Markup((STATIC / name).read_text(encoding="utf-8"))  # ours, and nothing stored in it
+
+
+def _hash(text: str) -> str:
+    """What a content policy allows a text by."""
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -23,15 +23,14 @@ from foredeck.model.records import TurnDocument
 from foredeck.sources.snapshots import AT_MS, version_ms
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import ModelCalls
-from foredeck.timeline.differences import hunks
+from foredeck.timeline.differences import hunks_of
 from foredeck.ui.pages import WebPage
-from foredeck.ui.views.session_head import described, found_session
+from foredeck.ui.views.sessions import described, found_session
 
 PER_PAGE = 100
 """Answers on a page."""
 CUT = 4_000
 """Characters of a tool's result, or of its arguments, that the page shows."""
-CONTEXT_LINES = 3
 _PATCH = "*** Begin Patch"
 _COUNTS = {"input": "input", "cacheRead": "read", "cacheWrite": "written", "output": "output"}
 
@@ -186,15 +185,12 @@ class _Steps:
             for digest in marked([head.fields.get("args"), head.fields.get("details")])
         )
         asking = ModelCalls(self.store, self.session)
-        nexts = [*(self._begun_ms(messages) for messages in found[1:]), None]
+        begun = [next(filter(None, map(time_of, messages)), None) for messages in found[1:]]
         end: int | None = None
-        for head, messages, limit in zip(self.heads, found, nexts, strict=True):
+        for head, messages, limit in zip(self.heads, found, [*begun, None], strict=True):
             step = self._step(head, messages, calls, asking, (end, limit))
             end = step["end_ms"] or end
             yield step
-
-    def _begun_ms(self, messages: Sequence[Message]) -> int | None:
-        return next((ms for message in messages if (ms := time_of(message))), None)
 
     def _fetch(self, digests: Iterator[str]) -> None:
         self._blobs |= self.store.blobs(digest for digest in digests if digest not in self._blobs)
@@ -372,7 +368,7 @@ def _difference(name: str, given: Mapping[str, Any], details: Any) -> list[str]:
         line
         for old, new in pairs
         if isinstance(old, str) and isinstance(new, str)
-        for line in hunks(old.split("\n"), new.split("\n"), CONTEXT_LINES)
+        for line in hunks_of(old, new)
     ]
 
 
