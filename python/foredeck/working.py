@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal
 
 from foredeck.errors import Conflict, ForedeckError, ToolError
 from foredeck.model.documents import Provenance
@@ -127,49 +127,25 @@ class PageRefused(ForedeckError):
     """A page, or a section of one, that cannot be kept; says what to do instead."""
 
 
-class PageForm(Protocol):
-    """What a page may be, and how it is changed and shown."""
-
-    @property
-    def name(self) -> str:
-        """`markdown` or `json`."""
-        ...
-
-    def empty(self) -> str:
-        """The page before anybody has written it."""
-
-    def put(self, page: str, section: str, text: str) -> str:
-        """The page with one section replaced. Raises `PageRefused`."""
-
-    def check(self, page: str) -> str:
-        """The page as it is kept. Raises `PageRefused`."""
-
-    def shown(self, page: str) -> str:
-        """What of it says anything."""
-
-    def parts(self, page: str) -> dict[str, str]:
-        """Its sections by name."""
-
-
 @dataclass(frozen=True, slots=True)
 class MarkdownForm:
     """Markdown with sections; a template says which there are at first."""
 
     template: str = TEMPLATE
-    name: str = "markdown"
+    name: Literal["markdown"] = "markdown"
 
     def empty(self) -> str:
-        """See `PageForm`."""
+        """The page before anybody has written it."""
         return page_of(sections_of(self.template))
 
     def put(self, page: str, section: str, text: str) -> str:
-        """See `PageForm`."""
+        """The page with one section replaced. Raises `PageRefused`."""
         if not section.strip() or "\n" in section or section.lstrip().startswith("#"):
             raise PageRefused("A section is named by its heading alone, such as Current Work.")
         return put_section(page, section, text, self.template)
 
     def check(self, page: str) -> str:
-        """See `PageForm`."""
+        """The page as it is kept. Raises `PageRefused`."""
         seen: set[str] = set()
         for part in sections_of(page):
             if part.name and part.name.casefold() in seen:
@@ -180,11 +156,11 @@ class MarkdownForm:
         return page_of(sections_of(page))
 
     def shown(self, page: str) -> str:
-        """See `PageForm`."""
+        """What of it says anything."""
         return shown(page, self.template)
 
     def parts(self, page: str) -> dict[str, str]:
-        """See `PageForm`."""
+        """Its sections by name."""
         return {part.name: self.shown(page_of([part])) for part in sections_of(page)}
 
 
@@ -194,10 +170,10 @@ class JsonForm:
     fields."""
 
     schema: Mapping[str, Any] = field(default_factory=dict)
-    name: str = "json"
+    name: Literal["json"] = "json"
 
     def empty(self) -> str:
-        """See `PageForm`."""
+        """The page before anybody has written it."""
         return "{}\n"
 
     def put(self, page: str, section: str, text: str) -> str:
@@ -216,7 +192,7 @@ class JsonForm:
         return json.dumps(value, ensure_ascii=False)
 
     def check(self, page: str) -> str:
-        """See `PageForm`."""
+        """The page as it is kept. Raises `PageRefused`."""
         value = self._load(page)
         if found := list(faults(value, self.schema)):
             said = one_line("; ".join(found[:3]))
@@ -224,11 +200,11 @@ class JsonForm:
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
     def shown(self, page: str) -> str:
-        """See `PageForm`."""
+        """What of it says anything."""
         return "\n".join(f"{name}: {text}" for name, text in self.parts(page).items())
 
     def parts(self, page: str) -> dict[str, str]:
-        """See `PageForm`."""
+        """Its sections by name."""
         return {
             name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             for name, value in self._load(page).items()
@@ -243,6 +219,10 @@ class JsonForm:
         if not isinstance(value, dict):
             raise PageRefused("Working memory is a JSON object here: {...}.")
         return value
+
+
+PageForm = MarkdownForm | JsonForm
+"""What a page may be, and how it is changed and shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +306,7 @@ class WorkingMemory:
             scope=self.scope,
             project=self._owner if self.scope == "resource" else None,
             session=self._owner if self.scope == "thread" else None,
-            form="json" if self.form.name == "json" else "markdown",
+            form=self.form.name,
             content=text,
             provenance=self._by,
         ).seal()

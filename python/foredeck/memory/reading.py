@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from foredeck.memory.entry import MemoryCaps, MemoryEntry, MemoryRefused, NoSuchEntry, too_many
 from foredeck.memory.trust import TrustOf, User
@@ -39,7 +39,7 @@ class MemoryReader:
         where: dict[str, Scalar | None] = {"owner": self.user.id}
         where |= {} if place is None else {"place": place}
         where |= {} if state is None else {"state": state}
-        return _newest_first(self._entries(self.store.query("memory", where)))
+        return _newest_first(map(self.entry_of, self.store.query("memory", where)))
 
     def of_session(self, session: str, place: Place) -> list[MemoryEntry]:
         """What is kept with a session, the newest first; never more than the cap."""
@@ -61,7 +61,7 @@ class MemoryReader:
     def proposals(self) -> list[MemoryEntry]:
         """What waits for the user's word, the newest first."""
         where: dict[str, Scalar | None] = {"object": self._list, "state": "proposed"}
-        return _newest_first(self._entries(self.store.query("memory", where)))
+        return _newest_first(map(self.entry_of, self.store.query("memory", where)))
 
     def find(self, name: str) -> MemoryEntry:
         """The entry that a name means. Raises `MemoryRefused`."""
@@ -103,7 +103,7 @@ class MemoryReader:
                 if head.id not in found and head.id != id:
                     found[head.id] = head
                     waiting.append(head.id)
-        return _newest_first(self._entries(found.values()))
+        return _newest_first(map(self.entry_of, found.values()))
 
     def entry_of(self, head: Head) -> MemoryEntry:
         """The entry in a stored version."""
@@ -113,12 +113,9 @@ class MemoryReader:
     def _capped(self, heads: Iterable[Head], place: Place) -> list[MemoryEntry]:
         # Two machines may have filled a place at the same time: what is over the cap is not there
         # for anybody, whether or not somebody has taken it out by now.
-        entries = list(self._entries(heads))
+        entries = list(map(self.entry_of, heads))
         over = {entry.id for entry in too_many(entries, self.caps.of(place))}
         return _newest_first(entry for entry in entries if entry.id not in over)
-
-    def _entries(self, heads: Iterable[Head]) -> Iterator[MemoryEntry]:
-        return (self.entry_of(head) for head in heads)
 
 
 def holds_in(entry: MemoryEntry, project: str) -> bool:

@@ -131,7 +131,11 @@ class Graph:
     def links(self, id: str) -> list[Edge]:
         """The references in an object that mean one other, in the order of its text."""
         number = self._number(id)
-        return [] if number is None else self._edges(self._out_of({number}))
+        return (
+            []
+            if number is None
+            else self._edges(_single(resolve(self._db, references_of(self._db, {number}))))
+        )
 
     def neighbours(
         self, id: str, depth: int = 1, selection: Selection = EVERYTHING, limit: int = 1000
@@ -269,9 +273,6 @@ class Graph:
             order = {number: place for place, number in enumerate(part)}
             rows = references_of(self._db, part)
             yield resolve(self._db, sorted(rows, key=lambda row: order[row.owner]))
-
-    def _out_of(self, objects: Collection[int]) -> list[Resolution]:
-        return _single(resolve(self._db, references_of(self._db, objects)))
 
     def _into(self, objects: Collection[int]) -> list[Resolution]:
         found = _single(resolve(self._db, references_at(self._db, objects)))

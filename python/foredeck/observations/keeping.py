@@ -8,15 +8,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from foredeck.errors import Conflict, ForedeckError, StoreError, StoreUnavailable
 from foredeck.model.documents import Provenance, chat_id
 from foredeck.model.observations import (
-    Level,
     NotedDocument,
     ObservationDocument,
-    ObservedBy,
     Priority,
     ReflectionDocument,
     Remark,
@@ -44,6 +42,9 @@ _RETRIES_S = (1.0, 5.0)
 """How long a commit waits, each time, for a database that has stopped answering."""
 Step = Callable[[str], None]
 """Called with the name of each step of the protocol as it is done."""
+
+_PRIORITIES: tuple[Priority, ...] = ("high", "medium", "low")
+_MOST_DROPPED = 400
 
 log = logging.getLogger(__name__)
 
@@ -84,12 +85,16 @@ class ObservationKeeper:
         stored = stored_notes(self.lease.store, (self.session, *self.ancestors))
         return BranchObservations(seen, stored.on_branch(addresses), self._is_behind(seen))
 
-    def _is_behind(self, seen: Seen) -> bool:
-        """Whether what was committed last under the lease is not here.
+    def _read_up_to_date(self, messages: Sequence[SourceMessage]) -> BranchObservations:
+        found = self.read([message.address for message in messages])
+        if found.is_behind:
+            raise ObservingBusy("What another machine has observed is still on its way.")
+        return found
 
-        The lease may come from the database before that does. Who went by it would observe what is
-        observed already.
-        """
+    def _is_behind(self, seen: Seen) -> bool:
+        """Whether what was committed last under the lease is not here."""
+        # The lease may come from the database before that does. Who went by it would observe what
+        # is observed already.
         newest = "" if seen.document is None else seen.document.newest
         if not newest or self.lease.store.head(newest) is not None:
             return False
@@ -105,8 +110,7 @@ class ObservationKeeper:
         is kept then, and whoever comes next may try again. `StoreUnavailable` where the database
         that decides is away.
         """
-        found = self.read([message.address for message in messages])
-        self._check(found)
+        found = self._read_up_to_date(messages)
         chunk = pick(messages, found.branch.position)
         if chunk is None:
             return None
@@ -118,7 +122,7 @@ class ObservationKeeper:
         written = await held.during(observer.observe(chunk, mode.mode))
         self.step("answered")
         previous = found.branch.placed[-1].observation.id if found.branch.placed else None
-        document = observation_document(written, chunk, mode, self._about(held, previous))
+        document = self._observation(written, chunk, mode, held.operation, previous)
         await held.commit(document, {})
         return document
 
@@ -135,8 +139,7 @@ class ObservationKeeper:
         `window`: of the model, in tokens. `asked`: by the user, however short it is. Raises as
         `observe`.
         """
-        found = self.read([message.address for message in messages])
-        self._check(found)
+        found = self._read_up_to_date(messages)
         notes, now = found.branch.notes, self.lease.clock()
         replaced = notes[: to_condense(self.rules, notes, now, window, asked=asked)]
         if not replaced:
@@ -146,23 +149,80 @@ class ObservationKeeper:
         held = self._take("reflect", found.seen, (replaced[0].id, replaced[-1].id), tokens)
         written = await held.during(observer.reflect(_condensed(replaced, tokens)))
         self.step("answered")
-        newest = found.branch.newest
-        document = reflection_document(written, replaced, newest, self._about(held))
+        document = self._reflection(written, replaced, found.branch.newest, held.operation)
         await held.commit(document, {one.id: one.token for one in replaced})
         return document
-
-    def _check(self, found: BranchObservations) -> None:
-        if found.is_behind:
-            raise ObservingBusy("What another machine has observed is still on its way.")
 
     def _take(self, work: Work, seen: Seen, ends: tuple[str, str], tokens: int) -> _HeldLease:
         operation = self.lease.take(work, seen, covers=ends, tokens=tokens)
         self.step("taken")
         return _HeldLease(self.lease, operation, self.step)
 
-    def _about(self, held: _HeldLease, previous: str | None = None) -> Circumstances:
-        now = self.lease.clock()
-        return Circumstances(self.session, self.project, held.operation, now, previous)
+    def _observation(
+        self, written: Written, chunk: Chunk, mode: ModeChoice, operation: str, previous: str | None
+    ) -> ObservationDocument:
+        """`previous`: id of the observation before it on its branch."""
+        times = [message.time_ms for message in chunk.messages if message.time_ms]
+        turns = [message.turn for message in chunk.messages if message.turn]
+        return ObservationDocument(
+            id=observation_id(self.session, chunk.covers, chunk.part, previous),
+            previous=previous,
+            covers=chunk.covers,
+            part=chunk.part,
+            first_turn=min(turns, default=0),
+            last_turn=max(turns, default=0),
+            mode=mode.mode,
+            mode_by=mode.by,
+            covered_tokens=chunk.tokens,
+            from_ms=min(times, default=0),
+            to_ms=max(times, default=0),
+            **self._of_any(written, operation, [chat_id(self.session)]),
+            **fields_of(written.remarks),
+        )
+
+    def _reflection(
+        self,
+        written: Written,
+        replaced: Sequence[Observation | Reflection],
+        newest: Reflection | None,
+        operation: str,
+    ) -> ReflectionDocument:
+        """`newest`: the reflection that was made last on this branch."""
+        replaces = [one.id for one in replaced]
+        return ReflectionDocument(
+            id=reflection_id(self.session, replaces),
+            level="summary" if any(one.is_condensed for one in replaced) else "reflection",
+            generation=1 if newest is None else newest.generation + 1,
+            previous=None if newest is None else newest.id,
+            replaces=replaces,
+            observations=list(dict.fromkeys(_behind(replaced))),
+            remarks=written.remarks,
+            dropped=dropped((one.text for one in replaced), written.text)[:_MOST_DROPPED],
+            compression=written.compression,
+            input_tokens=sum(one.tokens for one in replaced),
+            **self._of_any(written, operation, replaces),
+        )
+
+    def _of_any(self, written: Written, operation: str, parents: list[str]) -> dict[str, Any]:
+        """The fields that observations and reflections have in common."""
+        return {
+            "provenance": Provenance(
+                origin=self.session,
+                generator="agent" if written.by == "model" else "system",
+                parent_refs=parents,
+            ),
+            "session": self.session,
+            "project": self.project,
+            "content": written.text,
+            "current_task": written.current_task,
+            "suggestion": written.suggestion,
+            "tokens": written.tokens,
+            "observed_by": written.by,
+            "model": written.model,
+            "left_out": written.left_out,
+            "operation": operation,
+            "time_ms": self.lease.clock(),
+        }
 
 
 @dataclass
@@ -242,57 +302,6 @@ def _condensed(replaced: Sequence[Observation | Reflection], tokens: int) -> Con
     return Condensed(remarks, tokens, last.current_task, last.suggestion)
 
 
-# The documents of what was written: all that is known of it beside its text.
-
-_PRIORITIES: tuple[Priority, ...] = ("high", "medium", "low")
-_MOST_DROPPED = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """Whose it is and when it was made. `previous`: id of the one before it on its branch."""
-
-    session: str
-    project: str | None
-    operation: str
-    time_ms: int
-    previous: str | None = None
-
-
-def observation_document(
-    written: Written, chunk: Chunk, mode: ModeChoice, about: Circumstances
-) -> ObservationDocument:
-    """Of an observation; not sealed yet."""
-    times = [message.time_ms for message in chunk.messages if message.time_ms]
-    turns = [message.turn for message in chunk.messages if message.turn]
-    return ObservationDocument(
-        id=observation_id(about.session, chunk.covers, chunk.part, about.previous),
-        provenance=_provenance(written.by, about.session, [chat_id(about.session)]),
-        session=about.session,
-        project=about.project,
-        previous=about.previous,
-        covers=chunk.covers,
-        part=chunk.part,
-        first_turn=min(turns, default=0),
-        last_turn=max(turns, default=0),
-        mode=mode.mode,
-        mode_by=mode.by,
-        content=written.text,
-        current_task=written.current_task,
-        suggestion=written.suggestion,
-        covered_tokens=chunk.tokens,
-        tokens=written.tokens,
-        observed_by=written.by,
-        model=written.model,
-        left_out=written.left_out,
-        operation=about.operation,
-        from_ms=min(times, default=0),
-        to_ms=max(times, default=0),
-        time_ms=about.time_ms,
-        **fields_of(written.remarks),
-    )
-
-
 def fields_of(remarks: Sequence[Remark]) -> dict[str, object]:
     """The fields of an observation that follow from its remarks."""
     present = {remark.priority for remark in remarks}
@@ -312,47 +321,6 @@ def fields_of(remarks: Sequence[Remark]) -> dict[str, object]:
     }
 
 
-def reflection_document(
-    written: Written,
-    replaced: Sequence[Observation | Reflection],
-    newest: Reflection | None,
-    about: Circumstances,
-) -> ReflectionDocument:
-    """Of a reflection that replaces these; not sealed yet. `newest`: the reflection that was made
-    last on this branch."""
-    replaces = [one.id for one in replaced]
-    level: Level = "summary" if any(one.is_condensed for one in replaced) else "reflection"
-    return ReflectionDocument(
-        id=reflection_id(about.session, replaces),
-        provenance=_provenance(written.by, about.session, replaces),
-        session=about.session,
-        project=about.project,
-        level=level,
-        generation=1 if newest is None else newest.generation + 1,
-        previous=None if newest is None else newest.id,
-        replaces=replaces,
-        observations=list(dict.fromkeys(_behind(replaced))),
-        content=written.text,
-        remarks=written.remarks,
-        current_task=written.current_task,
-        suggestion=written.suggestion,
-        dropped=dropped((one.text for one in replaced), written.text)[:_MOST_DROPPED],
-        compression=written.compression,
-        input_tokens=sum(one.tokens for one in replaced),
-        tokens=written.tokens,
-        observed_by=written.by,
-        model=written.model,
-        left_out=written.left_out,
-        operation=about.operation,
-        time_ms=about.time_ms,
-    )
-
-
 def _behind(replaced: Iterable[Observation | Reflection]) -> Iterable[str]:
     for one in replaced:
         yield from one.document.observations if isinstance(one, Reflection) else [one.id]
-
-
-def _provenance(by: ObservedBy, session: str, parents: list[str]) -> Provenance:
-    generator = "agent" if by == "model" else "system"
-    return Provenance(origin=session, generator=generator, parent_refs=parents)
