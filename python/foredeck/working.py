@@ -100,7 +100,8 @@ def put_section(page: str, name: str, body: str, template: str) -> str:
 
 
 def _body_of(name: str, text: str) -> str:
-    """The text of a section without its own heading, which models like to repeat."""
+    """The text of a section without its own heading."""
+    # Models like to repeat it.
     first, _, rest = text.lstrip("\n").partition("\n")
     heading = _HEADING.fullmatch(first)
     return rest if heading and _same(heading[1], name) else text
@@ -270,10 +271,8 @@ class WorkingMemory:
         return "" if page.token is None else self.form.shown(page.text)
 
     def put(self, section: str, text: str) -> Page:
-        """Replace one section, whatever others do to the rest of the page meanwhile.
-
-        Raises `PageRefused`.
-        """
+        """Replace one section. Raises `PageRefused`."""
+        # Whatever others do to the rest of the page meanwhile: it is read again at each attempt.
 
         def attempt() -> Page:
             page = self.read()

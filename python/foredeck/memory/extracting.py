@@ -37,10 +37,8 @@ class TurnTexts:
 
 
 def texts_of_turns(store: Store, session: str, first: int, last: int) -> TurnTexts:
-    """Those of the turns `first` to `last` of a session, by number.
-
-    A turn or result that cannot be read is left out: it is gone, and nothing follows from it.
-    """
+    """Those of the turns `first` to `last` of a session, by number."""
+    # A turn or result that cannot be read is left out: it is gone, and nothing follows from it.
     wanted = _turns(store, session, range(first, last + 1))
     back = _turns(store, session, range(max(1, last - LOOKED_BACK), last + 1))
     return TurnTexts(tuple(_sayings(store, wanted)), ToolTexts.of(_results(store, back)))
@@ -165,8 +163,8 @@ _AS: Mapping[MemoryState, str] = {
 def known_facts(
     memory: MemoryReader, session: str, project: str | None
 ) -> Mapping[str, list[KnownFact]]:
-    """By category, for a new fact of a session. What is kept of the user need not be said again for
-    a session."""
+    """By category, for a new fact of a session."""
+    # What is kept of the user need not be said again for a session.
     entries = memory.all()
     lasting = [*_facts(entry for entry in entries if _is_of_user(entry, project))]
     own = [*_facts(entry for entry in entries if _is_of(entry, session)), *lasting]

@@ -21,8 +21,9 @@ _State = tuple[int, int, int]
 
 
 class GroundReader:
-    """Checks the ground of entries, seen from one folder. What was found of a file is kept until
-    that changes, so that this can be asked at every call."""
+    """Checks the ground of entries, seen from one folder."""
+
+    # What was found of a file is kept until that changes, so that this can be asked at every call.
 
     def __init__(self, store: Store, filesystems: FilesystemMap) -> None:
         self._store = store
@@ -63,8 +64,8 @@ class GroundReader:
         return Ground(path=path, version=version)
 
     def _version(self, path: str) -> str | None:
-        """The SHA-256 of a file's bytes; None where there is no such file. What cannot be reached
-        from here is as the store knows it."""
+        """The SHA-256 of a file's bytes; None where there is no such file."""
+        # What cannot be reached from here, such as a file in a container, is as the store knows it.
         location = self._filesystems.locate(path)
         if location.local is None:
             head = self._store.head(location.object_id)
@@ -89,8 +90,8 @@ class GroundReader:
         return Ground(kind="commit", path=folder, version=commit)
 
     def _has_commit(self, ground: Ground) -> bool:
-        """Whether what is checked out still goes back to a commit. Asked again once git has noted
-        that something else is checked out."""
+        """Whether what is checked out still goes back to a commit."""
+        # Git is asked again once it has noted that something else is checked out: it is a process.
         here = self._filesystems.locate(ground.path).local
         if here is None:
             return True  # nobody here can tell

@@ -137,10 +137,8 @@ class Memory(MemoryReader):
 
     def tidy(self, session: str | None = None) -> list[MemoryEntry]:
         """Let go of what was not used in a session, and of proposals that were not answered.
-        Returns which these are, for the user to read when the session opens.
-
-        What is kept of the user has been stated, and stays.
-        """
+        Returns which these are, for the user to read when the session opens."""
+        # What is kept of the user has been stated, and stays.
         now, gone = self.now_ms(), []
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
@@ -192,6 +190,7 @@ class Memory(MemoryReader):
 
     def _words_of(self, new: NewMemory) -> Trust:
         """Whose words a new entry are, by what it was made from and nothing else."""
+        # Nothing here asks what a model says of it: an injected text would say "by the user".
         if new.learned_from != "user_turn" or new.tool_originated or new.turn is None:
             return "derived"
         said = self.trust.document(new.turn, users_part=True)

@@ -48,11 +48,9 @@ class MemoryReader:
 
     def of_user(self, project: str | None = None) -> list[MemoryEntry]:
         """What is kept of the user, the newest first; never more than the cap. `project`: only
-        what holds there.
-
-        All of it carries their word. What does not was written by others in their name, or before
-        their key was lost, and is left out.
-        """
+        what holds there."""
+        # All of it carries their word. What does not was written by others in their name, or before
+        # their key was lost.
         where: dict[str, Scalar | None] = {"object": self._list, "place": "global", "state": "kept"}
         found = self._capped(self.store.query("memory", where), "global")
         stated = [entry for entry in found if entry.trust == "user-stated"]

@@ -119,7 +119,8 @@ _WORD = re.compile(r"[^\W_][\w.-]{3,}")
 
 def named_in(answer: str, entries: Sequence[tuple[str, str]]) -> list[str]:
     """Those of `entries` (id and text) of which an answer holds two words that no other entry
-    has. Words of fewer than four letters say nothing."""
+    has."""
+    # One word alone is said by chance, and words of fewer than four letters say nothing.
     words = {id: set(_words(text)) for id, text in entries}
     holders = Counter(word for found in words.values() for word in found)
     said = set(_words(answer))

@@ -69,8 +69,8 @@ class UserActs(Memory):
         return self._change(id, edit if is_confirmed else self._by_user(edit), "human")
 
     def accept_instead(self, id: str, of: str) -> Kept:
-        """Keep what was proposed, in place of the entry `of`: both in one transaction, so that
-        there is always exactly one of them."""
+        """Keep what was proposed, in place of the entry `of`."""
+        # Both in one transaction, so that there is always exactly one of them.
 
         def attempt() -> Kept:
             entry, old = self._reread(id), self._reread(of)
@@ -212,7 +212,8 @@ class UserActs(Memory):
         return sorted(evicted, key=keeping_order, reverse=True)[:room]
 
     def _set_back(self, entry: MemoryEntry, edit: Edit) -> MemoryEntry:
-        """As `_change`, without making room: it was there before."""
+        """As `_change`, without making room."""
+        # It was there before, and what took its place is about to go.
         document = entry.document.model_copy(deep=True)
         document.updated_ms = self._later(document)
         edit(document, entry)

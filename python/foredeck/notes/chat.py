@@ -1,9 +1,4 @@
-"""Links in what people and models say in a chat, of many turns at once.
-
-A chat has thousands of messages and few links. Packed messages are only searched for two brackets,
-as bytes; long texts lie in blobs of their own, fetched together and searched in the same way; the
-few that hold a link are parsed as notes are.
-"""
+"""Links in what people and models say in a chat, of many turns at once."""
 
 from __future__ import annotations
 
@@ -72,10 +67,8 @@ def links_of_turns(store: Store, turns: Sequence[Head]) -> Iterator[TurnLinks]:
 
 
 def links_in(said: str) -> list[Reference]:
-    """The wikilinks in what was said; an embedded one is no more than a mention here.
-
-    Other links are left out: a chat lies in no folder from which their paths could lead.
-    """
+    """The wikilinks in what was said; an embedded one is no more than a mention here."""
+    # Other links are left out: a chat lies in no folder from which their paths could lead.
     if WIKILINK.search(said) is None:
         return []
     wiki = [r for r in parse_note(said).references if r.style == "wiki"]
@@ -104,6 +97,9 @@ def _messages(turn: Head) -> Iterator[tuple[str, str]]:
 
 def _spoken(store: Store, addresses: Iterable[str]) -> dict[str, _Said]:
     """What the messages say that may hold links, or one long text."""
+    # A chat has thousands of messages and few links: packed messages are only searched for two
+    # brackets, as bytes. Long texts lie in blobs of their own, fetched together and searched in the
+    # same way. Only what holds a link is parsed as notes are.
     packed = {
         address: texts
         for address, data in store.blobs(addresses).items()

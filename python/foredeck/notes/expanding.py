@@ -74,8 +74,8 @@ def expand(
     no such field.
 
     `budget` is in characters of content: an object whose content does not fit whole is shown by
-    its metadata, and those after it still get their turn. What a static reference led to is the
-    version that was recorded, and is verified against its hashes.
+    its metadata. What a static reference led to is the version that was recorded, and is verified
+    against its hashes.
     """
     found = []
     left = budget
@@ -93,7 +93,7 @@ def expand(
             continue  # a static reference to what a dynamic one led to, or the other way round
         shown.add(key)
         size = len(text or "")
-        if size > left:
+        if size > left:  # those after it still get their turn: they may be shorter
             text, note = None, f"{size:,} characters: over the budget"
         else:
             left -= size
@@ -291,6 +291,7 @@ def _section(item: Expanded) -> str:
 
 def _fence(text: str) -> str:
     """A fence that no run of backticks in the text ends."""
+    # Else a text could end its own section and begin another one.
     length = LONGEST_FENCE
     while "`" * length in text:
         length += 1

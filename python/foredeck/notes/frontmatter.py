@@ -1,7 +1,6 @@
 """YAML frontmatter: the properties of a note, read so that no text can do harm.
 
-Only plain values are made. What is long, deep or uses aliases (of which a few lines can expand to
-gigabytes) is passed over with a word on why.
+Only plain values are made. What is long, deep or uses aliases is passed over with a word on why.
 """
 
 from __future__ import annotations
@@ -56,6 +55,7 @@ def _load(source: str) -> tuple[list[tuple[str, int, int]], dict[str, Any]]:
     # libyaml where PyYAML was built with it: ten times as fast.
     loader_class: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        # Before any value is made of it.
         _check_events(yaml.parse(source, Loader=loader_class))
         loader = loader_class(source)
         try:
@@ -82,6 +82,7 @@ def _check_events(events: Iterable[Any]) -> None:
     depth = 0
     for event in events:
         name = type(event).__name__
+        # A few lines of aliases can expand to gigabytes.
         if name == "AliasEvent":
             raise Unusable("it has an alias (`*name`)")
         depth += name in ("MappingStartEvent", "SequenceStartEvent")

@@ -131,11 +131,8 @@ class Graph:
     def links(self, id: str) -> list[Edge]:
         """The references in an object that mean one other, in the order of its text."""
         number = self._number(id)
-        return (
-            []
-            if number is None
-            else self._edges(_single(resolve(self._db, references_of(self._db, {number}))))
-        )
+        rows = references_of(self._db, [] if number is None else [number])
+        return self._edges(_single(resolve(self._db, rows)))
 
     def neighbours(
         self, id: str, depth: int = 1, selection: Selection = EVERYTHING, limit: int = 1000
@@ -342,7 +339,8 @@ def _is_followed(found: Resolution, selection: Selection) -> bool:
 
 
 def _names_anchor(found: Resolution, there: Mapping[int, Collection[str]]) -> bool:
-    """Whether a heading is there, as far as that can be said: of other files it cannot."""
+    """Whether a heading is there, as far as that can be said."""
+    # Only Markdown files are read for headings: of others nothing can be said.
     keys = there.get(found.targets[0])
     return keys is None or anchor_key(found.row.reference.heading or "") in keys
 

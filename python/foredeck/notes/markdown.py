@@ -63,6 +63,7 @@ def parse_note(text: str, *, properties_only: bool = False) -> ParsedNote:
     if len(text) > MAX_CHARS:
         problem = f"the text is longer than {MAX_CHARS:,} characters: only its properties are read"
         return _cut(parsed, problem)
+    # Apart from `parsed`: of a text that takes too long only the properties count.
     body = ParsedNote()
     seconds = 0 if properties_only else min(LEAST_S + CHARACTER_S * len(text), MOST_S)
     try:
@@ -165,6 +166,7 @@ def _parser() -> Any:
 
 def _at_each_line(state: Any, _line: int, _end: int, _silent: bool) -> bool:
     """A rule that fits nothing, for the parser to stop where the time is up."""
+    # The parser asks its rules at every line: the only place at which it can be stopped.
     _look_at_the_clock(state.env)
     return False
 

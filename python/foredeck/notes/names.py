@@ -1,9 +1,4 @@
-"""Under which keys a reference is looked up, and under which an object is found.
-
-A reference that is written by people has no one spelling: `[[Tides]]` may be an id, a nickname, a
-title or a file's name. Each object is entered under a few keys; a reference asks for at most three,
-and the rank of what it finds there says which meaning goes first.
-"""
+"""Under which keys a reference is looked up, and under which an object is found."""
 
 from __future__ import annotations
 
@@ -20,6 +15,11 @@ MARKDOWN = frozenset({"md", "markdown", "mdown", "mkd"})
 
 HANDLE = re.compile(r"@(?P<ordinal>[1-9]\d{0,8})")
 _SUFFIX = re.compile(r"\.(?:md|markdown|mdown|mkd)\Z", re.IGNORECASE)
+
+
+# A reference that is written by people has no one spelling: `[[Tides]]` may be an id, a nickname, a
+# title or a file's name. Each object is entered under a few keys; a reference asks for at most
+# three, and the rank of what it finds there says which meaning goes first.
 
 
 class Rank(IntEnum):

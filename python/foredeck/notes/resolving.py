@@ -93,10 +93,7 @@ def came_from(db: sqlite3.Connection, objects: Iterable[int]) -> set[int]:
 
 
 def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Resolution]:
-    """What each reference means, in the same order.
-
-    References with one spelling and the same keys are resolved once: many may refer to one name.
-    """
+    """What each reference means, in the same order."""
     keys: dict[int, list[str | bytes]] = defaultdict(list)
     for number, key in db.execute(_KEYS, (json.dumps([row.number for row in rows]),)):
         keys[number].append(key)
@@ -109,6 +106,8 @@ def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Reso
         met = sessions.get(row.owner, frozenset())
         spelling = (row.reference.whole, row.reference.style, row.reference.static)
         alike = (*spelling, met, *keys[row.number])
+        # References with one spelling and the same keys are resolved once: many may refer to one
+        # name.
         if alike not in known:
             entries = (entry for key in keys[row.number] for entry in names.get(key, ()))
             known[alike] = _chosen(row.reference, list(entries), ends, met)
@@ -204,7 +203,7 @@ class _Ends:
         seen: set[int] = set()
         at: int | None = object
         while at is not None and at in self._gone:
-            if at in seen:
+            if at in seen:  # two names that were moved to each other
                 return None
             seen.add(at)
             at = self._gone[at]

@@ -59,11 +59,11 @@ def edit(
 def delete(store: Store, id: str, who: str) -> NotedDocument:
     """Make an observation or reflection empty.
 
-    Its messages still count as observed, so what the user has taken out is not written again. What
-    a reflection had replaced counts again. Earlier versions stay in the history. Raises
+    What a reflection had replaced counts again. Earlier versions stay in the history. Raises
     `NoObservation`, and `EditRefused` where it was changed at the same time.
     """
     document, token = _found(store, id)
+    # Its messages still count as observed, so what the user has taken out is not written again.
     document.content, document.tokens = None, 0
     document.current_task = document.suggestion = ""
     _set_remarks(document, [])

@@ -86,9 +86,7 @@ def excerpt(chunk: Chunk, rules: ChunkRules, clock: WallTime) -> str:
 
     What user and agent said is whole, of results there are the beginning and the end. Calls show
     what they write: whole texts, the changed lines of an edit, commands word for word; where these
-    are too much together, the longest are cut first. What foredeck itself has written is left out,
-    and so is a short word that a file was written. Every line that is not of this frame is
-    indented, so that none can pass for a heading, and no text can close a tag of the prompt.
+    are too much together, the longest are cut first.
     """
     shown = list(_shown(chunk))
     written = [[_lines_of(call) for call in message.calls] for message in shown]
@@ -103,6 +101,7 @@ def excerpt(chunk: Chunk, rules: ChunkRules, clock: WallTime) -> str:
             date = day
             lines.append(date)
         lines.append(_heading(message, clock))
+        # Indented, so that no line of a text can pass for a heading of this frame.
         lines += _quoted(_text(chunk, message, rules))
         for call, text in zip(message.calls, texts, strict=True):
             lines += _shown_call(call, text, room)
@@ -110,7 +109,8 @@ def excerpt(chunk: Chunk, rules: ChunkRules, clock: WallTime) -> str:
 
 
 def _shown(chunk: Chunk) -> Iterator[SourceMessage]:
-    """The messages that an observer is shown."""
+    """The messages that an observer is shown: none of foredeck's own, and no receipts."""
+    # A short word that a file was written says nothing that its call does not show.
     writes: dict[str, bool] = {}
     for message in chunk.messages:
         writes |= {call.id: bool(written_texts(call.arguments)) for call in message.calls}
@@ -270,7 +270,7 @@ def without_middle(text: str, message: SourceMessage, rules: ChunkRules) -> str:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    # What hides in a tag goes before the tags do.
+    # No text can close a tag of the prompt. What hides in a tag goes before the tags do.
     return (f" {_TAGS.sub('< ', line)}" for line in block(text).split("\n") if line.strip())
 
 

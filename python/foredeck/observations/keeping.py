@@ -229,6 +229,8 @@ class ObservationKeeper:
 class _HeldLease:
     """A lease as long as it is held by this process."""
 
+    # A model may take minutes to answer: the lease is renewed meanwhile.
+
     lease: ObservingLease
     operation: str
     step: Step
@@ -272,8 +274,8 @@ class _HeldLease:
         expect: dict[str, Token | None],
     ) -> None:
         """Write it. Raises `ObservingFailed` where another process was faster, or where the
-        database that decides stays away. Then it is not known whether it was written, and the next
-        process finds out."""
+        database that decides stays away."""
+        # Then it is not known whether it was written: the next process finds out.
         for wait_s in (*_RETRIES_S, None):
             try:
                 self.lease.commit(self.operation, document, expect)

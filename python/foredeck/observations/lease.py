@@ -1,8 +1,7 @@
 """Who may observe a session: one operation at a time, whoever runs on whichever machine.
 
 The lease is a document, taken, renewed and given back by compare-and-put; on a shared database that
-one decides. Only the operation that holds it may commit, in the same transaction as it gives it
-back, so that what was observed is there once or not at all, whoever is killed when.
+one decides.
 """
 
 from __future__ import annotations
@@ -68,11 +67,9 @@ def owner_name() -> str:
 
 @cache
 def _process_space() -> str:
-    """Identifies the place in which process numbers are those that this process sees.
-
-    Names of machines do not: containers are called the same. On Linux it is the boot and the
-    namespace of processes; where nothing is known, this process alone.
-    """
+    """Identifies the place in which process numbers are those that this process sees."""
+    # Names of machines do not: containers are called the same. On Linux it is the boot and the
+    # namespace of processes; where nothing is known, this process alone.
     found = _read(_BOOT_ID).strip()
     try:
         found = found and f"{found} {Path('/proc/self/ns/pid').readlink()}"
@@ -102,7 +99,8 @@ def is_gone(owner: str) -> bool:
 
 
 def _is_zombie(process: str) -> bool:
-    """Whether a process has ended without its parent having asked how, as often in a container."""
+    """Whether a process has ended without its parent having asked how."""
+    # Often so in a container, whose first process is no init. `kill` still reaches it then.
     return _read(f"/proc/{process}/stat").rpartition(")")[2].split()[:1] == ["Z"]
 
 
@@ -133,8 +131,8 @@ class ObservingLease:
         return observing_id(self.key)
 
     def look(self) -> Seen:
-        """Its state. Read this first, and what is to be observed after it: what others
-        commit in between is found out by `take`."""
+        """Its state. To be read before what is to be observed."""
+        # What others commit in between `take` finds out, since the lease has another token then.
         head = self.store.head(self.id)
         if head is None:
             return Seen()
@@ -180,11 +178,11 @@ class ObservingLease:
     ) -> Token | None:
         """Write what came of an operation and give the lease back, in one transaction.
 
-        `expect`: what else must be as it was read. Committing the same once more does nothing, so
-        where the database stopped answering in between it can be tried again; None then. Raises
-        `ObservingBusy` where the lease was lost, `StoreUnavailable`, and `Conflict` where
-        something of `expect` has changed.
+        `expect`: what else must be as it was read. Committing the same once more does nothing; None
+        then. Raises `ObservingBusy` where the lease was lost, `StoreUnavailable`, and `Conflict`
+        where something of `expect` has changed.
         """
+        # Where the database stopped answering in between, the commit is tried again.
         if self._is_committed(document, operation):
             return None
         try:
@@ -193,6 +191,8 @@ class ObservingLease:
             given.done += 1
             given.newest = document.id
             others = {document.id: None, **expect}
+            # In one transaction, so that what was observed is there once or not at all, whoever is
+            # killed when.
             return self._put_own([given, document.seal()], token, others)
         except ObservingBusy:
             # An earlier attempt whose outcome was not known may have been this very commit.
@@ -211,8 +211,8 @@ class ObservingLease:
             self._put_own([self._released(mine, outcome, reason)], token)
 
     def close(self) -> None:
-        """The session is let go: end what this process is at, so that the next to open it need not
-        wait."""
+        """The session is let go: end what this process is at."""
+        # So that the next to open it need not wait for the lease to run out.
         document = self.look().document
         if document is not None and document.work is not None and document.owner == self.owner:
             self.give_back(document.operation, "the session was closed", "given up")

@@ -141,8 +141,9 @@ class ModelObserver:
         return written
 
     async def reflect(self, given: Condensed) -> Written:
-        """See `Observer`. An answer of more than half its input is condensed again, twice, more
-        strongly each time. One that is shorter than the input counts in the end."""
+        """See `Observer`."""
+        # An answer of more than half its input is condensed again, twice, more strongly each time.
+        # One that is shorter than the input counts in the end.
         known = KnownNames([all_of(remark) for remark in given.remarks])
         doubted = {name for remark in given.remarks for name in remark.unfounded}
         newest = max(given.remarks, key=lambda remark: remark.time_ms)
@@ -175,8 +176,8 @@ class ModelObserver:
         return written
 
     async def _answer(self, asked: AskedQuestion, rules: TextRules) -> tuple[ParsedAnswer, str]:
-        """What a model answers, and its name. Where little of that can be read it is asked once
-        more, with its answer and what is wrong with it."""
+        """What a model answers, and its name."""
+        # Where little of it can be read, it is asked once more, with its answer and what is wrong.
         reply = await self.ask(asked)
         parsed = _parsed(reply, rules)
         if parsed.is_poor and reply.text.strip():

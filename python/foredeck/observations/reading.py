@@ -138,11 +138,9 @@ class StoredNotes:
     reflections: Sequence[Reflection]
 
     def on_branch(self, addresses: Sequence[str]) -> ObservedBranch:
-        """What a branch may use of it; `addresses`: of the branch's messages.
-
-        A reflection counts where all that it replaces is on the branch and nothing of it was made
-        for another one. Deleted ones do not count: what they had replaced counts again.
-        """
+        """What a branch may use of it; `addresses`: of the branch's messages."""
+        # A reflection counts where all that it replaces is on the branch and nothing of it was made
+        # for another one. Deleted ones do not count: what they had replaced counts again.
         placed = _on_branch(self.observations, addresses)
         order = {p.observation.id: n for n, p in enumerate(placed)}
         behind = {r.id: r.document.observations for r in self.reflections}

@@ -116,11 +116,9 @@ def notes_limit(rules: TimingRules, window: int | None) -> int:
 
 
 def kept_raw(rules: TimingRules, notes: Sequence[Condensable], limit: int, now_ms: int) -> int:
-    """How many of the newest texts stay as they are when others are condensed.
-
-    They hold the newest remarks of the last day, `raw_count` at most, and take half of the limit at
-    most. An observation is kept or condensed as a whole.
-    """
+    """How many of the newest texts stay as they are when others are condensed."""
+    # They hold the newest remarks of the last day, `raw_count` at most, and take half of the limit
+    # at most. An observation is kept or condensed as a whole.
     kept = remarks = tokens = 0
     for one in reversed(notes):
         times = one.remark_times

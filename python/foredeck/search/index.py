@@ -30,8 +30,8 @@ _FEW = 100_000
 
 _SCORE = f"-bm25(content, {', '.join(map(str, COLUMN_WEIGHTS))})"
 _HIGHEST_SCORE = f"-bm25(content, {', '.join('1e15' for _ in COLUMN_WEIGHTS)})"
-"""Where a word counts without end BM25 is its rarity times `_HIGHEST`. To count the entries that
-hold it would be to pass over all of them once more: FTS5 has done so for the first score."""
+"""From it the rarity of a word follows. To count the entries that hold it would be to pass over all
+of them once more: FTS5 has done so for the first score."""
 _HIGHEST = 2.2
 
 _LEAST_RARITY = 1e-6
@@ -144,6 +144,9 @@ class SearchIndex:
             f"SELECT content.rowid, {_SCORE}, {_HIGHEST_SCORE} FROM content {join}"
             f" WHERE content MATCH ? AND content.rowid BETWEEN ? AND ?{where.sql}"
         )
+        # The scores are BM25 with a rarity among all entries; that is divided out, since only what
+        # is searched counts. Where a word counts without end (`_HIGHEST_SCORE`), the score is the
+        # rarity times `_HIGHEST`.
         size, everywhere = self._content_size(), 0.0
         part = max(1, extent.last - extent.first + 1) / max(1, self.size())
         strengths: dict[int, float] = {}

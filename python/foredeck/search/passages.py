@@ -51,8 +51,9 @@ class Passage:
 
 def passage(text: str, words: Iterable[str], width: int) -> Passage:
     """About `width` characters around the place where most of the words are close together; the
-    beginning where none is found. Escapes of a terminal, other control characters, blank lines and
-    blanks at the end of a line are left out."""
+    beginning where none is found."""
+    # Blank lines and blanks at the end of a line take room and say nothing; a terminal would obey
+    # escapes and other control characters.
     text = _CONTROLS.sub(" ", _ESCAPES.sub("", text.replace("\r\n", "\n")))
     text = _LINE_ENDS.sub("", _BLANK_LINES.sub("\n", text)).strip("\n").rstrip()
     stems = {stem(word) for word in words}

@@ -162,8 +162,9 @@ def rank(
 
 
 def _behind_complete(ranked: Sequence[Ranked], words: int) -> list[Ranked]:
-    """In order. Where texts hold all words, what holds none is no hit, and what lacks one comes
-    after those of them that have as much by themselves."""
+    """In order, with what lacks a word behind what holds all."""
+    # Where texts hold all words, what holds none is no hit, and what lacks one comes after those of
+    # them that have as much by themselves.
     complete = sorted((one for one in ranked if len(one.words) == words), key=lambda one: -one.own)
     if not complete:
         return sorted(ranked, key=lambda one: (-one.score, -one.id))

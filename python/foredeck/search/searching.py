@@ -145,12 +145,10 @@ def search(
 
 
 def ranked_entries(index: SearchIndex, query: str, filters: Filters, enough: int) -> RankedEntries:
-    """What is found for a query, the best first: of the first `enough` no other is better.
-
-    A name alone is searched for whole, and by its parts only where not `enough` texts have it: who
-    knows the name wants the text that has it, and far more have its parts. In a query of several
-    words parts say what the whole is about.
-    """
+    """What is found for a query, the best first: of the first `enough` no other is better."""
+    # A name alone is searched for whole, and by its parts only where not `enough` texts have it:
+    # who knows the name wants the text that has it, and far more have its parts. In a query of
+    # several words parts say what the whole is about.
     terms = parse_query(query)
     periods = list(periods_in(query))
     best: dict[int, Ranked] = {}
@@ -293,7 +291,8 @@ class _Texts:
 
 
 def _begin(found: Passage, text: str) -> int:
-    """Where the first line with a mark is in a text, of which a passage leaves out blanks."""
+    """Where the first line with a mark is in a text."""
+    # A passage leaves out blanks, so that its own places are not those of the text.
     at = found.marks[0][0] if found.marks else 0
     line = found.text[found.text.rfind("\n", 0, at) + 1 :].partition("\n")[0].strip("…")
     place = text.find(line)

@@ -55,11 +55,9 @@ ALL_KINDS = SHAPED | BEARER | IN_URL | NAMED
 
 def signs_of_word(word: str) -> int:
     """Of which kinds of secrets a word is a sign in the text around it. A word ends at
-    everything but letters, digits, `_`, `.`, `/` and `-`.
-
-    A text is searched only for what one of its words is a sign of. Most have none, and
-    words repeat: this is far cheaper than searching every text.
-    """
+    everything but letters, digits, `_`, `.`, `/` and `-`."""
+    # A text is searched only for what one of its words is a sign of. Most have none, and words
+    # repeat: this is far cheaper than searching every text.
     lower = word.lower()
     signs = 0
     if _KEY_HEADER in word or _SHAPED.search(word):

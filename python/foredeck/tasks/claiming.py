@@ -1,9 +1,8 @@
 """Who may claim a task, and for how long a claim holds.
 
-A claim by a session is a lease. It ends when the session does, or after two hours in which the
-session did nothing; while the session works it is renewed. A claim by a person holds until it is
-released. After a claim has ended the task stays in progress, and its session may go on with it
-until another claims it. A task that still waits for others, or is closed, cannot be claimed.
+A claim by a session is a lease: it ends when the session does, or after two hours in which the
+session did nothing. A claim by a person holds until it is released. A task that still waits for
+others, or is closed, cannot be claimed.
 """
 
 from __future__ import annotations
@@ -49,6 +48,7 @@ class Actor:
 
     def lease_ms(self, now_ms: int) -> int | None:
         """Until when a claim holds that is made now."""
+        # A session may end without a word, a person comes back: theirs holds until it is released.
         return None if self.session is None else now_ms + LEASE_MS
 
 
@@ -69,6 +69,8 @@ def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> str | None:
         reason = f" ({task.close_reason})" if task.close_reason else ""
         return f'{name} is closed{reason}. To work on it again, update it with status "open" first.'
     if is_own(task, actor):
+        # Also after its claim has ended: the task stays in progress, and its session may go on
+        # with it until another claims it.
         return None
     if task.is_held(now_ms):
         until = until_of(task)

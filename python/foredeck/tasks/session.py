@@ -83,17 +83,16 @@ class ActiveTask:
         self._id = id
 
     def id(self) -> str | None:
-        """Its id, for what is stored now; None where no task is active, or none can be read: things
-        are stored all the same."""
+        """Its id, for what is stored now; None where no task is active, or none can be read."""
         try:
             task = self.task()
         except StoreError:
-            return None
+            return None  # what is said is stored all the same
         return None if task is None else task.id
 
     def keep_lease(self) -> None:
-        """The session works: renew a lease that is half over. Never raises: the lease then ends at
-        its time."""
+        """The session works: renew a lease that is half over. Never raises."""
+        # What fails here costs nothing at once: the lease then ends at its time.
         with suppress(StoreError):
             task = self.task()
             if task is not None:
@@ -121,8 +120,8 @@ class ActiveTask:
         return tasks[-1].id if tasks else pending_claim(self._store, self._session)
 
     def end_leases(self) -> None:
-        """The session ends: others may claim what it had claimed. Never raises: without this the
-        leases end by themselves."""
+        """The session ends: others may claim what it had claimed. Never raises."""
+        # Without this the leases end by themselves.
         with suppress(StoreError):
             now = self._now_ms()
             for task in self._in_progress():

@@ -156,6 +156,7 @@ class TaskMutate:
         if action == "update_context":
             return self._update_working_memory(given)
         self._work.board.refresh()
+        # First, since what has become of a provisional claim decides what may be changed.
         settled = settled_line(self._work)
         answer: str = getattr(self, f"_{action}")(given)
         away = "\nThe database is away: this is kept here, and delivered when it is back."
@@ -326,6 +327,7 @@ class TaskMatcher:
         return sum(weight > 0 for weight in weights), sum(weights)
 
     def _description(self, task: Task) -> frozenset[str]:
+        # Read from the store once for each version: the board has no descriptions.
         known = self._descriptions.get(task.id)
         if known is None or known[0] != task.token:
             known = task.token, _words(self._work.description(task) or "")

@@ -157,6 +157,7 @@ class TaskWork:
             updated_ms=now,
             provenance=self._provenance(),
         )
+        # A new task is nobody else's yet: it can wait for the database.
         self._put(document, {document.id: None}, can_wait=True)
         return self._reread(document.id)
 
@@ -199,7 +200,7 @@ class TaskWork:
             return None
         self.board.refresh()
         if self.board.get(id) is None:
-            return None
+            return None  # another machine's, and not here yet
         because = None
         try:
             if self.claim(id).provisional:
@@ -319,23 +320,22 @@ class TaskWork:
     ) -> Task:
         """Store the next version of a task, as `edit` makes it.
 
-        Where another was faster, `edit` is called again with what that made of it, so it must go
-        by the task that it is given, and by nothing that it knew before. `together`: tasks that
-        must not have changed either.
-
-        While a database that others share is away, only what no other may change is written to
-        this machine alone: new tasks, and those that the actor holds. For all else `ToolError` is
-        raised, and `StoreUnavailable` for a claim (`is_claim`). Written here and delivered later,
-        it could undo what another machine has been granted meanwhile.
+        `together`: tasks that must not have changed either. Raises `ToolError`, and
+        `StoreUnavailable` for a claim (`is_claim`) while the database that others share is away.
         """
 
         def attempt() -> Task:
             task = self._reread(id)
             document = self._next(task)
+            # Called again where another was faster, with what that made of the task: so it must go
+            # by the task that it is given, and by nothing that it knew before.
             edit(document, task)
             expect: dict[str, Token | None] = {id: task.token}
             expect |= {other: self._reread(other).token for other in together}
             try:
+                # While the database is away, only what no other may change is written to this
+                # machine alone. Anything else, delivered later, could undo what another machine has
+                # been granted meanwhile.
                 can_wait = not is_claim and holds(task, self.actor, self.now_ms())
                 self._put(document, expect, can_wait=can_wait)
             except StoreUnavailable:
@@ -355,6 +355,7 @@ class TaskWork:
         assert stored is not None
         document = stored.model_copy(deep=True)
         document.provenance = self._provenance()
+        # The clocks of two machines differ: the times of versions never go back.
         document.updated_ms = max(self.now_ms(), task.updated_ms)
         return document
 

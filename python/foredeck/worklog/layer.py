@@ -1,7 +1,6 @@
 """The work log's layer: what was done, and which forms of failing commands worked, by session.
 
-Rows follow from the tool calls in the order in which they were stored. A lesson comes of commands
-that are close together, so of each session only its last commands are kept.
+Rows follow from the tool calls in the order in which they were stored.
 """
 
 from __future__ import annotations
@@ -181,6 +180,7 @@ class _Call:
             "INSERT INTO run (session, time_ms, command, said, failed) VALUES (?, ?, ?, ?, ?)",
             (self.session, self.time_ms, encodable(command), encodable(said), failed),
         )
+        # A lesson comes of commands that are close together: the last ones are enough.
         self.db.execute(
             "DELETE FROM run WHERE session = ?1 AND id NOT IN"
             " (SELECT id FROM run WHERE session = ?1 ORDER BY id DESC LIMIT ?2)",

@@ -158,8 +158,8 @@ class BranchLessons:
     _learning: SessionLessons = field(default_factory=SessionLessons)
 
     def follow(self, commands: Iterable[tuple[str, Run]]) -> None:
-        """Take in all commands of a branch, each with its name. Where they continue those that are
-        known, only the new ones are read; else all of them are."""
+        """Take in all commands of a branch, each with its name."""
+        # Where they continue those that are known, only the new ones are read.
         given = list(commands)
         if [name for name, _run in given[: len(self.names)]] != self.names:
             self.names, self.own, self._learning = [], [], SessionLessons()
@@ -418,11 +418,9 @@ def was_run(output: str) -> bool:
 
 
 def complaint(output: str, *, failed: bool) -> Complaint | None:
-    """The first complaint in an output.
-
-    A command that is not known to have failed (what a pipe hides) complains only where it says
-    little else.
-    """
+    """The first complaint in an output."""
+    # A pipe hides that a command has failed. One that is not known to have failed complains only
+    # where it says little else.
     if not failed and len(output) > QUIET_CHARS:
         return None
     if len(output) > 2 * SEARCHED_CHARS:
