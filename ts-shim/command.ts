@@ -172,7 +172,7 @@ async function forward(
     const deadlineMs = isDoctor ? MODEL_MS : engine.patienceMs(DEADLINE_MS);
     const method = isDoctor ? "doctor" : "command";
     const result = await engine.ask(method, params, { deadlineMs, signal });
-    host.take(result);
+    host.showState(result);
     if (result.stretch) compactions.keep(result.stretch as Stretch);
     return { text: String(result.text ?? ""), view: result.view, asked: [name, args] };
   } catch (error) {

@@ -158,14 +158,13 @@ export interface Stretch {
 /** Compactions of a branch that have not been taken back, oldest first: Pi's, and ours. */
 export function notTakenBack(branch: readonly Entry[]): Entry[] {
   const gone = takenBack(branch);
-  return branch.filter((entry) => {
-    const isPis = entry.type === "compaction" && takes(entry) === null;
-    return (isPis || stretchOf(entry) !== null) && !gone.has(entry.id);
-  });
+  return branch.filter(
+    (entry) => (entry.type === "compaction" || stretchOf(entry) !== null) && !isUndone(entry, gone),
+  );
 }
 
 /** The id of the compaction that an entry takes back; null for any other entry. */
-function takes(entry: Entry): string | null {
+function takenBackBy(entry: Entry): string | null {
   const { details, data } = entry;
   if (entry.type === "compaction") {
     const { takes_back: back } = recordOf(recordOf(details).foredeck);
@@ -176,7 +175,12 @@ function takes(entry: Entry): string | null {
 }
 
 function takenBack(branch: readonly Entry[]): Set<string> {
-  return new Set(branch.map(takes).filter((id) => id !== null));
+  return new Set(branch.map(takenBackBy).filter((id) => id !== null));
+}
+
+/** Whether a compaction no longer counts: it was taken back, or only takes another one back. */
+function isUndone(compaction: Entry, gone: ReadonlySet<string>): boolean {
+  return gone.has(compaction.id) || takenBackBy(compaction) !== null;
 }
 
 function stretchOf({ type, customType, data }: Entry): Stretch | null {
@@ -187,9 +191,7 @@ function stretchOf({ type, customType, data }: Entry): Stretch | null {
 /** The entries that a branch would have without the compactions that were taken back. */
 function withoutTakenBack(branch: readonly Entry[]): Entry[] {
   const gone = takenBack(branch);
-  const left = branch.filter(
-    (entry) => entry.type !== "compaction" || !(gone.has(entry.id) || takes(entry) !== null),
-  );
+  const left = branch.filter((entry) => entry.type !== "compaction" || !isUndone(entry, gone));
   // Pi follows parents; these are copies, so its session stays as it is.
   return left.map((entry, at) => ({ ...entry, parentId: left[at - 1]?.id ?? null }));
 }
@@ -238,7 +240,7 @@ export class Compactions {
     const branch = (source.getBranch?.() ?? []) as Entry[];
     // Few entries say something of it, and this runs before every call.
     const marks = branch.filter(({ type }) => type === "compaction" || type === "custom");
-    const changed = this.withBack(list, branch, marks);
+    const changed = this.withRestored(list, branch, marks);
     return notTakenBack(marks)
       .map(stretchOf)
       .filter((stretch) => stretch !== null)
@@ -246,20 +248,20 @@ export class Compactions {
   }
 
   /** In place of the summary that begins Pi's list: what stood there before that compaction. */
-  private withBack(list: HostMessage[], branch: Entry[], marks: Entry[]): HostMessage[] {
+  private withRestored(list: HostMessage[], branch: Entry[], marks: Entry[]): HostMessage[] {
     const at = list.findIndex((message) => !isSystem(message));
     if (list[at]?.role !== "compactionSummary") return list;
-    const messages = this.messagesBack(branch, marks);
+    const messages = this.restoredMessages(branch, marks);
     if (messages === null) return list;
     // Copies: edits set a new `content` on what goes out.
     const back = messages.map((message) => ({ ...message }));
     return [...list.slice(0, at), ...back, ...list.slice(at + 1)];
   }
 
-  private messagesBack(branch: Entry[], marks: Entry[]): HostMessage[] | null {
+  private restoredMessages(branch: Entry[], marks: Entry[]): HostMessage[] | null {
     const newest = marks.findLast((entry) => entry.type === "compaction");
     const gone = takenBack(marks);
-    if (!newest || !this.project || !(gone.has(newest.id) || takes(newest) !== null)) return null;
+    if (!newest || !this.project || !isUndone(newest, gone)) return null;
     const key = `${newest.id} ${[...gone].join(" ")}`;
     if (this.known?.key !== key) {
       this.known = { key, messages: before(newest, branch, this.project) };

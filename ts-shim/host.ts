@@ -73,7 +73,7 @@ export class Host {
    * Shows what an answer says of the session beside its text: a line about the project's tasks,
    * empty for none, and that the session is private. What it leaves out has not changed.
    */
-  take({ tasks, private: isPrivate }: Record<string, unknown>): void {
+  showState({ tasks, private: isPrivate }: Record<string, unknown>): void {
     const { line } = recordOf(tasks);
     if (typeof line === "string") this.widget(WIDGET_KEY, line);
     if (isPrivate !== true) return;

@@ -221,7 +221,7 @@ export class Shim implements EngineHost {
       .request("session/open", session, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
         const { calls } = result;
-        this.host.take(result);
+        this.host.showState(result);
         if (typeof calls === "number" && this.session?.session === session.session) {
           this.session.calls ??= calls;
         }

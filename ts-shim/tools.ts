@@ -75,10 +75,10 @@ export function registerNames(
     const tools = setOf(() => pi.getAllTools().map(({ name }) => name));
     // Two that have the same name have a number each.
     const commands = setOf(() => pi.getCommands().map(({ name }) => name.replace(/:\d+$/, "")));
-    const away = registerTools(pi, shim, facilities, tools);
+    const unavailable = registerTools(pi, shim, facilities, tools);
     const theirs = SHORTS.filter((name) => commands.has(name));
     for (const name of SHORTS) if (!commands.has(name)) register(pi, shim, name);
-    const text = takenNotice(away, theirs);
+    const text = takenNotice(unavailable, theirs);
     if (text !== "" && (await isNews(text))) shim.host.notify("warning", text);
     for (const name of theirs) shim.host.taken.add(name);
   };
@@ -129,13 +129,13 @@ function registerTools(
   facilities: readonly string[],
   taken: ReadonlySet<string>,
 ): string[] {
-  const away: string[] = [];
+  const unavailable: string[] = [];
   for (const { facility, ...spec } of TOOL_SPECS) {
     const isTaken = taken.has(spec.name);
     if (isTaken) TOOL_NAMES.delete(spec.name);
     if (!facilities.includes(facility)) continue;
     if (isTaken) {
-      away.push(spec.name);
+      unavailable.push(spec.name);
       continue;
     }
     pi.registerTool({
@@ -148,7 +148,7 @@ function registerTools(
       },
     });
   }
-  return away;
+  return unavailable;
 }
 
 async function callTool(
@@ -163,7 +163,7 @@ async function callTool(
     const params = { session: shim.sessionId(), ...call };
     const result = await shim.engine.ask("tool/call", params, limits, true);
     if (typeof result.text !== "string") throw new Error("no text");
-    shim.host.take(result);
+    shim.host.showState(result);
     // `details` holds the engine's decision. It reads it back from the message list, so that the
     // decision follows the branch on which the call was made.
     const { text, details, questions } = result;

@@ -47,7 +47,9 @@ async function measure(label: string, chars: number): Promise<Row> {
     signal: undefined,
   } as never;
   let hook: (event: object, ctx: object) => Promise<unknown> = async () => {};
-  const on = (_event: string, handler: typeof hook) => (hook = handler);
+  const on = (event: string, handler: typeof hook) => {
+    if (event === "context_with_system") hook = handler;
+  };
   const pi = { getActiveTools: () => [], getAllTools: () => [], on } as never;
   const shim = new Shim(pi, { VERSION: "1.5.2" });
   registerContextHook(pi, shim);

@@ -33,8 +33,8 @@ import {
   type Head,
   type HostLists,
   headOf,
+  splitList,
   tailOf,
-  takenApart,
   timeZone,
   typedIn,
   warmedAt,
@@ -126,14 +126,14 @@ export class ContextHook {
     const all = this.shim.compactions.current(ctx);
     // A first call would have to bring thousands of messages within its own time.
     if (all.length < LEAST_MESSAGES || this.inForce.call !== null) return;
-    const lists = takenApart(all, ctx);
+    const lists = splitList(all, ctx);
     const { generation } = this.shim.engine;
     this.history = { list: lists.list, generation, held: this.takeIn(lists) };
   }
 
   /** What of the session's messages the engine has not been sent yet. */
   unseen(ctx: ExtensionContext): HostMessage[] {
-    const { list } = takenApart(this.shim.compactions.current(ctx), ctx);
+    const { list } = splitList(this.shim.compactions.current(ctx), ctx);
     return list.slice(this.inForce.commonPrefix(list));
   }
 
@@ -149,13 +149,13 @@ export class ContextHook {
    * @param all the host's messages, a copy that may be changed
    */
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
-    const lists = takenApart(all, ctx);
+    const lists = splitList(all, ctx);
     const { list } = lists;
     // Whatever goes out now, it is not what the last answer was for.
     this.marker = null;
     this.lastRequest.expect(null);
     if (this.shim.isOff()) {
-      this.without("off", list.length, "off");
+      this.recordNotApplied("off", list.length, "off");
       return undefined;
     }
     const prefix = this.inForce.commonPrefix(list);
@@ -273,7 +273,7 @@ export class ContextHook {
     this.lastRequest.expect(answer.call, extendsLast, ctx.signal);
     // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
     if (ctx.signal?.aborted) {
-      this.without("aborted", list.length, "user", { call: answer.call });
+      this.recordNotApplied("aborted", list.length, "user", { call: answer.call });
     } else {
       // The engine sends only changes, and only on top of an answer that it knows to have arrived.
       this.outcomes.add({ call: answer.call, kind: "applied" });
@@ -286,16 +286,16 @@ export class ContextHook {
     const isAborted = error instanceof AbortedError;
     const { state } = this.shim.engine;
     const reason = isAborted ? "user" : reasonOf(error, state);
-    if (!isAborted) this.say(reason, textOf(error), state);
+    if (!isAborted) this.warnUser(reason, textOf(error), state);
     const reusable = this.inForce.reusable(list, prefix);
     const call = isAborted ? null : this.inForce.call;
     const kind = isAborted ? "aborted" : "fallback";
-    this.without(kind, list.length, reason, { ...reusable, call });
+    this.recordNotApplied(kind, list.length, reason, { ...reusable, call });
     return this.inForce.apply(all, reusable);
   }
 
   /** A call went out, or was stopped, without a fresh answer. */
-  private without(
+  private recordNotApplied(
     kind: Outcome["kind"],
     messages: number,
     reason: string,
@@ -306,7 +306,7 @@ export class ContextHook {
   }
 
   /** Says, once, that a call goes out without the engine, and why. */
-  private say(reason: string, text: string, state: EngineState): void {
+  private warnUser(reason: string, text: string, state: EngineState): void {
     const { host } = this.shim;
     this.shim.log(`fell back (${reason}): ${text}`);
     // In these states the user has read already that there is no engine, and why.

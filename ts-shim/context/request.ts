@@ -19,7 +19,7 @@ export interface HostLists {
 }
 
 /** Takes a list apart, in one pass: it runs over the whole conversation at every model call. */
-export function takenApart(all: HostMessage[], ctx: ExtensionContext): HostLists {
+export function splitList(all: HostMessage[], ctx: ExtensionContext): HostLists {
   const lists: HostLists = { ctx, all, system: [], list: [] };
   for (const message of all) (isSystem(message) ? lists.system : lists.list).push(message);
   return lists;

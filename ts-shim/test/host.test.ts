@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firesContextWithSystem, piModule, visible } from "../host.ts";
+import { firesContextWithSystem, visible } from "../host.ts";
 import { asView, ViewScreen } from "../view.ts";
 import { Harness } from "./support/harness.ts";
 
@@ -20,7 +20,7 @@ test("nothing goes to the screen that is not", async () => {
     host.notify("info", HOSTILE);
     host.show(HOSTILE);
     host.status(HOSTILE);
-    host.take({ tasks: { line: HOSTILE } });
+    host.showState({ tasks: { line: HOSTILE } });
     host.work(HOSTILE);
     assert.deepEqual(harness.notices, [SHOWN, SHOWN]);
     assert.deepEqual(harness.widgets.slice(-2), [[SHOWN], [SHOWN]]);
@@ -67,8 +67,4 @@ test("context_with_system is used from 0.87.1 on, if the version is known", () =
   for (const version of ["0.87.0", "0.73.1", "0.9.99", "unknown", "", "x1.5.2"]) {
     assert.ok(!firesContextWithSystem(version), version);
   }
-});
-
-test("the installed version of Pi is found", async () => {
-  assert.match((await piModule()).VERSION ?? "", /^\d+\.\d+\.\d+/);
 });

@@ -23,7 +23,7 @@ test("without an engine they say what is wrong", async () => {
 test("the widget shows the line, and goes where a project has no tasks", () => {
   const { harness } = registered("good");
   for (const tasks of [undefined, null, { line: "1 ready" }, { line: "" }])
-    harness.shim.host.take({ tasks });
+    harness.shim.host.showState({ tasks });
   assert.deepEqual(harness.widgets, [["1 ready"], undefined]);
 });
 
