@@ -28,6 +28,7 @@ from foredeck.sources.snapshots import version_ms
 from foredeck.store.protocol import Head, Store
 
 MIN_PREFIX = 4
+SHORTEST_ID = 8
 SHOWN, LONG = 6, 120
 
 Titled = Callable[[str], Sequence[Head]]
@@ -110,6 +111,21 @@ def with_prefix(store: Store, types: Iterable[str], name: str) -> list[Head]:
     return [head for type in types for head in store.query(type) if head.id.startswith(name)]
 
 
+def short_ids(ids: Iterable[str]) -> dict[str, str]:
+    """Of each session's id the start that no other of them has, of `SHORTEST_ID` characters at
+    least."""
+    ordered = sorted(ids)
+    short = {}
+    for place, id in enumerate(ordered):
+        # In this order the ids that share most with one stand next to it.
+        near = (*ordered[max(0, place - 1) : place], *ordered[place + 1 : place + 2])
+        length = SHORTEST_ID
+        while any(other.startswith(id[:length]) for other in near) and length < len(id):
+            length += 1
+        short[id] = id[:length].rstrip("-")
+    return short
+
+
 def sessions_called(store: Store, name: str) -> list[str]:
     """Ids of the sessions with this id, host's file or nickname, or else with this start of an
     id."""
@@ -182,7 +198,8 @@ def _meant(
     else:
         heads = heads or _one_for_a_path(_by_path(store, text), session) or _by_prefix(store, text)
         heads = heads or _one_for_a_path(_by_tail(store, text), session)
-        heads = heads or _tasks_called(store, text) or _memories_called(store, text)
+        heads = heads or _called(store, text, "task", TASK)
+        heads = heads or _called(store, text, "memory", ENTRY)
     if session is not None and len(heads) > 1:
         return [head for head in heads if _ordinal(store, head.id, session)] or heads
     return heads
@@ -229,8 +246,9 @@ def _by_path(store: Store, text: str) -> list[Head]:
 
 
 def _one_for_a_path(heads: Iterable[Head], session: str | None) -> list[Head]:
-    """Without what histories show of a file where something better has its path: the history of
-    the session that is asked for, the file itself, or a newer history."""
+    """Without what histories show of a file where something better has its path."""
+    # Better is, in this order: the history of the session that is asked for, the file itself, a
+    # newer history.
     sources = [(head, history_source(head.fields)) for head in heads]
     shown = {source.path: head for head, source in sources if source and source.session == session}
     own = [head for head, source in sources if source is None and _path(head) not in shown]
@@ -259,17 +277,8 @@ def _by_prefix(store: Store, text: str) -> list[Head]:
     return with_prefix(store, (*OBJECT_TYPES, "task"), text) if len(text) >= MIN_PREFIX else []
 
 
-def _tasks_called(store: Store, text: str) -> list[Head]:
-    """Tasks of any project whose name begins so."""
-    return _called(store, text, "task", TASK)
-
-
-def _memories_called(store: Store, text: str) -> list[Head]:
-    """Entries of memory whose name begins so."""
-    return _called(store, text, "memory", ENTRY)
-
-
 def _called(store: Store, text: str, type: str, mark: str) -> list[Head]:
+    """Tasks of any project, or entries of memory, whose name begins so."""
     if not text.startswith(mark) or len(text) < len(mark) + MIN_PREFIX:
         return []
     heads = {head.id: head for head in store.query(type)}

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.lookup.sessions import project_folder, short_ids
+from foredeck.lookup.sessions import project_folder
 from foredeck.model.figures import lasted
+from foredeck.names import short_ids
 
 
 def message(text: str) -> dict[str, Any]:

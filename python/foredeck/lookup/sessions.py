@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -15,11 +15,11 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.model.figures import shortened
 from foredeck.model.records import call_id
+from foredeck.names import short_ids
 from foredeck.regular_files import read_text
 from foredeck.search.texts import TITLE_CHARS, first_prompt
 from foredeck.store.protocol import Head, Store
 
-SHORTEST_ID = 8
 _COMMAND = re.compile(r"<command-name>(/\S+?)</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.+?)(?:</command-args>|$)", re.DOTALL)
 """How Claude Code writes down that its user has given a command."""
@@ -132,19 +132,6 @@ def titles(store: Store, sessions: Iterable[str]) -> dict[str, str]:
     """The titles of the sessions with these ids, as far as they are stored."""
     heads = store.heads(map(session_object_id, sessions))
     return {_id(head): title(store, head) for head in heads.values()}
-
-
-def short_ids(ids: Sequence[str]) -> Mapping[str, str]:
-    """Of each id the start that no other of them has, of `SHORTEST_ID` characters at least."""
-    ordered = sorted(ids)
-    short = {}
-    for place, id in enumerate(ordered):
-        near = (*ordered[max(0, place - 1) : place], *ordered[place + 1 : place + 2])
-        length = SHORTEST_ID
-        while any(other.startswith(id[:length]) for other in near) and length < len(id):
-            length += 1
-        short[id] = id[:length].rstrip("-")
-    return short
 
 
 def project_folder(folder: str) -> str:

@@ -111,10 +111,8 @@ def adopted_call(calls: CallLog, alignment: Alignment) -> list[Outcome]:
 
 
 def adoption_report(messages: Sequence[Item]) -> str:
-    """For the user: what was taken in of a history, and what is missing in it.
-
-    The messages at its end that the model has not answered yet are not history.
-    """
+    """For the user: what was taken in of a history, and what is missing in it."""
+    # What the model has not answered yet is not history.
     items = _answered(messages)
     kinds = Counter(item.kind for item in items)
     with_result = {item.call_id for item in items if item.kind == "result"}
@@ -158,12 +156,10 @@ def with_progress(calls: CallLog, inbox: Inbox, indexes: range) -> Iterator[int]
 def _unrecorded(
     chat: Chat, without_us: list[Outcome], keys: list[MessageKey]
 ) -> tuple[str | None, list[Outcome]]:
-    """Which of the calls that went out without us have no record yet, and the call they build on.
-
-    The host reports them until an answer of ours has reached it in time, so some may be recorded
-    already. What went out without us had the edits of the call that it names, whatever was decided
-    after that one; each further one builds on the one before it.
-    """
+    """The calls that went out without us and have no record yet, and the call they build on."""
+    # The host reports them until an answer of ours has reached it in time, so some may be recorded
+    # already. What went out without us had the edits of the call that it names, whatever was
+    # decided after that one; each further one builds on the one before it.
     log, new, base = chat.log, list[Outcome](), None
     for outcome in without_us:
         id = log.host_calls.get((outcome.time_ms, outcome.messages))
@@ -226,10 +222,7 @@ def _before(chat: Chat, matched_id: str | None, matched: int, state: BranchState
 
 
 def _held_again(before: BranchState, items: Sequence[Item]) -> list[Item]:
-    """Results that the call before this one had too, though they are to be rendered again.
-
-    The host has changed its list, but not its branch: what was active and pinned stays so.
-    """
+    """Results that the call before this one had too, though they are to be rendered again."""
     held = {key.address for key in before.keys}
     return [item for item in items if item.kind == "result" and item.key.address in held]
 

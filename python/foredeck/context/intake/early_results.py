@@ -1,7 +1,7 @@
 """What a tool leaves behind, and the last answer of a run, stored as soon as they are there.
 
-The host reports a tool before its result is in any message list. The files are read then,
-while they are as the tool left them, and the result is stored, so that it cannot get lost.
+The host reports a tool before its result is in any message list. The files that it touched are read
+then, while they are as the tool left them.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ def store_early_result(
 def store_lost_results(
     objects: Objects, chat: Chat, inbox: Inbox, items: Sequence[Item], first_new: int
 ) -> None:
-    """Catch up on the results in flight that were never observed, because an engine has ended.
+    """Store the results in flight that were never reported, because an engine has ended.
 
-    `first_new`: the first message that no call has held. For older results it is too late: their
-    files may have changed since.
+    `first_new`: the first message that no call has held.
     """
+    # For older results it is too late: their files may have changed since.
     newest = newest_answer(items, len(items))
     if newest < 0 or not objects.info.is_live:
         return
@@ -107,21 +107,20 @@ def store_lost_results(
             _ToolRun(event, item, look, item.call_id, _own_place(chat)),
         )
         inbox.early_results[item.call_id] = found
+        # Some time has passed since the tool ended: what is on the disk now may not be its work.
         stale = (s.object_id for s in found.snapshots if s.role in ("read", "written"))
         inbox.stale.update(stale)
 
 
 def _store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
-    """Look at the files, and commit what was seen with the result.
-
-    Looks again where another engine has stored a version of one of them in between: the same
-    bytes would become two versions.
-    """
+    """Look at the files, and commit what was seen with the result."""
     # By itself: what a conflict discards below must be the early result alone.
     if not objects.workspace.empty:
         objects.workspace.commit()
     # An attempt that is given up has changed them already.
     before = inbox.notices.copy()
+    # Looked at again where another engine has stored a version of one of them in between: the same
+    # bytes would become two versions.
     for _ in range(MAX_ATTEMPTS - 1):
         try:
             return _try_to_store(objects, inbox, run)
@@ -166,10 +165,9 @@ def _try_to_store(objects: Objects, inbox: Inbox, run: _ToolRun) -> EarlyResult:
 def take_answer(
     objects: Objects, chat: Chat, inbox: Inbox, item: Item, active: ActiveTask | None
 ) -> None:
-    """Store the answer that ends a run: no request may ever come that has it in its list.
-
-    Committed before this returns. Does nothing where no messages before it are known.
-    """
+    """Store the answer that ends a run, committed before this returns. Does nothing where no
+    messages before it are known."""
+    # No request may ever come that has this answer in its list: the user may leave now.
     plan = chat.branch.plan
     if item.kind != "assistant" or item.calls or not len(plan):
         objects.workspace.blobs.clear()
@@ -193,8 +191,8 @@ def _is_stored(objects: Objects, chat: Chat, inbox: Inbox, call: ToolUse, item: 
 
 
 def _own_place(chat: Chat) -> CallPlace:
-    """A guess at the place of a call of the model's, since most are the only one of their turn:
-    `put_in_place` mends it once the list has the call."""
+    """A guess at the place of a call of the model's."""
+    # Most are the only one of their turn. `put_in_place` mends it once the list has the call.
     return CallPlace(_turn_ref(chat), 0)
 
 
@@ -204,8 +202,9 @@ def _turn_ref(chat: Chat) -> str:
 
 
 def _note_change(objects: Objects, inbox: Inbox, snapshot: FileSnapshot, run: _ToolRun) -> None:
-    """The agent knows what it reads and writes, but not what other tools of its do to a file, nor
-    what a script of its has read."""
+    """Put a notice into the inbox where a tool has changed a file unseen by the model."""
+    # The model knows what it reads and writes, but not what its commands do to a file, nor what a
+    # script of its has read.
     ordinal = objects.index.by_object.get(snapshot.object_id)
     if ordinal is None:
         return

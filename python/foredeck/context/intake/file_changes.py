@@ -48,8 +48,9 @@ def look_again(
     """Compare files with the disk. `targets`: object ids, or paths of this machine.
 
     Files that seem to be being written become `being_written`, unless they settle within
-    `patience_s` seconds: what is half written is no version.
+    `patience_s` seconds.
     """
+    # What is half written is no version.
     end = time.monotonic() + patience_s
     left = list(targets)
     while left:
@@ -142,8 +143,8 @@ def attach_notices(context: RenderContext, inbox: Inbox) -> None:
 
 
 def parts_in_view(objects: Objects, branch: Branch) -> dict[str, int | None]:
-    """The files without content of which a read is in view, and the version that it has read:
-    what it shows has its own handle."""
+    """The files without content of which a read is in view, and the version that it has read."""
+    # What such a read shows goes by the handle of the call, and not by the file's.
     plan, entries = branch.plan, objects.index.entries
     found: dict[str, int | None] = {}
     for ordinal, holders in plan.holders.items():
@@ -156,11 +157,8 @@ def parts_in_view(objects: Objects, branch: Branch) -> dict[str, int | None]:
 
 
 def store_notices(objects: Objects, inbox: Inbox) -> bool:
-    """Put the pending notices, and what the agent knows of changed files, into the transaction, so
-    that a restart does not lose them.
-
-    Returns whether there was anything to put.
-    """
+    """Put the pending notices, and what the agent knows of changed files, into the transaction.
+    Returns whether there was anything to put."""
     notices, behind = inbox.notices.to_store(), inbox.known_texts.to_store()
     if notices is None and behind is None:
         return False
@@ -230,7 +228,7 @@ def renamed(objects: Objects, old: Entry) -> Entry | None:
 
 
 def _release_textless(objects: Objects, branch: Branch, ordinals: Iterable[int]) -> None:
-    """What has no text any more is not active: the old copy may leave at the next rebase."""
+    # What has no text any more is not active: the old copy may leave at the next rebase.
     for ordinal in ordinals:
         entry = objects.index.entries.get(ordinal)
         if entry is not None and entry.newest.text_hash is None:
@@ -275,8 +273,9 @@ def _moved_line(objects: Objects, branch: Branch, old: Entry) -> str | None:
 
 
 def _gone_in_view(objects: Objects, sets: Sets) -> list[int]:
-    """Files in view that have no text any more: on a branch that was left before a rename, or
-    after a call that never went out, the model does not know yet."""
+    """Files in view that have no text any more."""
+    # On a branch that was left before a rename, or after a call that never went out, the model
+    # does not know of it yet.
     entries = objects.index.entries
     return [
         ordinal
@@ -311,10 +310,9 @@ def _look(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> list[str]:
 
 
 def _store(store: Store, snapshots: Sequence[FileSnapshot]) -> Token:
-    """Commit new versions, each on top of the one that it was compared with, or nothing.
-
-    Raises `Conflict` where another engine was faster: the same bytes would become two versions.
-    """
+    """Commit new versions, each on top of the one that it was compared with, or nothing. Raises
+    `Conflict` where another engine was faster."""
+    # On top of any other the same bytes would become two versions.
     batch = Batch()
     for snapshot in snapshots:
         if snapshot.document is not None:
@@ -329,12 +327,9 @@ def _store(store: Store, snapshots: Sequence[FileSnapshot]) -> Token:
 def _take_in(
     objects: Objects, inbox: Inbox, snapshots: Sequence[FileSnapshot], token: Token
 ) -> None:
-    """Note which visible files have changed under the model. `token`: of their new versions.
-
-    Only the model and the user decide what is in view, so a watcher never changes a session's
-    sets: what the index knows already gets a new version, and nothing joins it but the new name of
-    a renamed file.
-    """
+    """Note which files of the index have changed. `token`: of their new versions."""
+    # A watcher never changes what is in view, which only model and user decide: what the index
+    # knows gets a new version, and nothing joins it but the new name of a renamed file.
     notices, seen = inbox.notices, False
     for snapshot in snapshots:
         ordinal = objects.index.by_object.get(snapshot.object_id)

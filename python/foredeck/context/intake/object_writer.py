@@ -71,9 +71,9 @@ class _ResultEntries:
 class ObjectWriter:
     """Writes the objects that messages bring, one message after the other, and updates the sets.
 
-    `active`: the task that is worked on, to which what is said now belongs; None where tasks are
-    switched off. `answered`: id of the call that an answer belongs to, where it is stored before
-    any message list has it (`early_results.take_answer`); its turn names that call.
+    `active`: the task that turns belong to; None where tasks are switched off. `answered`: id of
+    the call that an answer belongs to, where no message list has it yet
+    (`early_results.take_answer`).
     """
 
     def __init__(
@@ -175,8 +175,9 @@ class ObjectWriter:
         self._objects.workspace.put(chat.seal())
 
     def _is_taken(self, item: Item) -> bool:
-        """Whether an answer got its turn when it was given (`early_results.take_answer`), or when
-        its session's history was read in."""
+        """Whether an answer has its turn already."""
+        # It got one when it was given (`early_results.take_answer`), if it ended a run and so has
+        # no calls, or when its session's history was read in.
         if item.calls and not self._objects.info.was_read_in:
             return False
         where = {"session": self._objects.info.id, "assistant": item.key.address}
@@ -251,14 +252,12 @@ class ObjectWriter:
         return _ResultEntries(self._objects.see_document(document, call.id), files, shown)
 
     def _recall(self, item: Item, call: ToolUse) -> EarlyResult:
-        """What can still be said of the files of a tool that was not observed.
-
-        What the agent wrote was taken for another's change until now.
-        """
+        """What can still be said of the files of a tool that was not observed."""
         event = ToolEvent(
             item.tool, call.arguments, item.text, item.details, item.failed, self._objects.info.cwd
         )
         snapshots = objects_among(self._objects.recall(event, self._objects.workspace.pending))
+        # What the agent wrote was taken for another's change until now.
         self._withdraw_notices(s.object_id for s in snapshots if s.role == "written")
         return EarlyResult(snapshots)
 
@@ -331,18 +330,18 @@ def _decision_in(objects: Objects, item: Item) -> tuple[Entry, Mapping[str, Any]
 
 
 def _pin_with_text(head: Head) -> dict[str, Any] | None:
-    """The file version that a stored result shows, where it has a text. Of a file that is too large
-    or out of reach only the result has what was read, and is what brings it back."""
+    """The file version that a stored result shows, where it has a text."""
+    # Of a file that is too large or out of reach only the result has what was read: that is what
+    # `activate` brings back.
     pin: dict[str, Any] | None = head.fields.get("file_pin")
     return pin if pin is not None and pin.get("text_hash") is not None else None
 
 
 class ToolRound:
-    """The tool calls of one assistant message; of none at the beginning of a list.
+    """The tool calls of one assistant message; of none at the beginning of a list."""
 
-    An object is called by the provider's id of its call, as long as that id names no other call:
-    some local models count from `call_0` in every answer.
-    """
+    # An object has the provider's id of its call, as long as that id names no other call: some
+    # local models count from `call_0` in every answer.
 
     def __init__(self, objects: Objects, inbox: Inbox, assistant: Item | None = None) -> None:
         self._stored, self._inbox = objects, inbox
@@ -370,11 +369,9 @@ class ToolRound:
         return ids.index(call.id) if call.id in ids else None
 
     def answer(self, item: Item) -> bool:
-        """Note that a result has come; returns whether its call has had one before.
-
-        A provider takes one result for each call, so the prompt has the first alone. What the other
-        says is kept all the same, as an object of its own.
-        """
+        """Note that a result has come; returns whether its call has had one before."""
+        # A provider takes one result for each call, so the prompt has the first alone. What the
+        # other says is kept as an object of its own.
         is_second = item.call_id in self._answered
         self._answered.add(item.call_id)
         return is_second
@@ -409,6 +406,7 @@ class ToolRound:
 
     def _id_of_second(self, item: Item) -> str:
         """The id of the object that says the same, where there is one, else a new one."""
+        # The list is read again after a restart: then the second result has its object already.
         text_hash = hash_text(item.text)
         for head in self._stored.store.query("toolcall", {"provider_call_id": item.call_id}):
             own = head.fields.get("chat_ref") == chat_id(self._stored.info.id)

@@ -36,8 +36,9 @@ from foredeck.model.messages import newest_answer, pack
 if TYPE_CHECKING:  # imported where a session has tasks
     from foredeck.tasks.session import ActiveTask
 
+# How far behind an assistant message its results are searched for: no model makes as many calls at
+# once, and a list without a further answer need not be walked to its end.
 MAX_PARALLEL = 1000
-"""How far behind an assistant message its results are searched for."""
 
 
 def take_in(
@@ -131,10 +132,9 @@ def _refer(context: RenderContext, index: int, ordinal: int) -> None:
 def take_system(
     objects: Objects, frame: PromptFrame, messages: list[Any] | None, tools: list[Any] | None
 ) -> None:
-    """What the host puts around the chat; None for what is as before.
+    """Keep what the host puts around the chat; None for what is as before.
 
-    The session's system prompt object gets a new version where it differs from the last. With the
-    first one the session's own objects join its index.
+    The session's system prompt object gets a new version where it differs from the last.
     """
     if messages is None and tools is None and frame.version is not None:
         return
@@ -191,17 +191,15 @@ def has_leftovers(branch: Branch, layout: Layout) -> bool:
 
 
 def put_layout_text(context: RenderContext, layout: Layout) -> None:
-    """Replace what the layout puts between the messages.
-
-    What precedes sealed reasoning of the turn under way stays, since that is bound to it,
-    but for what would part a call from its result: a list had ended with the call.
-    """
+    """Replace what the layout puts between the messages."""
+    # What precedes sealed reasoning of the turn under way stays, since that is bound to it.
     free = first_mutable(context.plan)
     if layout.keeps_bytes:
         # What is there is another layout's, until the turn has ended and all is rendered again.
         free = len(context.plan) + 1
     plan, items = context.plan, context.plan.items
     held = plan.says if plan.has_layout_text else ()
+    # Where a list had ended with a call, text behind that would part it from its result now.
     results = {index for index in held if index < len(items) and items[index].kind == "result"}
     standing = plan.cut_layout(free, [i for i in results if not plan.is_omitted(i)])
     plan.put_layout(layout.inserts(context, standing))
@@ -226,12 +224,14 @@ def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:
 
 
 def _meet_chat(objects: Objects) -> None:
-    """The chat has the handle after the system prompt's, whatever else was met before a call."""
+    # At the first call, so that the chat has the handle after the system prompt's, whatever else
+    # the session meets before.
     chat = objects.workspace.head(chat_id(objects.info.id))
     if chat is not None and chat.id not in objects.index.by_object:
         objects.see_head(chat)
 
 
 def _given(fields: Fields) -> tuple[Any, ...]:
-    """What of a version is the host's: an older document names its session differently."""
+    """What of a version is the host's."""
+    # Not the whole document: those of older versions of foredeck name their session differently.
     return fields.get("text_hash"), fields.get("messages"), fields.get("tools")

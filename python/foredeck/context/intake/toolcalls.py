@@ -103,10 +103,9 @@ def make_toolcall(
 
 
 def put_in_place(objects: Objects, head: Head, label: str, place: CallPlace) -> Entry:
-    """A stored result's entry, once its place is right, which was a guess when the tool ran.
-
-    Everything else stays as it is stored; an object of another session's needs no new version.
-    """
+    """A stored result's entry, once its place is right. An object of another session's stays as it
+    is."""
+    # The place was a guess when the tool ran: only the list of messages tells it.
     fields = head.fields
     stored = CallPlace(fields.get("turn_ref"), fields.get("position"), fields.get("parent_ref"))
     if stored == place or fields.get("chat_ref") != chat_id(objects.info.id):
@@ -126,12 +125,9 @@ def put_in_place(objects: Objects, head: Head, label: str, place: CallPlace) -> 
 def same_call(
     info: SessionInfo, inbox: Inbox, head: Head, call: ToolUse, result: Item | None, turn_id: str
 ) -> bool:
-    """Whether a stored tool call is the very one that `turn_id` asks for.
-
-    Providers' ids are trusted only as far as tool, arguments and, in a session that this one was
-    forked from, the result agree: some local models count from `call_0` in every answer, and so
-    in every session.
-    """
+    """Whether a stored tool call is the very one that `turn_id` asks for."""
+    # Some local models count from `call_0` in every answer, and so in every session: an id counts
+    # only where tool, arguments and, in a session that this one was forked from, the result agree.
     fields = head.fields
     if head.type != "toolcall" or fields.get("tool") != call.tool:
         return False
@@ -174,8 +170,7 @@ def reads_file(item: Item, snapshot: FileSnapshot) -> bool:
 
 
 def nested_object_id(objects: Objects, event: ToolEvent, call_id: str, place: CallPlace) -> str:
-    """The id for the object of a nested call: the host's, unless that names another call already,
-    as where a model counts its calls from `call_0` in every answer."""
+    """The id for the object of a nested call: the host's, unless another call has it already."""
     head = objects.workspace.head(call_id)
     if head is None:
         return call_id
@@ -229,11 +224,9 @@ def list_nested(objects: Objects, branch: Branch, item: Item, parent: str, turn_
 
 
 def _newer_entry(objects: Objects, document: Document, token: Token) -> Entry | None:
-    """A file's entry where it is at a version that was stored after this one.
-
-    Results are taken in by their order in the list, but tools that run side by side end in any
-    order: what `ls` has merely listed may have been stored before `read` looked at the same file.
-    """
+    """A file's entry where it is at a version that was stored after this one."""
+    # Results are taken in by their order in the list, but tools that run side by side end in any
+    # order: what `ls` has listed may have been stored before `read` looked at the same file.
     ordinal = objects.index.by_object.get(document.id)
     if ordinal is None:
         return None
@@ -278,6 +271,7 @@ def _image_blob(workspace: Workspace, block: Block) -> str:
     try:
         data = base64.b64decode(block["data"], validate=True)
     except (binascii.Error, ValueError):
+        # No image, but nothing that a tool has answered may get lost.
         data = block["data"].encode(errors="surrogatepass")
     return workspace.put_bytes(data)
 
@@ -290,7 +284,8 @@ def _head_of(objects: Objects, call_id: str) -> Head | None:
 
 
 def _files_of(objects: Objects, head: Head) -> list[int]:
-    """The files that a stored call touched. Those that the session knows it may know better."""
+    """The files that a stored call touched."""
+    # What the session knows of a file already may be newer than what the call has seen.
     index, found = objects.index, []
     for object_id in head.fields.get("file_refs") or ():
         file = None if object_id in index.by_object else objects.store.head(object_id)
@@ -302,7 +297,7 @@ def _files_of(objects: Objects, head: Head) -> list[int]:
 
 
 def _show(branch: Branch, head: Head, ordinals: Iterable[int]) -> None:
-    """A context tool has decided what to show itself."""
+    # A context tool has decided itself what joins the pool.
     if head.fields.get("tool") not in CONTEXT_TOOLS:
         for ordinal in ordinals:
             branch.sets.show(ordinal)

@@ -1,8 +1,4 @@
-"""The line on a failing command's own result: in which form it has worked before.
-
-Found in memory: the lessons of earlier sessions are read when the session is opened, those of the
-branch follow from its messages.
-"""
+"""The line on a failing command's own result: in which form it has worked before."""
 
 from __future__ import annotations
 

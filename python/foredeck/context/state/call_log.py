@@ -97,6 +97,7 @@ class CallLog:
             _records={last.id: last},
             _read_all=partial(store.query, "call", {"session": session}),
         )
+        # After a crash there are records that no checkpoint has.
         for record in _records_after(store, session, checkpoint.ordinal):
             log.add(record)
         return log
@@ -213,6 +214,7 @@ class CallLog:
 
     def replay(self, id: str | None, load: Load) -> BranchState:
         """The state after call `id`; an empty one for None."""
+        # A chain of thousands of records takes a second: it starts at the checkpoint, if it can.
         later = self._since_checkpoint(id)
         if later is None or self.checkpoint is None:
             state, later = BranchState(), self.chain(id, load)
@@ -227,6 +229,7 @@ class CallLog:
         later: list[CallRecord] = []
         start = None if self.checkpoint is None else self.checkpoint.call
         while id is not None and id != start:
+            # Not by `record`, which would read all records of the session.
             if (record := self._records.get(id)) is None:
                 return None
             later.append(record)
@@ -234,7 +237,8 @@ class CallLog:
         return None if id is None else later[::-1]
 
     def sent(self, id: str | None, load: Load) -> StoredPlan:
-        """What went out with call `id`, without what only the next call needs: half the work."""
+        """What went out with call `id`."""
+        # Without the sets and the cache, which only the next call needs: half the work.
         state = StoredPlan()
         for record in self.chain(id, load):
             state.apply(record)
@@ -315,7 +319,7 @@ class BranchState(StoredPlan):
     def is_cut(self, length: int) -> bool:
         """Whether something covers messages of which a list of that length holds only some, or
         none though it is at the beginning."""
-        # What covers the first messages is cut by a list of no messages as well.
+        # What covers the first messages would else go out before a list that has none of them.
         spans = (packed_span(ours) for group in self.inserts.values() for ours in group)
         return any((span.first or -1) < length < span.until for span in spans if span)
 
@@ -331,7 +335,7 @@ class BranchState(StoredPlan):
         }
 
     def to_stored(self) -> dict[str, Any]:
-        """As a file keeps it, without `last`."""
+        """As a file keeps it, without `last`, which is read from the store."""
         sets, entries = self.sets, self.cache_entries
         return {
             "entries": [key.entry for key in self.keys],

@@ -114,9 +114,9 @@ class Branch:
     def release(self, index: int, subject: int | None = None) -> None:
         """Let go of one message's content; with the last such message its object becomes inactive.
 
-        Nothing is rendered: what was let go leaves the prompt once its message is rendered again.
         `subject`: the object, for a message of which the plan does not name it yet.
         """
+        # Nothing is rendered: what was let go leaves the prompt once its message is rendered again.
         if subject is None:
             subject = self.plan.ops[index].subject
         self.retention.release(index)
@@ -131,10 +131,8 @@ class Branch:
         self.sets.expire(ordinal)
 
     def without_rendering(self) -> Branch:
-        """The branch before any of its messages was rendered, for another layout to do so.
-
-        What is active stays so: what context tools have decided is not decided once more.
-        """
+        """The branch before any of its messages was rendered, for another layout to do so."""
+        # What is active stays so: the decisions of context tools are not carried out once more.
         results = {item.call_id for item in self.plan.items if item.kind == "result"}
         return replace(
             self,
@@ -181,8 +179,8 @@ class Chat:
 
     @property
     def branch(self) -> Branch:
-        """The branch that was asked for last. Another takes its place at a call, so whoever
-        outlives a call keeps the chat and not the branch."""
+        """The branch at hand. What outlives a call keeps the chat, and not the branch: another may
+        take its place."""
         return self._branch
 
     def go_to(self, branch: Branch) -> None:
@@ -213,6 +211,7 @@ class Chat:
         messages of the branch that the host is on."""
         if self.branch.call is not None or self.branch.shown is not None:
             return
+        # A call that never went out says nothing of what the model has seen.
         ids = (call_id(self.info.id, ordinal) for ordinal in range(self.log.newest, 0, -1))
         newest = next((id for id in ids if id not in self.log.unsent), None)
         self.go_to(Branch.provisional(self.replay(newest)))
@@ -250,7 +249,7 @@ def _restored_plan(
     tips: Sequence[str],
     blob: Callable[[str], bytes],
 ) -> Plan:
-    # First what is said: what covers messages counts as the last of them.
+    # First what is said: what covers messages counts as the last of them when these are appended.
     plan = Plan(says={index: unpack_says(says, blob) for index, says in state.inserts.items()})
     for index, (item, tip) in enumerate(zip(items, tips, strict=True)):
         row = rows.get(index)
@@ -261,6 +260,8 @@ def _restored_plan(
 
 
 def _blobs_of(packed: Any, store: Store) -> Callable[[str], bytes]:
-    """Gives the blobs that packed values name, which are asked for in one go."""
+    """Gives the blobs that packed values name."""
+    # In one go: there are thousands of them in a long session.
     found = store.blobs(marked(packed))
+    # One that is missing is asked for by itself, for the error that names it.
     return lambda digest: found[digest] if digest in found else store.blob(digest)

@@ -1,11 +1,8 @@
 """How many tokens a prompt has: characters per token, as the provider's own counts tell them.
 
-A provider reports the input tokens of every prompt that was sent. Their ratio to the characters
-that we sent, the median over the newest calls of a model, is kept in the store for all sessions.
-Until there are `MIN_CALLS` such reports the default holds, and says that it is an estimate.
-
-Nothing that was rendered is ever computed again from it: it decides only when the high-water mark
-is reached, and that decision is recorded with the call, as is the rate in force.
+A provider reports the input tokens of every prompt. Their ratio to the characters that were sent,
+the median over the newest calls of a model, is kept in the store for all sessions. Until there are
+`MIN_CALLS` reports the default holds, and says that it is an estimate.
 """
 
 from __future__ import annotations
@@ -21,20 +18,20 @@ from foredeck.context.state.objects import Workspace
 from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.records import CalibrationDocument, calibration_id
 
+# Fewer reports say nothing: one prompt may be all digits, or all prose.
 MIN_CALLS = 3
-"""Fewer reports are an accident."""
 
 MAX_CALLS = 25
 """Reports that count, newest first."""
 
+# A smaller prompt is mostly frame: role names, tool definitions as the provider writes them.
 MIN_TOKENS = 500
-"""A smaller prompt is mostly frame: role names, tool definitions as the provider writes them."""
 
+# No tokenizer comes to other rates: a report with one was not of this prompt.
 PLAUSIBLE = (1.0, 8.0)
-"""Characters per token that a tokenizer comes to; other reports were not of this prompt."""
 
+# A rate that has moved by less than this share is not stored again: most calls would store one.
 DRIFT = 0.02
-"""A rate that has moved by less than this share is not stored again."""
 
 Point = tuple[float, float]
 """Characters sent, without images, and the tokens that were reported for them."""
@@ -43,6 +40,9 @@ Point = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Gauge:
     """Characters to tokens, for one model."""
+
+    # It decides only when the high-water mark is reached. That decision is recorded with the call,
+    # and nothing that was rendered is ever computed again from a newer rate.
 
     rate: float = CHARS_PER_TOKEN
     """Characters per token."""

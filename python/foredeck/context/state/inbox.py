@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from foredeck.context.state.request import CompactionRequest
 from foredeck.sources.snapshots import FileSnapshot
 from foredeck.store.protocol import Token
 
 FileChange = Literal["changed", "deleted", "moved", "overwritten"]
-"""`overwritten`: it was changed, and the agent's write took the place of that before anybody knew.
-"""
-
-_CHANGES: Mapping[str, FileChange] = {
-    "deleted": "deleted",
-    "moved": "moved",
-    "overwritten": "overwritten",
-}
+"""`overwritten`: it was changed, and the agent's write replaced that before foredeck saw it."""
 
 
 @dataclass(slots=True)
@@ -36,7 +29,7 @@ class EarlyResult:
 
 
 class PendingNotices:
-    """Files that changed behind the model's back, by handle, until a prompt says so."""
+    """Files that something else has changed, by handle, until a prompt says so."""
 
     def __init__(self, stored: Mapping[str, str] | None = None) -> None:
         """`stored`: as the session's own document has them."""
@@ -66,16 +59,17 @@ class PendingNotices:
         return taken
 
     def restore(self) -> None:
-        """What was taken for the newest call has not been read: it is pending again."""
+        """Make pending again what was taken for the newest call, whose prompt was refused."""
+        # A change that came meanwhile is the newer one.
         self._changes = {**self._said, **self._changes}
         self._said = {}
 
     def forget_said(self) -> None:
-        """The call before was answered: what it said is known."""
+        """Forget what the call before has said: it was answered."""
         self._said = {}
 
     def copy(self) -> PendingNotices:
-        """Taken before a transaction that may have to be given up."""
+        """A copy, to go back to where a transaction has to be given up."""
         copied = PendingNotices(self._stored)
         copied._changes = dict(self._changes)
         return copied
@@ -103,7 +97,8 @@ class KnownTexts:
         self._hashes = dict(self._stored)
 
     def keep(self, ordinal: int, text_hash: str | None) -> None:
-        """The file has changed; what is known of it already stays what is known."""
+        """Note what the agent knows of a file that has changed."""
+        # Of several changes in a row the agent knows what was there before the first.
         if text_hash is not None:
             self._hashes.setdefault(str(ordinal), text_hash)
 
@@ -124,7 +119,8 @@ class KnownTexts:
 
 
 def _known_change(stored: str) -> FileChange:
-    return _CHANGES.get(stored, "changed")
+    # A newer version of foredeck may have stored a kind that this one does not know.
+    return next((change for change in get_args(FileChange) if change == stored), "changed")
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ class Member(NamedTuple):
     @property
     def ref(self) -> VersionRef:
         """The version of the object."""
-        # As it was written: it was validated then.
+        # Not validated once more: it was when it was written.
         return VersionRef.model_construct(
             object=self.object,
             version=self.version,
@@ -106,8 +106,9 @@ class KeptMembers:
 
 
 def read_members(store: Store, session: str, kept: KeptMembers | None = None) -> dict[str, Member]:
-    """The members of a session, oldest document first. Only those that are not kept, or have
-    changed since, are read from the store."""
+    """The members of a session, oldest document first."""
+    # Only those that are not kept, or have changed since, are read: the store knows of all which
+    # transaction wrote the newest version without reading any.
     local = store.local
     if kept is None or local is None:
         return {head.id: Member.of(head) for head in store.query("member", {"session": session})}
@@ -130,9 +131,10 @@ class SeenVersion:
     text_hash: str | None
     metadata_view_hash: str
     token: str = SAME_TRANSACTION
+    # Of such a file the session has met no more than a name: what a command has made of its content
+    # is no news to it.
     unread: bool = False
-    """Whether it is a file's that no tool has shown: then the session has met no more than a
-    name, and the content that commands have made is no news to it."""
+    """Whether it is of a file that no tool has shown."""
 
     @classmethod
     def of(cls, document: Document, label: str = "", token: str = SAME_TRANSACTION) -> SeenVersion:
@@ -182,8 +184,9 @@ class SessionIndex:
     by_label: dict[str, int] = field(default_factory=dict)
     kept: int = 0
     """How many entries are kept for the next process."""
+    # Not the number of entries: some are missing where a session was erased while it was open.
     _last: int = 0
-    """The highest handle that was given: entries may be missing where a session was erased."""
+    """The highest handle that was given."""
 
     @classmethod
     def load(cls, session: str, members: Iterable[Member]) -> SessionIndex:

@@ -95,8 +95,8 @@ class Workspace:
         return Head(document.id, document.type, PENDING, 0, fields)
 
     def look_up(self, ids: Iterable[str]) -> None:
-        """Ask for the newest versions of many documents at once, that are about to be asked for one
-        by one. The answers hold until this transaction ends."""
+        """Ask at once for the newest versions of documents that are about to be asked for one by
+        one. The answers hold until this transaction ends."""
         wanted = [id for id in dict.fromkeys(ids) if id not in self._stored]
         found = self.store.heads(wanted) if wanted else {}
         self._stored.update((id, found.get(id)) for id in wanted)
@@ -122,7 +122,8 @@ class Workspace:
         return not self._documents and not self.blobs
 
     def discard_known(self) -> None:
-        """Commit what is new; blobs alone belong to messages that are stored already."""
+        """Commit what is new."""
+        # Blobs alone belong to messages that are stored already.
         if self._documents:
             self.commit()
         self.discard()

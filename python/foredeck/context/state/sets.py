@@ -1,7 +1,7 @@
 """What of a branch's objects is listed, in view, and to be kept in view: pool, active, pinned.
 
-The index of a session never shrinks and lives elsewhere; these sets are subsets of it that belong
-to one branch. Members are handles (ordinals). Call records keep the changes, never the sets.
+These are subsets of the session's index that belong to one branch. Members are handles (ordinals).
+Call records keep the changes, never the sets.
 """
 
 from __future__ import annotations
@@ -19,15 +19,12 @@ RECORDED = ("pool", "active", "pins")
 
 @dataclass(slots=True)
 class Sets:
-    """Pinned is within active, active within pool: after every method, whatever the order.
-
-    Pinning is a request (`pins`) that outlives what comes of it: an object whose content leaves the
-    prompt, since it does not fit or its message has left the list, waits (`waiting`). It is pinned
-    again as soon as it is active again.
-    """
+    """Pinned is within active, active within pool: after every method, whatever the order."""
 
     pool: set[int] = field(default_factory=set)
     active: set[int] = field(default_factory=set)
+    # A pin outlives the content: where that leaves the prompt, since it does not fit or its message
+    # has left the list, the object waits, and is pinned again as soon as it is active.
     pins: set[int] = field(default_factory=set)
     """Objects that the user or the model has pinned, in view or not."""
     _changes: dict[str, dict[int, bool]] = field(default_factory=dict)
@@ -70,10 +67,8 @@ class Sets:
             self._remove("pool", ordinal)
 
     def expire(self, ordinal: int) -> None:
-        """Make an object inactive without anybody's asking for it (`Branch.release`).
-
-        Unlike after `deactivate` it stays in the pool, and a pinned one waits.
-        """
+        """Make an object inactive though neither user nor model has asked for it. Unlike after
+        `deactivate` it stays in the pool, and a pinned one waits."""
         self._remove("active", ordinal)
 
     def pin(self, ordinal: int) -> None:
@@ -145,7 +140,7 @@ class Sets:
             self._note(name, ordinal, added=False)
 
     def _note(self, name: str, ordinal: int, *, added: bool) -> None:
-        """What is done and undone between two calls is no change."""
+        # What is done and undone between two calls is no change.
         changes = self._changes.setdefault(name, {})
         if changes.get(ordinal) is (not added):
             del changes[ordinal]

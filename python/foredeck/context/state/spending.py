@@ -1,7 +1,4 @@
-"""What a session has cost so far, and what it would have with the host alone, over all branches.
-
-Each call record has the sums up to its call, so that whoever asks reads only the newest record.
-"""
+"""What a session has cost so far, and what it would have with the host alone, over all branches."""
 
 from __future__ import annotations
 
@@ -30,6 +27,7 @@ def spent_after(
     """The sums of a session after one more call, which says what became of earlier ones.
     `session`: its id."""
     last = log.last
+    # Each record has the sums up to its call: to know them, only the newest is read.
     before = () if last is None else last.spent
     # Records of earlier versions have no sums.
     rows = spent_by(log.records.values(), log.unsent) if before is None else list(before)
@@ -59,7 +57,7 @@ def spent_by(records: Iterable[CallRecord], unsent: Iterable[str]) -> list[Model
 
 
 def _spent(model: CalledModel, cache: CachePrediction, plain: float | None) -> ModelSpending:
-    """A call that went out without us counts on neither side."""
+    # A call that went out without us counts on neither side.
     if cache.rule is None:
         return ModelSpending(model.name, model.input_price, 0, 0.0, 0.0)
     sent = PromptTokens(cache.read or 0, cache.written or 0, cache.fresh or 0).cost(model)

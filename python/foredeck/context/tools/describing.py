@@ -62,15 +62,17 @@ def described(objects: Objects, chat: Chat, wanted: Wanted, show: str, limit: in
                 field=wanted.field,
                 inherited=chat.stored.inherited_turns,
             )
-        return as_markdown(found).rstrip("\n") or refers_to_nothing(_name(wanted))
+        return as_markdown(found).rstrip("\n") or (
+            f"{_name(wanted)} refers to nothing that is stored."
+        )
     if wanted.field is not None:
         document = objects.store.get(wanted.entry.object, Document)
         name = wording.handle(wanted.entry.ordinal)
         text = field_text(document, wanted.field, name, objects.store.blob)
-        return part_size(_name(wanted), len(text))
+        return f"{_name(wanted)} chars={len(text)}"
     if wanted.section is not None:
         start, end = _section_place(objects.store, wanted)
-        return part_size(_name(wanted), end - start)
+        return f"{_name(wanted)} chars={end - start}"
     return _metadata(objects, wanted.entry)
 
 
@@ -104,9 +106,9 @@ def _linked(objects: Objects, graph: Graph, wanted: Wanted) -> str:
     lines += _listed(objects, graph, BACKLINKS, [(e.source, e) for e in back])
     lines += [_loose(objects, item) for item in loose[:LISTED]]
     if len(loose) > LISTED:
-        lines.append(more_objects(len(loose) - LISTED))
+        lines.append(_more(len(loose) - LISTED))
     if len(lines) == 1:
-        lines.append(no_links())
+        lines.append("No links.")
     return "\n".join(lines)
 
 
@@ -116,17 +118,20 @@ def _heading(objects: Objects, graph: Graph, wanted: Wanted) -> str:
     if wanted.is_part or node is None:
         return _name(wanted)
     title = _title(node) if node.path is not None else ""  # of others the line says it
-    tags = graph.tags_of(entry.object)
-    return linked_heading(_metadata(objects, entry), title, tags)
+    named = f' "{title}"' if title else ""
+    tags = "".join(f" #{one_line(tag)}" for tag in graph.tags_of(entry.object))
+    return f"{_metadata(objects, entry)}{named}{tags}"
+
+
+def _more(count: int) -> str:
+    """Ends a list of objects that is cut short."""
+    return f"- and {count:,} more"
 
 
 def _listed(
     objects: Objects, graph: Graph, heading: str, ends: Iterable[tuple[str, Edge]]
 ) -> list[str]:
-    """A list of objects, each once with how it is linked, as many as fit; the rest is counted.
-
-    Tool calls of other sessions are only counted: they say no more than that a file was read.
-    """
+    """A list of objects, each once with how it is linked, as many as fit; the rest is counted."""
     relations: dict[str, list[str]] = {}
     for id, edge in ends:
         known = relations.setdefault(id, [])
@@ -134,13 +139,14 @@ def _listed(
             known.append(how)
     nodes = [node for id in relations if (node := graph.node(id)) is not None]
     index = objects.index.by_object
+    # Tool calls of other sessions are only counted: they say no more than that a file was read.
     chosen = [node for node in nodes if node.type != "toolcall" or node.id in index]
     lines = [
         linked_line(_called(objects, node), _title(node), relations[node.id])
         for node in chosen[:LISTED]
     ]
     more = len(nodes) - len(lines)
-    lines += [more_objects(more)] if more else []
+    lines += [_more(more)] if more else []
     return [heading, *lines] if lines else []
 
 
@@ -184,12 +190,6 @@ def _is_between(at: int, field: str, start: int, end: int) -> bool:
     return field == CONTENT and start <= at < end
 
 
-def linked_heading(line: str, title: str, tags: Sequence[str]) -> str:
-    """First line of what an object is linked with: its metadata (`object_line`), title and tags."""
-    named = f' "{title}"' if title else ""
-    return f"{line}{named}{''.join(f' #{one_line(tag)}' for tag in tags)}"
-
-
 def linked_line(name: str, title: str, relations: Sequence[str]) -> str:
     """One object that is linked with another, and how; a mere mention is not said."""
     named = f' "{title}"' if title else ""
@@ -197,28 +197,8 @@ def linked_line(name: str, title: str, relations: Sequence[str]) -> str:
     return f"- {name}{named}{how}"
 
 
-def more_objects(count: int) -> str:
-    """Ends a list of objects that is cut short."""
-    return f"- and {count:,} more"
-
-
 def unresolved(target: str, candidates: Sequence[str]) -> str:
     """A link that means nothing known, or one of several objects."""
     if not candidates:
         return f"Link {quoted(target)} leads nowhere yet."
     return f"Link {quoted(target)} could be {', '.join(candidates)}."
-
-
-def no_links() -> str:
-    """Of an object that refers to nothing, and that nothing refers to."""
-    return "No links."
-
-
-def refers_to_nothing(name: str) -> str:
-    """A field whose references lead to nothing that is stored."""
-    return f"{name} refers to nothing that is stored."
-
-
-def part_size(name: str, chars: int) -> str:
-    """The metadata of a part of an object."""
-    return f"{name} chars={chars}"

@@ -15,6 +15,7 @@ from foredeck.model.ids import ENTRY, TASK, ShortNames
 from foredeck.model.quoting import block, one_line, quoted
 from foredeck.model.quoting import name as named
 from foredeck.model.records import MemberDocument
+from foredeck.names import short_ids
 from foredeck.search import SEARCHED_TYPES
 from foredeck.search.index import IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
@@ -245,11 +246,8 @@ def _why(words: Sequence[str]) -> str:
 
 
 def _time(time_ms: int) -> str:
-    """In UTC, so that the same hit reads the same on every machine."""
+    # In UTC: the same hit reads the same on every machine.
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-SHORTEST_ID = 8
 
 
 class HitNames:
@@ -260,7 +258,7 @@ class HitNames:
 
     def __init__(self, store: Store, sessions: Iterable[str]) -> None:
         self._store = store
-        self._sessions = sorted(sessions)
+        self._sessions = sessions
 
     def of(self, hit: SearchHit) -> str:
         """The name; the object's id where no session has it in its index."""
@@ -285,15 +283,9 @@ class HitNames:
         members = self._store.query("member", named, limit=1)
         if not members:
             return hit.object
-        return f"{self._short(hit.session)}:@{members[0].view(MemberDocument).ordinal}"
+        session = self._short.get(hit.session, hit.session)
+        return f"{session}:@{members[0].view(MemberDocument).ordinal}"
 
-    def _short(self, session: str) -> str:
-        others = [other for other in self._sessions if other != session]
-        shared = max((_shared(session, other) for other in others), default=0)
-        return session[: max(SHORTEST_ID, shared + 1)]
-
-
-def _shared(one: str, other: str) -> int:
-    """How many characters two ids begin with in common."""
-    pairs = zip(one, other, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    @cached_property
+    def _short(self) -> dict[str, str]:
+        return short_ids(self._sessions)

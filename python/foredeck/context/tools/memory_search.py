@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # loads with the first question, or the first task
     from foredeck.tasks.work import TaskWork
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPlace:
-    """From where a session searches. `home`: the state folder, where the index lies."""
+@dataclass(frozen=True)
+class MemorySearch:
+    """The tool over one session. `home`: the state folder, where the index lies."""
 
     store: LocalStore
     home: Path
@@ -33,21 +33,14 @@ class SearchPlace:
     memory: SessionMemory | None
     tasks: TaskWork | None
 
-
-class MemorySearch:
-    """The tool over one session."""
-
-    name = "memory-search"
-
-    def __init__(self, place: SearchPlace) -> None:
-        self._place = place
+    name: ClassVar = "memory-search"
 
     @cached_property
     def _search(self) -> SessionSearch:
         # Every session has the tool, and few use it.
         from foredeck.context.tools.session_search import SessionSearch
 
-        return SessionSearch(self._place)
+        return SessionSearch(self)
 
     def run(self, input: Mapping[str, Any], call: str) -> str:
         """The answer, for the model. Raises `ToolError` with a text for it."""
@@ -69,11 +62,7 @@ def memory_search(
     tasks: TaskWork | None,
 ) -> MemorySearch | None:
     """Search as this session sees it: the tool, and a part of `task-query`."""
-    if not config.tools.search:
-        return None
     store = objects.store.local
-    if store is None:
+    if store is None or not config.tools.search:
         return None
-    return MemorySearch(
-        SearchPlace(store, config.home, session_folder, objects, chat, memory, tasks)
-    )
+    return MemorySearch(store, config.home, session_folder, objects, chat, memory, tasks)

@@ -29,7 +29,7 @@ from foredeck.context.tools.found import (
     nothing_for_people,
     nothing_found,
 )
-from foredeck.context.tools.memory_search import SearchPlace
+from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.context.tools.tools import shown_memory
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
@@ -47,10 +47,10 @@ from foredeck.store.protocol import LocalStore
 from foredeck.store.sessions import private_sessions
 from foredeck.tasks.claiming import moment
 
+# In that time the index takes in some 10,000 messages. A larger store is indexed over several
+# questions, or by `foredeck doctor --rebuild`.
 PATIENCE_S = 2.0
-"""How long a question waits for the index to take in what is new. In that time it takes in some
-10,000 messages; a larger store is indexed over several questions, or by
-`foredeck doctor --rebuild`."""
+"""How long a question waits for the index to take in what is new."""
 
 OF_ONE_FILE = frozenset({"write", "edit", "read"})
 """Tools of which a call says what is in a file."""
@@ -82,8 +82,8 @@ class AskedSearch:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> AskedSearch:
-        """From a tool's arguments; raises `ToolError`. Those that it does not know are ignored:
-        a model that adds `"action": "search"` means nothing else by it."""
+        """From a tool's arguments; raises `ToolError`. Those that it does not know are ignored."""
+        # A model that adds `"action": "search"` means nothing else by it.
         query = given.get("query")
         if not isinstance(query, str) or not query.strip():
             raise ToolError(NEEDS_QUERY)
@@ -107,7 +107,7 @@ Answer = Callable[[AskedSearch, SearchIndex], str]
 class SessionSearch:
     """Answers questions in one session."""
 
-    def __init__(self, place: SearchPlace) -> None:
+    def __init__(self, place: MemorySearch) -> None:
         self._store = place.store
         self._home = place.home
         self._session_folder = place.session_folder
@@ -228,8 +228,9 @@ class SessionSearch:
         return f"@{known}{place}"
 
     def _opened(self, hit: SearchHit) -> tuple[str, str]:
-        """The object to activate for a hit, and the place in it. Of a read or a change the file,
-        where what was found is still there: it goes on with the file, and a call does not."""
+        """The object to activate for a hit, and the place in it."""
+        # Of a read or a change the file, where what was found is still there: a file goes on, and
+        # a call does not.
         if hit.entry.type == "toolcall" and hit.entry.role.lower() in OF_ONE_FILE:
             call = self._store.head(hit.object)
             files: list[str] = [] if call is None else call.fields.get("file_refs") or []
@@ -326,7 +327,8 @@ def _text(given: Mapping[str, Any], name: str) -> str | None:
 
 
 def _number(given: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
-    """A whole number within its bounds; models write "3" and 3.0, too."""
+    """A whole number within its bounds."""
+    # Models write "3" and 3.0, too.
     value = given.get(name)
     if value is None or value == "":
         return default
