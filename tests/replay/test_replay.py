@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from contextlib import closing
@@ -162,6 +163,14 @@ def test_two_files_of_one_name_are_replayed_but_never_into_one_folder(
         with pytest.raises(ReplayError, match="have the same name"):
             replay([session, other], options, keep=keep)
     assert not (tmp_path / "prompts").exists()
+
+
+def test_a_packed_file_is_replayed_as_the_plain_one_is(session: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed" / f"{session.name}.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(session.read_bytes()))
+    plain, other = (replay([path], ReplayOptions())["total"] for path in (session, packed))
+    assert other == plain
 
 
 def test_a_file_that_is_cut_off_is_replayed_as_far_as_it_goes(session: Path) -> None:

@@ -175,5 +175,6 @@ class Account:
 def _rounded(value: Any) -> Any:
     """The value with whole numbers: a fraction of a token means nothing."""
     if isinstance(value, dict):
+        # A price is in money, of which fractions count.
         return {k: v if k == "price" else _rounded(v) for k, v in value.items()}
     return round(value) if isinstance(value, float) else value

@@ -132,8 +132,8 @@ class _Bookkeeper:
         self._last, self._sent = (call, prompt.tokens), prompt
 
     def _scale(self, record: CallRecord) -> float:
-        """Of a cost as it was counted at the call: only that of a recording is scaled, which is
-        replayed without what its provider had counted."""
+        """The factor for a cost that was counted at the call."""
+        # Only a recording is scaled: it is replayed without what its provider had counted.
         return self._rescaled(record) if self._method.reported == "plain" else 1.0
 
     def _rescaled(self, record: CallRecord) -> float:
@@ -198,6 +198,7 @@ class _Bookkeeper:
         unless another extension changed the request."""
         if call.usage is None or self.account.reported != "ours":
             return
+        # The provider counts in tokens of its own.
         missing = hit.read - call.usage.read / self._provider_ratio()
         if missing > NOISE_TOKENS + NOISE_SHARE * hit.read:
             cause = "another extension" if call.rewritten else "unexplained"
@@ -215,10 +216,12 @@ class _Bookkeeper:
         cold = line.ours.cached == 0
         if self._last is not None:
             shared = common_messages(self._last[0], call)
+            # What changed before a rebase's first message has ended what it saves.
             self._open = [(rebase, start) for rebase, start in self._open if start <= shared]
         if line.kind == "rebase":
             self._open.append(self._begin(call, line, prices))
         for rebase, _ in self._open:
+            # Where nothing was cached, the tokens that are gone would have been written anew.
             rebase.back += rebase.saved * (prices.write if cold else prices.read)
 
     def _begin(
@@ -280,7 +283,8 @@ FORCED = frozenset({"high-water", "window", "withdrawn"})
 def common_messages(last: StoredCall, call: StoredCall) -> int:
     """How many messages of the host two calls have in common at the start."""
     length = min(len(last.keys), len(call.keys))
-    if continues(last, call):  # as nearly always: its record says it
+    if continues(last, call):
+        # As nearly always. The record says it, and nothing of thousands of messages is compared.
         return min(length, call.record.kept)
     pairs = zip(last.keys, call.keys, strict=False)
     shared = (n for n, (one, other) in enumerate(pairs) if one.address != other.address)
@@ -302,22 +306,20 @@ def cause_around(last: StoredCall, call: StoredCall, *, expired: bool) -> Cause 
 
 
 def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
-    """Who changed the host's list from message `index` on.
-
-    A message of another extension has no entry in the host's session file, or changes while its
-    entry stays the same; a branch or a compaction brings other entries. What `/foredeck compact
-    --calls` and `uncompact` put in has none either.
-    """
+    """Who changed the host's list from message `index` on."""
     old = last.keys[index] if index < len(last.keys) else None
     new = call.keys[index] if index < len(call.keys) else None
     was, now = _summary_at(last, index), _summary_at(call, index)
+    # What `/foredeck compact --calls` and `uncompact` put in has no entry in the host's file.
     back = was == "host" and new is not None and new.entry is None
     if back or "ours" in (was, now):
         return "compact or uncompact"
     if now == "host":
         return "host edit: compaction"
+    # A branch or a compaction brings other entries; only an extension changes one that stays.
     if old is not None and new is not None and old.entry is not None and old.entry == new.entry:
         return "another extension"
+    # A message that an extension adds has no entry either. A host without any entries says nothing.
     entries = any(key.entry is not None for key in (*last.keys, *call.keys))
     if entries and (
         _is_injected(old, call.keys, last.keys) or _is_injected(new, last.keys, call.keys)

@@ -1,10 +1,4 @@
-"""What a provider's prompt cache would hold, by rule. Sizes are in tokens.
-
-`ideal` keeps every prefix. `anthropic` keeps an entry only where a marker stood, looks back a
-limited number of content blocks from each marker of a new request, and refreshes an entry that is
-read or marked again. `openai` reads the longest prefix in whole steps. In the last two a prompt
-shorter than a minimum is not kept.
-"""
+"""What a provider's prompt cache would hold, by rule. Sizes are in tokens."""
 
 from __future__ import annotations
 
@@ -62,8 +56,10 @@ class Cache(Protocol):
 
 
 class PromptMaker:
-    """Makes one prompt after another, each from the places that it shares with the one before: as
-    a rule all but the last few of thousands."""
+    """Makes one prompt after another."""
+
+    # A prompt of thousands of messages shares all but the last few with the one before. So each is
+    # made from the places of that one.
 
     def __init__(self, rate: float) -> None:
         """`rate`: characters per token."""
@@ -82,10 +78,12 @@ class PromptMaker:
         the additional marker, empty for none.
         """
         if self._around != (model, head):
+            # Another model or system prompt: no provider finds anything of the last prompt.
             tip = hashlib.blake2b(model.encode(), digest_size=16).digest()
             self._around, self._shapes = (model, head), []
             self._places = [PromptPlace(tip, head, 0)]
         kept = _shared(self._shapes, shapes)
+        # A copy: the prompt made last holds the list.
         places = self._places[: kept + 1]
         last = places[-1]
         for number, shape in enumerate(shapes[kept:], start=kept):
@@ -99,6 +97,7 @@ class PromptMaker:
 
     def _marked(self, mark: str) -> list[int]:
         """The places with a marker: before the first message, at the last, and at a result."""
+        # Pi itself marks the first and the last; the one at a result is what the engine asks for.
         marks, shapes = [0], self._shapes
         number = self._answers.get(mark, len(shapes)) if mark else len(shapes)
         if number < len(shapes) - 1 and shapes[number].answers == mark and shapes[number].asks:
@@ -115,11 +114,11 @@ def _shared(one: list[Shape], other: list[Shape]) -> int:
 
 
 class IdealCache:
-    """The longest prefix of any earlier prompt, message by message, if used within `ttl_s`.
+    """Keeps every prefix: the longest of any earlier prompt, message by message, if used within
+    `ttl_s`."""
 
-    Of the newest prompt all places were used at the same time. So a prompt that goes on from it
-    costs only what it adds: when a place was used last is noted once the newest prompt lacks it.
-    """
+    # Of the newest prompt all places were used at the same time. So a prompt that goes on from it
+    # costs only what it adds: when a place was used last is noted once the newest prompt lacks it.
 
     def __init__(self, ttl_s: float) -> None:
         self._ttl_ms = ttl_s * 1000
@@ -149,8 +148,8 @@ class IdealCache:
 
 
 def _common_places(one: Sequence[PromptPlace], other: Sequence[PromptPlace]) -> int:
-    """With how many equal places two prompts begin. A tip is a hash of all that precedes it, so the
-    last common one can be searched for by halves."""
+    """With how many equal places two prompts begin."""
+    # A tip is a hash of all that precedes it: the last common one can be searched for by halves.
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high) // 2
@@ -162,7 +161,7 @@ def _common_places(one: Sequence[PromptPlace], other: Sequence[PromptPlace]) -> 
 
 
 class SteppedCache:
-    """OpenAI's: as the ideal one, in steps, and nothing of a short prompt."""
+    """OpenAI's: the longest prefix in whole steps, and nothing of a short prompt."""
 
     def __init__(self, ttl_s: float) -> None:
         self._ideal = IdealCache(ttl_s)
@@ -179,7 +178,7 @@ def _stepped(tokens: float) -> float:
 
 
 class MarkedCache:
-    """Anthropic's: only marked prefixes are kept, found within a limited look-back."""
+    """Anthropic's: keeps a prefix only where a marker stood, and nothing of a short prompt."""
 
     def __init__(self, ttl_s: float) -> None:
         self._ttl_ms = ttl_s * 1000
@@ -189,9 +188,11 @@ class MarkedCache:
         """See `Cache`. What comes after the last marker is neither read nor written."""
         places = prompt.places
         marks = [m for m in prompt.marks if places[m].tokens >= MINIMUM_TOKENS]
+        # A new request looks back a limited number of content blocks from each of its markers.
         known = [i for i in _in_reach(places, marks) if places[i].tip in self._used]
         alive = [i for i in known if time_ms - self._used[places[i].tip] <= self._ttl_ms]
         read = max((places[i].tokens for i in alive), default=0.0)
+        # An entry that is read or marked again lives on from now.
         for index in (*marks, *alive[-1:]):
             self._used[places[index].tip] = time_ms
         end = places[marks[-1]].tokens if marks else 0.0

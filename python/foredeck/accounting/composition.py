@@ -1,8 +1,4 @@
-"""What the prompts of a branch were made of, in characters by kind, call by call.
-
-Prompts are not put together again: a call changes few of its parent's messages, and only those
-are read.
-"""
+"""What the prompts of a branch were made of, in characters by kind, call by call."""
 
 from __future__ import annotations
 
@@ -93,6 +89,9 @@ class _Measured:
 class _Measuring:
     """Replays calls, and measures messages where a prompt is asked for."""
 
+    # Prompts are not put together again: a call changes few of its parent's messages, and only
+    # those are read.
+
     store: Store
     log: CallLog
     _state: StoredPlan = field(default_factory=StoredPlan)
@@ -165,8 +164,8 @@ class _Measuring:
         return known[1]
 
     def _fetch_all(self) -> None:
-        """Have at hand what measuring the whole prompt takes: thousands of questions to the store
-        would take longer than all else."""
+        """Have at hand what measuring the whole prompt takes."""
+        # At once: thousands of questions to the store would take longer than all else.
         state = self._state
         sent = [i for i in range(len(state.keys)) if i not in state.drops]
         self._fetched = self.store.blobs(state.keys[i].address for i in sent)
@@ -195,7 +194,8 @@ class _Measuring:
 
     def _outgoing(self, key: MessageKey, row: Sequence[Any] | None) -> tuple[Kind, Any]:
         """What goes out of a message, long texts still packed: blocks, or the message where it has
-        none; None where nothing does. Texts that were folded are never read."""
+        none; None where nothing does."""
+        # Packed, so that texts which were folded are never read.
         packed = self._packed(key.address)
         kind = Kind.RESULTS if _is_result(packed) else Kind.CHAT
         if not is_sent(packed):

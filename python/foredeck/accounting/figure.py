@@ -146,6 +146,7 @@ def _figure(
 
         log = CallLog.load(store.query("call", {"session": session}))
         spent = spent_by(log.records.values(), log.unsent)
+    # A call without the engine has no report of its own, and says nothing of the ones before.
     estimate = not newest.stats.reports and not newest.is_host
     return figure_of(spent, questions, is_estimate=estimate)
 
@@ -168,6 +169,7 @@ def figure_lines(store: Store, session: str, newest: CallRecord | None) -> list[
 
 
 def _tokens(asked: AskedDocument) -> float:
+    # By the prices of most providers: a cached token costs a tenth, a written one a quarter more.
     return asked.read * 0.1 + asked.written * 1.25 + asked.fresh
 
 

@@ -84,9 +84,8 @@ def leaves(value: Any) -> Iterator[str]:
 class Shapes:
     """Shapes of messages, each computed once per content.
 
-    A message object that was in the prompt before is known by its identity, so that a prompt of
-    a thousand messages with two new ones costs two. Objects are held for one prompt only, or for
-    good (`keeps`) for a caller that asks for parts of prompts.
+    Objects are held for one prompt only, or for good (`keeps`) for a caller that asks for parts of
+    prompts.
     """
 
     def __init__(self, *, keeps: bool = False) -> None:
@@ -101,6 +100,8 @@ class Shapes:
         for message in prompt:
             if not is_sent(message):
                 continue
+            # By identity, so that a prompt of a thousand messages with two new ones costs two. The
+            # message is held beside its shape: its id would otherwise pass to another object.
             pair = known.get(id(message)) or (message, self._shape(message))
             held[id(message)] = pair
             found.append(pair[1])

@@ -18,7 +18,6 @@ from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message
-from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.store.protocol import Head, Store
 
 
@@ -28,8 +27,6 @@ class Around:
 
     hash: str
     chars: int
-    own_chars: int
-    """Of `chars`, those that the host would not send without us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,6 @@ class StoredCall:
     """What went out."""
     sent_at: Sequence[int]
     """By what went out, the index of the host's message; for one of ours, of that which follows."""
-    plain: list[Shape]
-    """The same list as the host has it."""
     around: Around
     mark: str
     """Id of the tool call whose result carries one more cache marker, empty for none."""
@@ -55,19 +50,15 @@ class StoredCall:
     """What another extension has changed in the request; empty for nothing, as far as is known."""
 
     @property
-    def roles(self) -> list[str]:
-        """Of the host's messages, by index."""
-        return [str(message.get("role")) for message in self.messages]
-
-    @property
     def ordinal(self) -> int:
         """Its number in the session."""
         return self.record.ordinal
 
 
 class StoredCalls:
-    """The calls of a session that went out, over all branches, oldest first: each is read when it
-    is asked for, since together they hold the length of every prompt."""
+    """The calls of a session that went out, over all branches, oldest first."""
+
+    # Each is read when it is asked for: together they would hold the length of every prompt.
 
     def __init__(self, store: Store, session: str) -> None:
         self._store = store
@@ -93,6 +84,7 @@ class StoredCalls:
         for head in self._heads:
             tip = CallRecord(head.fields).tip
             usage = usages.get(answers.get(tip) or last.get(head.id, ""))
+            # Also one that did not go out: the next call goes on from its list.
             call = reader.read(head, usage)
             if self._is_sent(head):
                 yield call
@@ -160,8 +152,10 @@ def _first_changed(record: CallRecord) -> int:
 
 
 class _CallReader:
-    """Replays records one after the other, makes each message once, and of a prompt only what the
-    call has changed: there are thousands of calls with thousands of messages each."""
+    """Replays records one after the other."""
+
+    # There are thousands of calls with thousands of messages each. So each message is made once,
+    # and of a prompt only what the call has changed.
 
     def __init__(self, store: Store, log: CallLog) -> None:
         self._store = store
@@ -176,7 +170,7 @@ class _CallReader:
         """By index, messages of ours as they are stored, and what that made."""
         self._messages: list[Message] = []
         """The host's list at the newest call that was read."""
-        self._sent, self._plain = _Listed(), _Listed()
+        self._sent = _Listed()
         self._around: dict[str, Around] = {}
 
     def read(self, head: Head, usage: PromptUsage | None) -> StoredCall:
@@ -191,8 +185,8 @@ class _CallReader:
         self._at = head.id
         keys = list(self._state.keys)
         self._messages[start:] = [self._message(key.address) for key in keys[start:]]
+        # Copies, here and below: the next call changes these lists.
         messages = list(self._messages)
-        self._plain.replace_from(start, enumerate(messages[start:], start))
         self._sent.replace_from(start, self._listed(keys, messages, start))
         return StoredCall(
             record,
@@ -200,7 +194,6 @@ class _CallReader:
             messages,
             list(self._sent.shapes),
             list(self._sent.at),
-            list(self._plain.shapes),
             self._what_is_around(head),
             _mark(record, messages),
             usage,
@@ -248,11 +241,10 @@ class _CallReader:
     def _what_is_around(self, head: Head) -> Around:
         pin = CallRecord(head.fields).system
         if pin is None:
-            return Around("", 0, 0)
+            return Around("", 0)
         hash = pin.content_hash
         if hash not in self._around:
             system, tools = system_at(self._store, head)
-            own = [tool for tool in tools if tool.get("name") in OWN_TOOLS]
             chars = sum(len(message_text(message)) for message in system) + value_chars(tools)
-            self._around[hash] = Around(hash, chars, value_chars(own) if own else 0)
+            self._around[hash] = Around(hash, chars)
         return self._around[hash]

@@ -1,8 +1,4 @@
-"""Where a text stood in each prompt of a branch: in view, announced, folded, or never seen.
-
-Prompts are not put together again: the walk goes from record to record and looks
-again only at the messages that a call has brought or rendered differently.
-"""
+"""Where a text stood in each prompt of a branch: in view, announced, folded, or never seen."""
 
 from __future__ import annotations
 
@@ -142,6 +138,9 @@ def trace(
 class _Walk:
     """Replays a branch call by call, and keeps where the text is."""
 
+    # Prompts are not put together again: the walk looks again only at the messages that a call has
+    # brought or rendered differently.
+
     def __init__(self, store: Store, text: str, cwd: str) -> None:
         self._store = store
         self._text = text
@@ -192,6 +191,7 @@ class _Walk:
             self._note_calls(message)
         again: set[int] = set(record.stored_rows)
         if record.is_host:
+            # A call without the engine went out as the host has it, from the first edit on.
             again.update(range(record.decision.edited or 0, first))
         for index in sorted(again | set(range(first, len(self._messages)))):
             self._look(index)

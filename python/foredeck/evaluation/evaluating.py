@@ -58,8 +58,9 @@ class EvalPlan:
     """In dollars: no run begins once the runs made before it have cost this much."""
 
     def runs(self) -> Iterator[tuple[EvalTask, RunKey]]:
-        """All runs in their order. Who begins changes from task to task and round to round: what
-        the provider's cache holds of one must not always help the same other."""
+        """All runs in their order."""
+        # Who begins changes from task to task and round to round: what the provider's cache holds
+        # of one side must not always help the other.
         for round in range(1, self.rounds + 1):
             for at, task in enumerate(self.tasks):
                 digest = task.digest
@@ -257,11 +258,9 @@ class Ran:
 def run_command(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float
 ) -> Ran:
-    """Run a command until it ends or its time is up; nothing of it is left running then.
-
-    What it prints goes through a file: a pipe would stay open as long as anything that the agent
-    has put into the background.
-    """
+    """Run a command until it ends or its time is up; nothing of it is left running then."""
+    # Through a file: a pipe would stay open as long as anything that the agent has put into the
+    # background.
     printed = folder.parent / "printed"
     began = time.monotonic()
     with printed.open("wb") as output:
@@ -272,7 +271,7 @@ def run_command(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
+            start_new_session=True,  # a group of its own, which can be ended as a whole
         )
         try:
             code: int | None = process.wait(timeout_s)

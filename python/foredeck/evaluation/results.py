@@ -92,6 +92,7 @@ class ResultsFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
+                # A process that was killed may have left half of a line.
                 file.truncate(self._whole())
                 file.write(f"{result.to_line()}\n".encode())
         except OSError as error:
@@ -99,7 +100,7 @@ class ResultsFile:
         self._known[result.key] = result
 
     def _whole(self) -> int:
-        """Bytes of the whole lines: a process that is killed may leave half of one."""
+        """Bytes of the whole lines."""
         return self.path.read_bytes().rfind(b"\n") + 1
 
     def _read(self) -> Iterator[RunResult]:
@@ -115,6 +116,7 @@ class ResultsFile:
                 yield RunResult.from_line(line)
             except (ValueError, KeyError, TypeError) as error:
                 if number == len(lines) and line.startswith(_BEGINNING):
+                    # The line that was being written when a process was killed.
                     continue
                 raise ResultsUnusable(
                     f"{self.path}, line {number}: is no result of `foredeck eval` ({error}). Name "
@@ -148,6 +150,7 @@ class SideSum:
         self.calls += result.calls
         self.tokens += result.tokens
         self.output += result.output
+        # Rounded: the JSON would show the noise of adding floats.
         self.cost = round(self.cost + result.cost, 6)
         self.managed += result.managed
         self.asked += result.asked

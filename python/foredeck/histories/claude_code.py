@@ -94,6 +94,7 @@ class _ClaudeCodeReader:
             return own
         agent = session_id(value.get("agentId"))
         if agent is None:
+            # Earlier versions did not number subagents: all lines of one lead back to its first.
             uuid, parent = str(value.get("uuid") or ""), str(value.get("parentUuid") or "")
             root = self._roots.get(parent, parent or uuid)
             self._roots[uuid] = root
@@ -149,6 +150,7 @@ class _ClaudeCodeReader:
             case "tool_use" | "server_tool_use" | "mcp_tool_use":
                 id = tool_call_id(block.get("id"), session, line.place)
                 name = str(block.get("name") or "")
+                # Bounded: calls that were interrupted never get a result.
                 if len(self._tools) < MAX_OPEN_CALLS:
                     self._tools[id] = name
                 given = block.get("input")

@@ -1,8 +1,4 @@
-"""Codex's rollouts: JSON lines, one for each item of the conversation and for each event.
-
-An answer is what the model wrote between two results or messages. Events repeat the items, for
-the screen, and are left out.
-"""
+"""Codex's rollouts: JSON lines, one for each item of the conversation and for each event."""
 
 from __future__ import annotations
 
@@ -77,6 +73,7 @@ class _CodexReader:
             if message is None:
                 self._tally.other[f"{kind} {payload.get('type') or ''}".rstrip()] += 1
                 return
+            # An answer is what the model wrote between two results or messages.
             is_part = message["role"] == "assistant"
             self._answers += not is_part
             group = str(self._answers) if is_part else None
@@ -110,6 +107,7 @@ class _CodexReader:
             summary = str(payload.get("message") or "")
             return {"role": "compactionSummary", "summary": summary, "timestamp": time_ms}
         if kind != "response_item":
+            # Events repeat the items, for the screen.
             return None
         name = str(payload.get("type") or "")
         if name == "message":
@@ -154,6 +152,7 @@ class _CodexReader:
     def _call(self, line: Line, payload: dict[str, Any], session: str) -> Block:
         call = read_call(payload)
         id = tool_call_id(payload.get("call_id") or payload.get("id"), session, line.place)
+        # Bounded: calls that were interrupted never get a result.
         if len(self._tools) < MAX_OPEN_CALLS:
             self._tools[id] = call["name"]
         return {**call, "id": id}

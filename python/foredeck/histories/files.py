@@ -1,12 +1,7 @@
 """Versions of files by what the tools of a history have shown and written.
 
-Each session has files of its own: what a history says was so at that time, on some machine, and is
-no version of what lies at that path now. `foredeck history` and `blame` put them together by path
-and time. A call's files are known from what it says alone:
-
-- a write, and a read that shows all lines, have the whole text;
-- an edit has it where the text before is known: from such a call, or from the history itself, where
-  it keeps the file as it was.
+Each session has files of its own; `foredeck history` and `blame` put them together by path and
+time.
 """
 
 from __future__ import annotations
@@ -36,8 +31,7 @@ _REMINDER = re.compile(r"\n*<system-reminder>.*</system-reminder>\s*\Z", re.DOTA
 
 
 class HistoryFiles:
-    """Stores the files of one session's tool calls. `commit` stores what is pending: there is one
-    version of a document in a transaction."""
+    """Stores the files of one session's tool calls. `commit` stores what is pending."""
 
     def __init__(self, objects: Objects, commit: Callable[[], None]) -> None:
         self._objects = objects
@@ -72,6 +66,9 @@ class HistoryFiles:
         self, call: Block, shown: str, before: str | None, id: str
     ) -> Iterator[tuple[str, Generator]]:
         """What the file held before an edit, where only the history has that, and what it holds."""
+        # A call's files are known from what it says alone. A write, and a read that shows all
+        # lines, have the whole text; an edit has it where the text before is known: from such a
+        # call, or from the history itself, where it keeps the file as it was.
         if call["name"] != "edit":
             if (text := _whole(call, shown)) is not None:
                 yield text, "agent" if call["name"] == "write" else "system"
@@ -94,6 +91,7 @@ class HistoryFiles:
         if len(text) > MAX_CHARS or text == self._text(id):
             return
         if id in self._objects.workspace.pending:
+            # A transaction holds one version of a document.
             self._commit()
         by = {TOOL_CALL if generator == "agent" else SHOWN_BY: tool_call}
         document = FileDocument(
@@ -115,6 +113,8 @@ class HistoryFiles:
 
 
 def _source_and_id(session: str, path: str) -> tuple[HistorySource, str]:
+    # What a history says was so at that time, on some machine: it is no version of the file that
+    # lies at this path now, and has an id of its own.
     source = HistorySource(session=session, path=path)
     return source, identity_hash("file", source.model_dump())
 
@@ -157,9 +157,11 @@ def _unnumbered(lines: Sequence[str], arguments: Mapping[str, Any]) -> str | Non
     most = min(limit, LINES_SHOWN) if isinstance(limit, int) else LINES_SHOWN
     found = [_NUMBERED.fullmatch(line) for line in lines]
     numbers = [int(match[1]) for match in found if match is not None]
+    # As many lines as are shown at most: the file may have more.
     if len(lines) >= most or numbers != [*range(1, len(lines) + 1)]:
         return None
     shown = [match[2] for match in found if match is not None]
+    # A line of this length may have been cut.
     return None if max(map(len, shown)) >= LINE_SHOWN else "\n".join(shown)
 
 
@@ -169,6 +171,7 @@ def _edited(text: str, arguments: Mapping[str, Any]) -> str | None:
     steps = [each for each in listed if isinstance(each, Mapping)] if listed else [arguments]
     if not any("replace_all" in step for step in steps):
         return apply_edits(text, edits_of(arguments))
+    # One after the other, as Claude Code applies them; Pi applies all to the text as it was.
     changed: str | None = text
     for step in steps:
         for edit in edits_of(step):

@@ -76,6 +76,7 @@ class Report:
 
     def as_fields(self) -> dict[str, Any]:
         """As JSON."""
+        # Not by `asdict`, which makes of a Counter one that counts its pairs.
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: dict(v) if isinstance(v, Counter) else v for name, v in given.items()}
 
@@ -121,6 +122,7 @@ class _FileReading:
         forgotten: bool,
     ) -> None:
         self._store = store
+        # Resolved: a file that is named by a link is known again by its own name.
         self._path = Path(os.path.realpath(path))
         self._state = state
         self._report = report
@@ -141,6 +143,7 @@ class _FileReading:
                     self._sessions[found.id] = self._begin(found, lines)
                 elif (reading := self._sessions[found.session]) is not None:
                     advance(reading.take(found))
+            # The file's first session last: that it has been read to its end says so of the file.
             for reading in reversed(self._sessions.values()):
                 if reading is not None:
                     reading.finish(self._state)
@@ -154,7 +157,7 @@ class _FileReading:
 
     def _is_unchanged(self, start: HistorySession) -> bool:
         """Whether the file's first session was read to the end of this very file."""
-        if self._sessions:
+        if self._sessions:  # it is not the first
             return False
         progress = standing_of(self._store, start.id).progress
         is_same = progress is not None and progress.file == str(self._path)
@@ -170,6 +173,7 @@ class _FileReading:
             return None
         progress = standing.progress
         if progress is not None:
+            # A file that was written anew may be longer by chance: the checksum tells.
             lines.watch(progress.line)
         store = None if self._dry else self._store
         return _SessionReading(store, start, self._path, progress, lines, self._report)
@@ -216,7 +220,7 @@ class _SessionReading:
         before = self._progress.messages, self._progress.tool_calls
         try:
             self._store_exchange(exchange, user_turns)
-        except Conflict:
+        except Conflict:  # the session's document has changed since this reading began
             return self._end(BUSY)
         self._note_news(self._progress.messages - before[0], self._progress.tool_calls - before[1])
         return exchange.count
@@ -303,6 +307,7 @@ class SessionWriter:
         Raises `Conflict` where another process has stored some of the session meanwhile.
         """
         session = self._session
+        # In the order in which an engine meets them, so that handles are the same.
         items = _Items(exchange, session.objects.workspace.blobs, user_turns)
         session.chat.turns = number - 1
         for item in items.before:
@@ -317,6 +322,7 @@ class SessionWriter:
                 self._files.take(item, items.whole, call, before=before, again=again)
         session.chat.turns = max(number, self._progress.exchanges)
         self._progress.advance(exchange, number)
+        # Bounded, since nothing of a transaction is stored before all of it is in memory.
         size = sum(map(len, session.objects.workspace.blobs.values()))
         if len(session.objects.workspace.pending) >= MAX_PENDING or size >= MAX_PENDING_BYTES:
             self._commit()

@@ -1,7 +1,4 @@
-"""The JSON objects in a file of JSON lines, one after the other and in bounded memory.
-
-What cannot be read is counted with its reason, and never ends the reading of what can.
-"""
+"""The JSON objects in a file of JSON lines, one after the other and in bounded memory."""
 
 from __future__ import annotations
 
@@ -55,7 +52,10 @@ class LineTally:
 
 
 class Lines:
-    """Iterates over the JSON objects of an open file; `tally` counts what is left out."""
+    """Iterates over the JSON objects of an open file.
+
+    What cannot be read is counted in `tally`, with its reason, and never ends the reading.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self.tally = LineTally()
@@ -88,10 +88,12 @@ class Lines:
                 data = self._file.readline(MAX_LINE)
                 is_cut = len(data) == MAX_LINE and not data.endswith(b"\n")
             except (EOFError, OSError, zlib.error) as error:
+                # A packed file may be cut off or damaged in its middle.
                 self.tally.unreadable[_reason_of_end(error)] += 1
                 return
             if not data:
                 return
+            # By what was read of it: the checksum of a long line is that of its beginning.
             self._advance(data)
             if is_cut:
                 self._pass_over()
@@ -118,7 +120,7 @@ class Lines:
     def _object(self, data: bytes) -> dict[str, Any] | None:
         """The object of a line; None for an empty line, and for what is counted as unreadable."""
         text = data.strip()
-        if self._place.line == 1:
+        if self._place.line == 1:  # editors on Windows put a mark before the first line
             text = text.removeprefix(_BOM)
         if not text:
             return None
@@ -127,6 +129,7 @@ class Lines:
         except UnicodeDecodeError:
             self.tally.unreadable["not UTF-8"] += 1
         except (ValueError, RecursionError):
+            # Without its line end it is the last one, which may be in writing, or was cut off.
             is_torn = not data.endswith(b"\n")
             self.tally.unreadable["cut off" if is_torn else "not JSON"] += 1
         else:
@@ -139,9 +142,11 @@ class Lines:
 
 def is_deep(value: Any, brackets: int) -> bool:
     """Whether a JSON value is nested deeper than `MAX_DEPTH`. `brackets`: opening ones in its
-    text, which say quickly that it is not."""
+    text."""
+    # Hardly any line has as many, and counting them is quick.
     if brackets <= MAX_DEPTH:
         return False
+    # Level by level, since recursion is what a deep value breaks.
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [item for item in level if isinstance(item, dict | list)]
@@ -165,6 +170,7 @@ def opened_lines(path: Path) -> Iterator[Lines]:
         else:
             lines = Lines(file)
             if head in _WIDE_BOMS:
+                # PowerShell writes so by default. No line of it is UTF-8: say the reason once.
                 lines.tally.unreadable["in UTF-16"] += 1
             yield lines
 

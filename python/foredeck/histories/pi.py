@@ -6,13 +6,12 @@ to be replayed, in every format that Pi has written so far.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any
 
 from foredeck.context.messages.shape import Message
-from foredeck.histories.lines import Line, Lines, Place
+from foredeck.histories.lines import Line, Lines, Place, opened_lines
 from foredeck.histories.records import (
     Compaction,
     HistoryMessage,
@@ -28,12 +27,8 @@ from foredeck.histories.records import (
     session_id,
     tool_call_id,
 )
-from foredeck.regular_files import read_regular
 
 HARNESS = "pi"
-
-MOST_BYTES = 1024 * 1024 * 1024
-"""Of a session that is read as a whole."""
 
 
 def is_pi(value: dict[str, Any]) -> bool:
@@ -122,15 +117,15 @@ def _sound_block(block: Any, session: str, place: Place) -> Any:
 def load_transcript(path: Path) -> Transcript:
     """Read one file. Raises `TranscriptError` where it is not a session."""
     try:
-        entries, skipped = _entries_in(path)
+        with opened_lines(path) as lines:
+            entries = [line.value for line in lines]
     except OSError as error:
         raise TranscriptError(f"{path} cannot be read: {error.strerror or error}.") from error
     header = next((e for e in entries if e.get("type") == "session"), None)
     if header is None:
         raise TranscriptError(f"{path} has no session header: is it a Pi session file?")
-    transcript = Transcript(
-        path, str(header.get("id") or path.stem), str(header.get("cwd") or ""), skipped=skipped
-    )
+    session, cwd = str(header.get("id") or path.stem), str(header.get("cwd") or "")
+    transcript = Transcript(path, session, cwd, skipped=lines.tally.unreadable.total())
     places: dict[int, int] = {}
     for entry in _branch(entries):
         places[id(entry)] = len(transcript.messages)
@@ -145,22 +140,6 @@ def load_transcript(path: Path) -> Transcript:
     return transcript
 
 
-def _entries_in(path: Path) -> tuple[list[dict[str, Any]], int]:
-    entries: list[dict[str, Any]] = []
-    skipped = 0
-    for line in read_regular(path, MOST_BYTES).split(b"\n"):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            skipped += 1
-            continue
-        if isinstance(entry, dict):
-            entries.append(entry)
-    return entries, skipped
-
-
 def _branch(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The entries from the root to the last one; all of them in a format without ids."""
     body = [entry for entry in entries if entry.get("type") != "session"]
@@ -170,6 +149,7 @@ def _branch(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     by_id = {entry["id"]: entry for entry in body}
     chain: list[dict[str, Any]] = []
     current: dict[str, Any] | None = body[-1] if body else None
+    # Bounded: in a damaged file an entry may be its own ancestor.
     while current is not None and len(chain) <= len(body):
         chain.append(current)
         current = by_id.get(current["parentId"])
@@ -215,6 +195,7 @@ def _compaction(
         kept = next((e for e in entries if e.get("id") == first), None)
     seen = len(transcript.messages)
     kept_from = places.get(id(kept), seen)
+    # A provider refuses a result without its call, so that none can come first.
     while kept_from < seen and _is_result(transcript.messages[kept_from]):
         kept_from += 1
     return Compaction(seen, kept_from, str(entry.get("summary") or ""))

@@ -111,8 +111,8 @@ def _call(answer: Message, seen: int) -> RecordedCall:
 
 
 def _sealed(answer: Message) -> Message:
-    """The answer with its reasoning sealed, as it was when it was sent: the seals of a history are
-    not read in."""
+    """The answer with its reasoning sealed, as it was when it was sent."""
+    # Seals are not read in, but they decide what a rebase may change.
     blocks: list[Any] = answer["content"]
     sealed = [
         {**block, "thinkingSignature": "sealed"} if block.get("type") == "thinking" else block
@@ -164,7 +164,8 @@ def history_files(paths: Iterable[Path]) -> Iterator[Path]:
     seen: set[str] = set()
     for path in paths:
         for file in _within(path) if path.is_dir() else [path]:
-            resolved = os.path.realpath(file)  # also of one that leads into a loop
+            # `Path.resolve` raises for a link that leads into a loop.
+            resolved = os.path.realpath(file)
             if resolved not in seen:
                 seen.add(resolved)
                 yield file

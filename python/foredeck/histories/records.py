@@ -100,6 +100,7 @@ def session_id(value: Any) -> str | None:
 def tool_call_id(value: Any, session: str, place: Place) -> str:
     """A tool call's id, which becomes that of an object: made up where there is none, replaced
     where it could be taken for the id of something else."""
+    # What is made up is the same at every reading, so that nothing is stored twice.
     if not isinstance(value, str) or not value:
         return f"call-{session}-{place.line}"
     if len(value) > MAX_CALL_ID or _OURS.match(value) or is_digest(value):

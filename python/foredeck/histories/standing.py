@@ -1,8 +1,4 @@
-"""How far a session has been read in: its own document says, in the transaction that stored it.
-
-So a reading that was killed goes on where it ended, one that is repeated finds nothing new, and
-what is exported or forgotten takes this along.
-"""
+"""How far a session has been read in, as its own document says."""
 
 from __future__ import annotations
 
@@ -28,6 +24,10 @@ FileState = tuple[int, int]
 
 class HistorySessionDocument(SessionDocument):
     """A session that was read from another agent's history."""
+
+    # In the session's own document, which the same transaction stores: a reading that was killed
+    # goes on where it ended, one that is repeated finds nothing new, and what is exported or
+    # forgotten takes this along.
 
     ingested: dict[str, Any] = Field(default_factory=dict)
     """The fields of `HistoryProgress`."""
@@ -64,9 +64,11 @@ class HistoryProgress:
         """Count in an exchange that is new, or has grown."""
         fresh = exchange.records
         if number <= self.exchanges:
+            # The exchange was stored before, and has grown since.
             fresh = [record for record in fresh if record.place.line > self.line]
         roles = Counter(record.role for record in fresh)
         self.messages += len(fresh) - roles["assistant"] - roles["toolResult"]
+        # An answer in several lines is one message, counted with its first ones.
         self.messages += bool(exchange.answer) and roles["assistant"] == len(exchange.answer)
         self.tool_calls += roles["toolResult"]
         self.exchanges = max(number, self.exchanges)

@@ -77,7 +77,8 @@ def _back(theirs: Any, changed: Any) -> Any:
         }
     if isinstance(theirs, list) and isinstance(changed, list) and len(theirs) == len(changed):
         return [_back(one, other) for one, other in zip(theirs, changed, strict=True)]
-    if isinstance(theirs, list) and isinstance(changed, str):  # a shell's words
+    if isinstance(theirs, list) and isinstance(changed, str):
+        # A shell's words, which were joined: only of `bash -lc COMMAND` can they be told apart.
         is_script = len(theirs) == 3 and changed != " ".join(map(str, theirs))
         return [*theirs[:2], changed] if is_script else theirs
     return changed

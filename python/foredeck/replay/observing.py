@@ -72,15 +72,13 @@ class AskedBill:
 
     def allows(self, price: float, worth: float, ledger: Ledger, now_ms: int) -> bool:
         """Whether one more question pays and stays within the caps; `ledger`: of the session's own
-        calls.
-
-        It is not known how long a session goes on. So a question that is not worth many times its
-        price must not make the session dearer than it would be with nothing folded.
-        """
+        calls."""
         recent = sum(1 for time in self.times_ms if now_ms - time < HOUR_MS)
         asked = self.cost + price
         if price >= worth or recent >= PER_HOUR or asked > SHARE * ledger.ours:
             return False
+        # It is not known how long a session goes on. So a question that is not worth many times its
+        # price must not make the session dearer than it would be with nothing folded.
         return worth >= SAFE_WORTH * price or ledger.allows(asked, RebaseThresholds())
 
     def add(self, price: float, now_ms: int) -> None:

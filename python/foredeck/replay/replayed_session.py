@@ -303,9 +303,11 @@ def _fit(points: list[tuple[float, float]]) -> Calibration:
     spread = sum((x - mean_x) ** 2 for x, _ in points)
     if not mean_x or not spread:
         return Calibration()
+    # The least-squares line.
     slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
     head = mean_y - slope * mean_x
     if slope <= 0 or head < 0:
+        # Prompts that hardly grow give no line: all of the tokens are taken to be messages'.
         slope, head = mean_y / mean_x, 0.0
     if not PLAUSIBLE[0] <= 1 / slope <= PLAUSIBLE[1]:
         return Calibration()

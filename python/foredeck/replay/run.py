@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure
+from foredeck.accounting.shapes import chars_of
 from foredeck.config import Config
-from foredeck.context.messages.items import blocks_chars
 from foredeck.context.messages.shape import Message
 from foredeck.context.messages.validity import find_faults
 from foredeck.errors import ForedeckError
@@ -179,9 +179,11 @@ def clear_prompts(folder: Path) -> None:
 
 def write_prompt(folder: Path, number: int, call: RecordedCall, prompt: list[Message]) -> None:
     """Write the prompt of a call to `folder`, over nothing that is there. Raises `OSError`."""
+    # A prompt may hold what a user has kept to themselves.
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     body = {"call": number, "time_ms": call.time_ms, "model": call.name, "messages": prompt}
     text = json.dumps(body, ensure_ascii=False, indent=1)
+    # Only a new file: a link of that name would have another file written over.
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with os.fdopen(open_regular(folder / f"{number:04d}.json", new), "wb") as file:
         file.write(text.encode(errors="surrogatepass"))
@@ -216,7 +218,7 @@ class SessionResult:
 
     def add_call(self, plain: Iterable[Message], prompt: Sequence[Message]) -> None:
         """Count a call: what the host alone would have sent, and what foredeck sends."""
-        plain_chars, our_chars = sum(map(_chars, plain)), sum(map(_chars, prompt))
+        plain_chars, our_chars = sum(map(chars_of, plain)), sum(map(chars_of, prompt))
         self.calls += 1
         self.invalid_prompts += bool(find_faults(prompt))
         self.chars_plain += plain_chars
@@ -249,13 +251,3 @@ def total_of(sessions: Sequence[SessionResult]) -> dict[str, Any]:
 
 def _reason(decision: Decision) -> str:
     return str(decision.reason) if decision.is_rebase else decision.kind
-
-
-def _chars(message: Message) -> int:
-    content = message.get("content")
-    if isinstance(content, str):
-        return len(content)
-    if isinstance(content, list):
-        return blocks_chars(block for block in content if isinstance(block, dict))
-    texts = (message.get(name) for name in ("command", "output", "summary"))
-    return sum(len(text) for text in texts if isinstance(text, str))
