@@ -195,6 +195,7 @@ export class ViewScreen implements Component {
     if (rows.length === 0) {
       return [this.query === "" ? this.view.empty : `Nothing matches ${this.query}.`];
     }
+    // Only here is it known how many rows there are, and how many have room: keys just count.
     this.at = Math.max(0, Math.min(this.at, rows.length - 1));
     this.top = Math.max(this.at - this.room + 1, Math.min(this.top, this.at));
     const widths = this.columns();
@@ -294,6 +295,7 @@ export class ViewScreen implements Component {
 
   /** By how many lines a key moves. */
   private moved(data: string): number {
+    // Beyond any list, and still exact when it is added to where one is.
     const far = Number.MAX_SAFE_INTEGER / 4;
     const page = { pageUp: -this.room, pageDown: this.room, space: this.room };
     const steps = { up: -1, k: -1, down: 1, j: 1, home: -far, end: far, ...page };
@@ -316,6 +318,7 @@ export class ViewScreen implements Component {
 
   private start(key: ViewKey): void {
     const row = this.found()[this.at];
+    // Keys that need no row work in an empty list, too.
     if (!row && key.run.includes("{row}")) return;
     if (key.asks === undefined) void this.run(key, row, "");
     else this.readLine(key.asks, row?.fill ?? "", (text) => void this.run(key, row, text));
@@ -357,6 +360,7 @@ export class ViewScreen implements Component {
         const title = row && key.run.includes("{row}") ? row.cells.join("  ") : key.label;
         this.page = { title, text: worded(answer.text), top: 0 };
       } else {
+        // What the command has changed is seen at once.
         this.take(asView((await ask(...this.origin)).view, worded) ?? this.view, this.origin);
         this.message = worded(answer.text);
       }
@@ -366,13 +370,14 @@ export class ViewScreen implements Component {
     this.around.tui.requestRender();
   }
 
-  /** Shows another state of things. The chosen row is followed up; where it has left its place for
-   * one further down, the next one is chosen. */
+  /** Shows another state of things. */
   private take(view: View, origin: [string, string]): void {
     const name = this.found()[this.at]?.name;
     this.view = view;
     this.origin = origin;
     const at = this.found().findIndex((row) => row.name === name);
+    // The chosen row is followed up. Where it has moved down, whoever works through a list is at the
+    // next one.
     if (at >= 0) this.at = Math.min(at, this.at);
   }
 

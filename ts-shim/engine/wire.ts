@@ -24,7 +24,7 @@ export const ErrorCode = {
   cancelled: -32800,
 } as const;
 
-/** How many lines that are not JSON get an error answer; further ones are ignored in silence. */
+/** Lines that are not JSON and get an error answer: a program that prints would get one for each. */
 const MAX_COMPLAINTS = 20;
 
 /** The other side answered with an error. */
@@ -158,6 +158,7 @@ export class Peer {
   close(reason: Error): void {
     if (this.closed) return;
     this.closed = reason;
+    // Copied: what is rejected leaves the map.
     for (const waiting of [...this.waiting.values()]) waiting.reject(reason);
     for (const controller of this.serving.values()) controller.abort();
     this.serving.clear();
@@ -238,6 +239,7 @@ export class Peer {
     } catch (error) {
       const code = error instanceof RpcError ? error.code : ErrorCode.internal;
       const failure = { code, message: textOf(error) };
+      // Whatever it failed with: whoever takes a request back is told that, and no other error.
       const cancelled = { code: ErrorCode.cancelled, message: "cancelled" };
       this.send({ id, error: controller.signal.aborted ? cancelled : failure });
     } finally {
