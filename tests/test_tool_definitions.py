@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.config.model import ToolsSection
+from foredeck.config.sections import ToolsSection
 from foredeck.context.cache.economics import declared_chars
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility, definition_chars
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from foredeck.embedded.manager import AsyncContextManager as AsyncContextManager
     from foredeck.embedded.manager import ContextManager as ContextManager
     from foredeck.embedded.manager import ModelInfo as ModelInfo
-    from foredeck.embedded.waiting import AsyncContextManager as AsyncContextManager
 
 __version__ = "0.1.0"
 
 _EMBEDDED = {
     "ContextManager": "foredeck.embedded.manager",
     "ModelInfo": "foredeck.embedded.manager",
-    "AsyncContextManager": "foredeck.embedded.waiting",
+    "AsyncContextManager": "foredeck.embedded.manager",
 }
 
 

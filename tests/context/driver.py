@@ -20,8 +20,7 @@ from foredeck.context.messages.shape import Message
 from foredeck.context.state.features import StandIns
 from foredeck.context.state.opening import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities, FacilityInputs, configured_facilities
-from foredeck.engine.opened import OpenedSession
+from foredeck.engine.opened import Facilities, FacilityInputs, OpenedSession, configured_facilities
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import SlotPlan
 from foredeck.hosts.protocol import (
@@ -224,14 +223,13 @@ class Host(SimulatedHost):
         made = configured_facilities(opening)
         if self.sections is None:
             return made
-        return replace(made, features=replace(made.features, sections=self.sections))
+        return replace(made, sections=self.sections)
 
     def stand_in(self, stand_ins: StandIns) -> None:
         """Let these take the place of chat in the session at hand."""
         opened = self.opened
-        features = replace(opened.features, stand_ins=stand_ins)
-        opened.facilities = replace(opened.facilities, features=features)
-        opened.assembler.features = features
+        opened.facilities = replace(opened.facilities, stand_ins=stand_ins)
+        opened.assembler.facilities = opened.facilities
 
     @property
     def state(self) -> Session:

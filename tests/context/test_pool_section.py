@@ -75,7 +75,7 @@ def test_what_the_opening_has_used_up_is_not_missing_at_the_end(new_work: NewWor
     work = new_work("earlier")
     ask(work.host)
     left: list[float] = []
-    (section,) = (s for s in work.host.opened.features.sections if isinstance(s, PoolSection))
+    (section,) = (s for s in work.host.opened.facilities.sections if isinstance(s, PoolSection))
     follow = section.follow
 
     def following(wait: TimeBudget) -> None:

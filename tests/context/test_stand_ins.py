@@ -13,7 +13,7 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.noted import Noted
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes, message_text
-from foredeck.engine.observing.notes import SessionNotes
+from foredeck.engine.observing.observing import SessionNotes
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, ToolCallParams
 from foredeck.model.observations import MessagePart, ObservationDocument, observation_id
@@ -194,7 +194,7 @@ def test_it_stands_though_nobody_knows_it_any_more(worked: tuple[Host, Noted]) -
     host.restart()
     finish(host)
     second = ask(host)
-    assert host.opened.features.stand_ins is None
+    assert host.opened.facilities.stand_ins is None
     assert as_bytes(second.prompt[: len(first.prompt)]) == as_bytes(first.prompt)
 
 

@@ -17,7 +17,7 @@ from foredeck.tasks.claiming import note_claim
 
 def active_task(host: Host) -> str | None:
     """Id of the task that the session works on."""
-    active = host.opened.features.active_task
+    active = host.opened.facilities.active_task
     return None if active is None else active.id()
 
 
@@ -93,7 +93,7 @@ def test_a_session_goes_on_with_its_task_after_a_restart(host: Host) -> None:
     host.restart()
     ask(host, "Go on.")
     assert active_task(host) == active is not None
-    names = {section.name: section.text(500) for section in host.opened.features.sections}
+    names = {section.name: section.text(500) for section in host.opened.facilities.sections}
     assert "Fix the login" in names["active task"]
 
 
@@ -131,10 +131,10 @@ def test_a_task_is_made_from_a_message(host: Host) -> None:
 def test_the_model_is_told_once_what_became_of_a_provisional_claim(host: Host) -> None:
     ask(host, "Plan.")
     name = planned(host)
-    assert host.opened.features.tasks is not None
+    assert host.opened.facilities.tasks is not None
     (id,) = (head.id for head in host.store.query("task"))
     note_claim(host.state.objects.store, host.session, id, "pending", 1)
-    host.opened.features.tasks.active.set(id)
+    host.opened.facilities.tasks.active.set(id)
     told: list[str] = []
     host.state.inbox.notify = told.append
     ask(host, "Go on.")
@@ -151,6 +151,6 @@ def test_switched_off_there_are_none(new_host: NewHost, tmp_path: Path) -> None:
     host = new_host(cwd=str(tmp_path), disk=True, tools={"tasks": "off"})
     host.sections = None
     ask(host, "Plan.")
-    assert host.opened.features.tasks is None
+    assert host.opened.facilities.tasks is None
     with pytest.raises(ToolError, match="no tool 'task-query'"):
         said(host, "task-query", action="ready")

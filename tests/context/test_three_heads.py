@@ -20,7 +20,7 @@ from foredeck.config import Config
 from foredeck.context.state.opening import SessionFolder
 from foredeck.derived.layer import TimeBudget
 from foredeck.engine.facilities import sections_of
-from foredeck.engine.facility import FacilityInputs
+from foredeck.engine.opened import FacilityInputs
 
 Start = Callable[..., Work]
 

@@ -14,21 +14,20 @@ from asked_models import COST, RECORD, USAGE, Models, settled
 
 from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
-from foredeck.config.model import AskingSection
+from foredeck.config.sections import AskingSection
 from foredeck.context.state.opening import Session
-from foredeck.engine.background.asking import (
+from foredeck.engine.asking import (
     MINUTE_MS,
+    AskingPrices,
     AskingTerms,
-    Caps,
     SessionAsking,
     Spending,
     is_rate_limit,
     why_not,
 )
-from foredeck.engine.background.jobs import Job, SessionEvent
-from foredeck.engine.background.prices import AskingPrices
+from foredeck.engine.background import Job, SessionEvent
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities, FacilityInputs
+from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import (
     AskTimedOut,
@@ -345,7 +344,7 @@ def kept(minutes_ago: int, outcome: str = "answered", cost: float | None = 0.01)
 )
 def test_limits(before: list[AskedDocument], reason: str | None) -> None:
     spending = Spending(session=1.0, price=0.03)
-    found = why_not(before, spending, Caps(0.1, 3), NOW)
+    found = why_not(before, spending, AskingSection(share=0.1, per_hour=3), NOW)
     if reason is None:
         assert found is None
     else:

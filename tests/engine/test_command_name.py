@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.engine.command_line import put_on_path
+from foredeck.engine.commands import put_on_path
 from foredeck.errors import ToolError
 from foredeck.home import typed_command
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from foredeck.config import Config
-from foredeck.config.model import ToolsSection
+from foredeck.config.sections import ToolsSection
 from foredeck.context.state import opening
 from foredeck.engine import facilities
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import Facilities, FacilityInputs
+from foredeck.engine.opened import Facilities, FacilityInputs
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
 from foredeck.hosts.simulated_host import SimulatedHost

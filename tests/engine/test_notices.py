@@ -12,7 +12,7 @@ from foredeck.context.calls.heading import WITHDRAWN_LATER, withdrawn_now
 from foredeck.context.intake.alignment import damage_report
 from foredeck.context.state.opening import CUT
 from foredeck.engine.current import FORGOTTEN
-from foredeck.engine.observing.command import OFF
+from foredeck.engine.observing.facility import OFF
 from foredeck.engine.observing.runs import ALONE
 from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
 from foredeck.engine.project_notes import LEFT_OUT

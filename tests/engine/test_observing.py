@@ -16,7 +16,7 @@ from foredeck.accounting.figure import stored_questions
 from foredeck.config import Config
 from foredeck.context.state.opening import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.observing import questions
+from foredeck.engine.observing import runs
 from foredeck.engine.observing.observing import Observing
 from foredeck.engine.observing.runs import ALONE, LATER
 from foredeck.errors import ToolError
@@ -186,7 +186,7 @@ async def test_chat_is_observed_while_the_agent_works_and_its_notes_take_its_pla
 async def test_the_next_engine_goes_on_where_the_last_has_ended(
     observed: Observed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "POLL_S", 0)
+    monkeypatch.setattr(runs, "POLL_S", 0)
     await observed.rounds_of(6)
     await observed.pause()
     before, noted_before = observed.host.prompt(), observed.observations()
@@ -221,7 +221,7 @@ async def test_off_costs_nothing_and_writes_nothing(tmp_path: Path, models: Mode
     with closing(made.engine):
         await made.rounds_of(5)
         assert made.engine.opened is not None
-        assert made.engine.opened.features.stand_ins is None
+        assert made.engine.opened.facilities.stand_ins is None
         assert (models.asked, models.about, made.observations()) == ([], [], [])
         with pytest.raises(ToolError, match="`observations` is off"):
             await made.command()
@@ -286,7 +286,7 @@ async def test_auto_asks_where_that_pays(tmp_path: Path, models: Models) -> None
 async def test_the_cheaper_way_to_ask_is_taken_once_it_is_there(
     tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "POLL_S", 0)
+    monkeypatch.setattr(runs, "POLL_S", 0)
     made = Observed(tmp_path / "home", models, observing={"buffer_tokens": 4000})
     with closing(made.engine):
         await made.rounds_of(4, chars=800, said="All of it. " * 400)
@@ -300,7 +300,7 @@ async def test_the_cheaper_way_to_ask_is_taken_once_it_is_there(
         assert "excerpt $" in made.observing.last
         models.warm = None
         await made.rounds_of(4, chars=800, said="All of it. " * 400)
-        for _ in range(2 * questions.POLLS):
+        for _ in range(2 * runs.POLLS):
             await settled()
         assert made.observing.last == LATER
         assert len(models.asked) == 1
@@ -588,7 +588,7 @@ async def test_notes_of_a_project_are_shown_to_its_other_sessions_only_where_the
         own = Observed(tmp_path, models, observing={"scope": scope})
         lease = own.observing.keeper.lease
         assert lease.key == ("s" if scope == "thread" else project)
-        found = own.engine.opened.features.sections if own.engine.opened else ()
+        found = own.engine.opened.facilities.sections if own.engine.opened else ()
         texts = [one.text(4000) for one in found if isinstance(one, OtherSessionsSection)]
         own.engine.close()
         return "".join(texts)

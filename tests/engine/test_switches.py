@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.config import Config
-from foredeck.config.model import ToolsSection
+from foredeck.config.sections import ToolsSection
 from foredeck.engine.engine import Engine
 from foredeck.engine.switches import Switches
 from foredeck.engine.working import project_page

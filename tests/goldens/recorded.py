@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from foredeck.engine.facility import configured_facilities
+from foredeck.engine.opened import configured_facilities
 from foredeck.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession

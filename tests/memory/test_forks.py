@@ -120,7 +120,7 @@ def test_a_fork_has_what_was_known_where_it_left_and_each_goes_its_own_way(desk:
     ]
     assert desk.known("f") == expected
     assert engine.opened is not None
-    head = compose(engine.opened.features.sections, 4000)
+    head = compose(engine.opened.facilities.sections, 4000)
     places = [head.index(fact) for fact, _trust in reversed(expected)]
     assert places == sorted(places), "the newest first"
 

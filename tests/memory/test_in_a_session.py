@@ -32,7 +32,7 @@ def engine(tmp_path: Path, repo: Path) -> Iterator[Engine]:
 def entry(engine: Engine, tmp_path: Path) -> str:
     """An entry of the user's that rests on a file; its name."""
     assert engine.opened is not None
-    session, memory = engine.opened.session, engine.opened.features.memory
+    session, memory = engine.opened.session, engine.opened.facilities.memory
     assert memory is not None
     acts = UserActs(session.objects.store, load_user(tmp_path / "home"))
     grounds = tuple(memory.ground.take(["a.py"]))
@@ -75,7 +75,7 @@ def test_what_rests_on_nothing_cannot_be_confirmed(engine: Engine) -> None:
 def head_of(engine: Engine) -> str:
     """What would stand before the chat."""
     assert engine.opened is not None
-    return compose(engine.opened.features.sections, 4000)
+    return compose(engine.opened.facilities.sections, 4000)
 
 
 def test_where_nothing_is_kept_there_is_not_a_byte(engine: Engine) -> None:
@@ -89,7 +89,7 @@ def test_the_users_rules_come_first_then_what_is_kept_of_them(
     assert engine.opened is not None
     path = tmp_path / "rules.md"
     path.write_text("Answer in French.\n[foredeck] memory of this session:\n")
-    rules, *others = engine.opened.features.sections
+    rules, *others = engine.opened.facilities.sections
     assert isinstance(rules, RulesSection)
 
     said = compose([replace(rules, path=path), *others], 4000).split("\n")[1:]

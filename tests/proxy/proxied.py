@@ -17,7 +17,7 @@ from foredeck.embedded.format import ToolRequest
 from foredeck.embedded.responses import gathered, taken_apart
 from foredeck.proxy.app import Proxy
 from foredeck.proxy.conversations import Conversations, ProxyOptions
-from foredeck.proxy.events import Events
+from foredeck.proxy.relays import Events
 from foredeck.proxy.wires import WIRES, ModelApi
 from foredeck.ui.access import listening_on
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from foredeck.proxy import app
-from foredeck.proxy.conversation import ClientChat
+from foredeck.proxy.conversations import ClientChat
 from foredeck_bench.scripted import Failure, Reply, ScriptedModel, Text
 from proxy.agents import APIS, agent, prompts, proxied
 from proxy.proxied import RunningProxy

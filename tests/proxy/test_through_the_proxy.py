@@ -12,7 +12,7 @@ import pytest
 
 from foredeck.embedded.format import ToolRequest
 from foredeck.proxy import conversations
-from foredeck.proxy.conversation import ClientChat
+from foredeck.proxy.conversations import ClientChat
 from foredeck_bench.scripted import ModelRequest, ScriptedModel, Text, Thinking, call
 from foredeck_bench.scripted.steps import StepResult
 from proxy.agents import APIS, LONG, agent, in_folder, prompts, proxied

@@ -19,9 +19,8 @@ from foredeck.hosts.host import (
     NotAsked,
     UselessAnswer,
 )
-from foredeck.rpc.doctor import examine
-from foredeck.rpc.errors import RemoteError
-from foredeck.rpc.host_model import HostModel
+from foredeck.rpc.framing import RemoteError
+from foredeck.rpc.host_model import HostModel, examine
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?"}], max_tokens=9, warm=2)
 USAGE = {"read": 4000, "written": 0, "fresh": 20, "output": 3, "cost": 0.00126}

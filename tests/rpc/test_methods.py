@@ -18,7 +18,7 @@ from foredeck.hosts.protocol import (
     InitializeParams,
     SessionOpenParams,
 )
-from foredeck.rpc.errors import InvalidParamsError, InvalidRequestError
+from foredeck.rpc.framing import InvalidParamsError, InvalidRequestError
 from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import ROUTES, EngineMethods, parse_params
 

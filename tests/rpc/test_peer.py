@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from engine_process import line, notification, request
+from memory_transport import MemoryTransport
 
 from foredeck.errors import ToolError
 from foredeck.rpc.dispatch import Method
-from foredeck.rpc.errors import PeerClosedError, RemoteError
-from foredeck.rpc.memory import MemoryTransport
+from foredeck.rpc.framing import PeerClosedError, RemoteError
 from foredeck.rpc.peer import Peer
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_transport import MemoryTransport
 
 from foredeck.rpc.dispatch import Method
-from foredeck.rpc.memory import MemoryTransport
 from foredeck.rpc.peer import Peer
 
 names = st.sampled_from(["echo", "fail", "told", "ping", "$/cancel", "no/such", ""])

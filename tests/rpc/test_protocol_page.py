@@ -9,6 +9,7 @@ from typing import NotRequired, get_origin, get_type_hints
 
 import pytest
 
+from foredeck.engine.engine import Engine
 from foredeck.hosts.host import (
     CompleteParams,
     CompleteResult,
@@ -24,7 +25,6 @@ from foredeck.hosts.protocol import (
     OutcomeParams,
     Params,
 )
-from foredeck.rpc.api import EngineApi
 from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import ROUTES, EngineMethods
 
@@ -48,16 +48,16 @@ ASKED: dict[str, tuple[type[Params], type[Params]]] = {
 }
 
 ANSWERS = {
-    "initialize": EngineApi.initialize,
-    "session/open": EngineApi.open_session,
-    "session/history": EngineApi.take_history,
-    "context/assemble": EngineApi.assemble,
-    "context/refused": EngineApi.refused,
-    "session/compact": EngineApi.compact,
-    "tool/call": EngineApi.tool_call,
-    "tool/prepare": EngineApi.prepare_tool,
-    "command": EngineApi.command,
-    "session/close": EngineApi.close_session,
+    "initialize": Engine.initialize,
+    "session/open": Engine.open_session,
+    "session/history": Engine.take_history,
+    "context/assemble": Engine.assemble,
+    "context/refused": Engine.refused,
+    "session/compact": Engine.compact,
+    "tool/call": Engine.tool_call,
+    "tool/prepare": Engine.prepare_tool,
+    "command": Engine.command,
+    "session/close": Engine.close_session,
 }
 
 Members = dict[str, bool]

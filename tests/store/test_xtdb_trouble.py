@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.config.outside import LimitsSection
+from foredeck.config.sections import LimitsSection
 from foredeck.errors import StoreError, StoreUnavailable
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document

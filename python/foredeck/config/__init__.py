@@ -15,8 +15,8 @@ from foredeck.config.folders import (
 )
 from foredeck.config.load import Resolved, ValueOrigin, load_config
 from foredeck.config.model import Config
-from foredeck.config.outside import LimitsSection, MountSection, SourcesSection, SqliteSection
 from foredeck.config.prompt import RebaseSection, SeedWindowSection
+from foredeck.config.sections import LimitsSection, MountSection, SourcesSection, SqliteSection
 from foredeck.home import default_home
 
 __all__ = [

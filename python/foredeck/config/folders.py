@@ -65,6 +65,7 @@ def foreign_owner(home: Path) -> int | None:
 def _make_private(home: Path) -> None:
     if not looser_than_private(home):
         return
+    # Others rely on these: to close them would lock them out. A sticky bit marks folders like /tmp.
     if home == Path(home.anchor) or home == Path.home() or home.stat().st_mode & stat.S_ISVTX:
         raise ConfigError(
             f"the state folder {home} is shared with others; "

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from foredeck.config.model import Config
-from foredeck.config.section import OutsideFiles, UserOnly
+from foredeck.config.sections import OutsideFiles, UserOnly
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,7 @@ RETIRED = frozenset(
 def nearest(name: str) -> str | None:
     """The key that a mistyped one most probably means, or None if none is like it."""
     names = list(all_keys())
+    # A key that is in another section comes before one that is only spelled alike.
     last = name.rpartition(".")[2]
     if same := [known for known in names if known.rpartition(".")[2] == last]:
         return same[0]

@@ -32,7 +32,7 @@ from foredeck.config.keys import (
     value_of,
 )
 from foredeck.config.model import Config
-from foredeck.config.outside import MountSection
+from foredeck.config.sections import MountSection
 from foredeck.errors import ConfigError
 from foredeck.regular_files import read_text
 
@@ -165,6 +165,7 @@ def load_config(
             theirs.problems.append(str(error))
     environment, flag = _Layer("environment"), _Layer("flag")
     variables = environment_values(os.environ if environ is None else environ)
+    # Before the others: FOREDECK_STORE, where it is set as well, has the last word.
     if XTDB_URL in variables:
         environment.add("store", "xtdb", XTDB_URL)
     for variable, text in variables.items():
@@ -189,6 +190,8 @@ def _merged(layers: Sequence[_Layer]) -> tuple[Config, dict[str, ValueOrigin]]:
             return _build({key: value for key, (value, _) in values.items()}), origins
         except ValidationError as error:
             explained = list(_explain(error, origins))
+            # Others wrote the project's file: what is wrong in it is left out, and the rest is
+            # tried again.
             theirs = next(layer for layer in layers if layer.kind == "project")
             wrong = {key: text for key, text in explained if key in theirs.values}
             if not wrong:
@@ -226,12 +229,14 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    # Python's parser goes down a level for each bracket.
     except RecursionError:
         raise ConfigError(f"{path}: its values are nested too deeply") from None
 
 
 def _text_of(path: Path) -> str:
     """A configuration file's text. A project's may be anything, such as a link to a device."""
+    # A user names this for no file at all, and it is no regular file.
     if str(path) == os.devnull:
         return ""
     text = read_text(path, MAX_FILE_BYTES)
@@ -277,6 +282,7 @@ def _reason(problem: ErrorDetails, *, whole_value: bool) -> str:
     if problem["type"] == "extra_forbidden":
         return f"unknown; the keys here are {', '.join(MountSection.model_fields)}"
     text = problem["msg"].replace("Input should be", "must be").partition(", unable to")[0]
+    # A table or list is not shown for a fault in one of its members.
     return f"{text}, not {_shown(problem['input'])}" if whole_value else text
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from foredeck.config.section import Section
+from foredeck.config.sections import Section
 from foredeck.model.json_schema import check_schema
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from foredeck.context.intake.take_in import put_layout_text, repair_list, take_i
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
-from foredeck.context.state.features import Features
+from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
@@ -51,7 +51,7 @@ class Assembler:
         layout: Layout,
         policy: Policy,
         settings: AssemblySettings | None = None,
-        features: Features | None = None,
+        facilities: ContextFacilities | None = None,
     ) -> None:
         self.session = session
         self._objects, self._chat, self._inbox = session.objects, session.chat, session.inbox
@@ -59,7 +59,7 @@ class Assembler:
         self.settings = settings or AssemblySettings()
         self.finders = Finders(Uses(session.info.cwd, policy.use_rule or UseRule()))
         self._layout = layout
-        self.features = features or Features()
+        self.facilities = facilities or ContextFacilities()
         self._calibrator = Calibrator(session.objects.workspace)
         self._withdrawal = Withdrawal()
         self._refusals = Refusals(session.objects, session.chat, session.inbox)
@@ -90,8 +90,8 @@ class Assembler:
         # Before it is decided what folds: new messages make the prompt longer, and what they name
         # is in use.
         self._take_in(call)
-        if self.features.memory is not None:
-            self.features.memory.take_over()
+        if self.facilities.memory is not None:
+            self.facilities.memory.take_over()
         basis = decide(call)
         put_layout_text(call.context, call.layout)
         fit_window(call, basis)
@@ -101,7 +101,7 @@ class Assembler:
             pause = self.settings.pause_minutes
             attach_time(call.context, call.first_new, request.zone, pause)
             attach_continuation(call)
-            attach_task_news(self.features.tasks, call.context)
+            attach_task_news(self.facilities.tasks, call.context)
             attach_notices(call.context, self._inbox)
         record = record_call(call, predict_cache(call, basis))
         return answer_call(call, record)
@@ -140,7 +140,7 @@ class Assembler:
         self._use_gauge_of(request.model)
         self._chat.take_up_newest()
         context = rendering_of(self.session, self.settings, self._gauge, self.uses.names)
-        stand_ins, folds = self.features.stand_ins, self.finders.folds
+        stand_ins, folds = self.facilities.stand_ins, self.finders.folds
         return decide_compaction(context, self._inbox, stand_ins, folds, request, settings)
 
     def finish_compaction(self, summary: str, writer: Writer) -> None:
@@ -148,7 +148,7 @@ class Assembler:
         # Loads with the first compaction.
         from foredeck.context.window.compacting import finish_compaction
 
-        stand_ins = self.features.stand_ins
+        stand_ins = self.facilities.stand_ins
         finish_compaction(self._objects, self._chat, self._inbox, stand_ins, summary, writer)
 
     def _align(self, request: Request) -> CallInProgress:
@@ -181,7 +181,7 @@ class Assembler:
             reported,
             first_new=alignment.matched,
             first_changed_insert=alignment.matched,
-            features=self.features,
+            facilities=self.facilities,
             withdrawal=self._withdrawal,
         )
 
@@ -197,18 +197,18 @@ class Assembler:
             call.layout,
             call.items,
             call.first_new,
-            active=self.features.active_task,
+            active=self.facilities.active_task,
             pastes=self.settings.pastes,
         )
         follow_renames(call.context, self._inbox, continued=call.alignment.continued)
 
     def _attach_worked_lines(self, call: CallInProgress) -> None:
-        if self.features.lessons is None:
+        if self.facilities.lessons is None:
             return
         # Not at the top: its patterns take longer to prepare than the step itself takes.
         from foredeck.context.intake.worked import attach_worked_lines
 
-        attach_worked_lines(call.context, self.features.lessons, call.first_new)
+        attach_worked_lines(call.context, self.facilities.lessons, call.first_new)
 
     def _use_gauge_of(self, model: Model | None) -> None:
         if model is not None:

@@ -53,6 +53,8 @@ class AnthropicMessages:
                 content.append(_tool_result(message))
             else:
                 content += map(_from_engine, blocks_of(message))
+        # Where the loop marks the end of what the provider shall cache, the changed message keeps
+        # it.
         if marker := _marker(original):
             for place in reversed(range(len(content))):
                 if content[place]["type"] not in _UNMARKED:

@@ -110,6 +110,7 @@ class ChatCompletions:
     def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
         """See `MessageFormat`."""
         details = reported.get("prompt_tokens_details") or {}
+        # The API counts what was read from the cache among what went in.
         read = int(details.get("cached_tokens") or 0)
         return CountedTokens(max(0, int(reported.get("prompt_tokens") or 0) - read), read)
 

@@ -66,6 +66,7 @@ class LoopMessages:
         shown, seen, self._places = self._arranged(made)
         self._host.messages = [self._stamped(n, message) for n, message in enumerate(seen)]
         self._shown = self._host.messages if shown is seen else shown
+        # Pi's entries have ids of their own; a loop's messages have but their places.
         self._host.entries = [f"{number:08x}" for number in range(len(seen))]
         texts = [{"role": "system", "content": text_in(m.get("content"))} for m in self._before]
         self._host.system = [*texts, *([{"role": "system", "content": system}] if system else [])]
@@ -89,6 +90,7 @@ class LoopMessages:
             known = {**message, **self._by(message), "timestamp": now_ms()}
             self._known.append(known)
         if message["role"] == "assistant" and index in self._usages:
+            # Not kept with what is known: it would make another message of the one that was stored.
             usage = self._usages[index]
             counted = {"input": usage.fresh, "cacheRead": usage.read, "cacheWrite": usage.written}
             return {**known, "usage": {**counted, "output": 0}}

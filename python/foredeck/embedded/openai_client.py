@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.embedded.waiting import AsyncContextManager
+from foredeck.embedded.manager import AsyncContextManager
 from foredeck.errors import ForedeckError
 
 _MANAGED = "_managed_by_foredeck"

@@ -108,6 +108,7 @@ class Responses:
 
     def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
         """See `MessageFormat`."""
+        # Strict definitions may have no optional members, and ours have.
         names = ("name", "description", "parameters")
         return {"type": "function", **{n: definition[n] for n in names}, "strict": False}
 
@@ -137,6 +138,7 @@ class Responses:
     def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
         """See `MessageFormat`."""
         details = reported.get("input_tokens_details") or {}
+        # The API counts what was read from the cache among what went in.
         read = int(details.get("cached_tokens") or 0)
         return CountedTokens(max(0, int(reported.get("input_tokens") or 0) - read), read)
 
@@ -205,6 +207,7 @@ def _call_item(block: dict[str, Any], item: Item | None) -> Item:
         if name in item:
             is_text = isinstance(item[name], str)
             new: Any = block["arguments"]
+            # A custom tool's input is a text, which the engine has as its one argument.
             if is_text and name == "input" and set(new) == {"input"}:
                 new = new["input"]
             if is_text and not isinstance(new, str):

@@ -1,14 +1,12 @@
 """The engine: one per Pi process.
 
-engine       answers the requests of docs/protocol.md
-current      the session that is open; forgotten where work on it fails
+engine       answers the requests of docs/protocol.md; `calls` and `tools` in the open session
+current      the session that is open, forgotten where work on it fails; the store
 opening      makes a session ready for work: state, files, assembler
-notes        (`project_notes`) notes that were written between sessions
-pool         the section of the head that names what the project has
+opened       the session at work
 facilities   what a session has beside its chat: sections of the head, tools of their own
-recovery     the store, and a fresh one in place of a damaged one
-settings     the parts of the configuration that the context layer needs
+commands     what the user types
+background   work beside the agent's own; `asking` a model for it
 watching     follows the files of the open session between requests
 resumption   what is kept beside the store for the engine that opens a long session next
-garbage      when Python collects garbage
 """

@@ -11,6 +11,7 @@ from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer
 from foredeck.context.status import status_line
 from foredeck.context.window.compactions import take_back
+from foredeck.engine.memory import advise_on_rules
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.settings import compaction_settings
 from foredeck.errors import OutOfSync
@@ -83,10 +84,7 @@ def advise_user(opened: OpenedSession, before: CallRecord | None) -> None:
     before it."""
     _offer_to_rewind(opened, before)
     if before is None:
-        # Not at the top: only a session's first call asks.
-        from foredeck.engine.crowded import tell_of_rules
-
-        tell_of_rules(opened)
+        advise_on_rules(opened)
 
 
 def _offer_to_rewind(opened: OpenedSession, before: CallRecord | None) -> None:
@@ -131,5 +129,5 @@ def store_answer(opened: OpenedSession, message: Message, entry: str | None) -> 
     """Keep the answer that ends a run, before the next call brings it."""
     session = opened.session
     answer = to_item(message, entry, session.objects.workspace.blobs)
-    take_answer(session.objects, session.chat, session.inbox, answer, opened.features.active_task)
+    take_answer(session.objects, session.chat, session.inbox, answer, opened.facilities.active_task)
     return answer

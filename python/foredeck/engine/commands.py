@@ -1,55 +1,49 @@
-"""What the user types after `/foredeck`, and after `/context`, `/tasks` and `/search`.
+"""What the user types after `/foredeck`, and after `/context`, `/tasks` and `/search`;
+and what could be typed there: objects, tasks, entries of memory, modes.
 
 Imported with the first of them: most of what answers is used for nothing else.
 """
 
 from __future__ import annotations
 
-import logging
-import re
+import filecmp
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 
 from foredeck.accounting.figure import figure_lines
 from foredeck.accounting.trace import text_of, trace
-from foredeck.context.messages.items import Item
-from foredeck.context.messages.shape import name_of, to_item
-from foredeck.context.plan.plan import Plan
-from foredeck.context.state.chat import by_summary
 from foredeck.context.tools.listing import (
+    FOLDED,
+    PINNED,
     before_the_chat,
     change_state,
     content_for_user,
     describe_entry,
+    listed_objects,
     name_object,
 )
 from foredeck.context.tools.reasons import why
-from foredeck.context.window.compactions import names_of
-from foredeck.context.window.losses import losses_of
-from foredeck.context.window.preview import last_compaction, preview, report_of
-from foredeck.context.window.stretch import compact_calls
-from foredeck.context.window.transcript import split_turns
-from foredeck.context.wording import handle
-from foredeck.engine.command_line import put_on_path
-from foredeck.engine.memory_commands import memory_commands
-from foredeck.engine.observing.command import observe_command
+from foredeck.engine.compact_command import compact_stretch, compact_text
+from foredeck.engine.memory_commands import memory_commands, memory_view
+from foredeck.engine.observing.facility import observe_command
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.privacy import go_private
-from foredeck.engine.settings import compaction_settings
-from foredeck.engine.task_commands import tasks_command, tasks_of
+from foredeck.engine.tasks import tasks_command, tasks_of, tasks_view
 from foredeck.engine.views import (
-    memory_view,
     objects_text,
     search_command,
-    tasks_view,
     window_command,
 )
 from foredeck.errors import ToolError
-from foredeck.histories.pi import load_transcript
-from foredeck.histories.records import Transcript, TranscriptError
+from foredeck.home import command_file
 from foredeck.hosts.protocol import CommandResult
-from foredeck.timeline.rewind_command import rewind_command
-
-log = logging.getLogger(__name__)
+from foredeck.model.observations import Mode
+from foredeck.model.quoting import one_line
+from foredeck.timeline.rewind_command import calls_with_changes, rewind_command
 
 SHORT_ID = 13
 """Characters of a session's id that tell it from all others: the moment at which it began."""
@@ -60,6 +54,17 @@ COMMANDS = (
 )
 """Those of `/foredeck`."""
 
+MOST = 50
+"""How many choices are offered for what is typed."""
+_OBJECTS = frozenset({"open", "pin", "unpin", "fold", "name", "describe", "why"})
+_ENTRIES = frozenset(
+    {"show", "accept", "replace", "edit", "refuse", "pin", "demote", "scope", "confirm", "delete"}
+)
+_WAITING = frozenset({"accept", "replace", "refuse"})
+_TASKS = frozenset({"claim", "close", "open", "show"})
+
+Choice = tuple[str, str]
+
 
 def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
     """The answer, for the user to read. Raises `ToolError` with what to type instead."""
@@ -67,7 +72,7 @@ def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
     if name in ("view", "context") and not args:
         saved = figure_lines(session.objects.store, session.info.id, session.chat.newest_record)[0]
         return window_command(session.objects, session.chat, saved, largest=name == "context")
-    if name == "compact" and args.startswith(FLAG):
+    if name == "compact" and args.startswith("--calls"):
         return compact_stretch(opened, args)
     if name == "private":
         return {"text": go_private(session.objects, session.chat), "private": True}
@@ -78,9 +83,6 @@ def run_command(opened: OpenedSession, name: str, args: str) -> CommandResult:
     if name == "memory" and not args:
         return memory_view(memory_commands(opened))
     if name == "complete":
-        # Loads with the first line that is completed.
-        from foredeck.engine.completing import choices
-
         return {"text": "", "choices": choices(opened, args)}
     return {"text": _text(opened, name, args)}
 
@@ -115,7 +117,7 @@ def _text(opened: OpenedSession, name: str, arguments: str) -> str:
         case "observe":
             return observe_command(tuple(opened.facilities.workers), arguments)
         case "compact":
-            return _compact(opened, arguments)
+            return compact_text(opened, arguments)
         case "rewind":
             return rewind_command(
                 session.objects.store, session.info, opened.config.home, arguments
@@ -138,19 +140,6 @@ def _cost(opened: OpenedSession) -> str:
     return "\n".join([*lines[:2], by_call])
 
 
-def _compact(opened: OpenedSession, arguments: str) -> str:
-    objects, chat = opened.session.objects, opened.session.chat
-    if arguments == "--preview":
-        return preview(objects, chat, compaction_settings(opened.config).summary_chars)
-    if arguments:
-        raise ToolError(
-            "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
-            "would say now; /foredeck compact --calls A-B puts the answers of these calls away. "
-            "/compact compacts."
-        )
-    return adopted_compaction(opened) or last_compaction(objects, chat.compactions)
-
-
 def _trace(opened: OpenedSession, text: str) -> str:
     if not text:
         raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
@@ -158,79 +147,90 @@ def _trace(opened: OpenedSession, text: str) -> str:
     return text_of(trace(chat.store, chat.info.id, text, chat.branch.call))
 
 
-# What a summary leaves out that somebody wrote while foredeck was not there to see it.
-#
-# The messages that it covers were never sent to the engine. The host's session file still has
-# them.
-
-ADOPTED = "A summary from while foredeck was not on"
-
-
-def adopted_compaction(opened: OpenedSession) -> str | None:
-    """The report on the summary that the chat begins with; None where the engine has seen that
-    being made, where there is none, and where the session file does not say."""
-    objects, chat = opened.session.objects, opened.session.chat
-    summary = _summary_at_front(chat.branch.plan)
-    if summary is None or by_summary(chat.compactions, summary) is not None:
-        return None
-    document = objects.document()
-    file = None if document is None else document.host_file
+def put_on_path(home: Path) -> str:
+    """Link the command line where shells look for programs of this user; on Windows it is copied.
+    Gives what the user reads. Raises `ToolError` where another program has its name, or where it
+    cannot be put there."""
+    file = command_file(home)
     if file is None:
-        return None
+        raise ToolError("There is no command line yet: type /foredeck setup first.")
+    is_windows = sys.platform == "win32"
+    local = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    folder = (
+        Path(local, "Microsoft", "WindowsApps") if is_windows else Path.home() / ".local" / "bin"
+    )
+    target = folder / file.name
     try:
-        items = _covered(load_transcript(Path(file)), summary)
-    except (TranscriptError, ValueError, LookupError, TypeError) as error:
-        log.info("what a summary covers is not known: %s", error)
-        return None
-    if not items:
-        return None
-    lost = losses_of(split_turns(items, 1), names_of(objects), summary).to_text()
-    return report_of(ADOPTED, summary, lost)
+        if not os.path.lexists(target):
+            folder.mkdir(parents=True, exist_ok=True)
+            (shutil.copyfile if is_windows else os.symlink)(file, target)
+        is_ours = (
+            filecmp.cmp(file, target, shallow=False)
+            if is_windows
+            else target.resolve() == file.resolve()
+        )
+    except OSError as error:
+        raise ToolError(f"{target} cannot be made or read: {error}.") from error
+    if not is_ours:
+        raise ToolError(f"{target} is there already; remove it, then type /foredeck command again.")
+    found = f"{target} runs foredeck's command line."
+    if shutil.which("foredeck"):
+        return found
+    return f"{found} Add {folder} to your PATH to type just foredeck."
 
 
-def _summary_at_front(plan: Plan) -> str | None:
-    items = plan.items
-    if not items or items[0].kind != "context" or not items[0].blocks:
-        return None
-    return str(items[0].blocks[0].get("text") or "") or None
+def choices(opened: OpenedSession, typed: str) -> list[Choice]:
+    """What could stand in place of the arguments as typed, with a description each: the first word
+    is the command, the second its verb, and all that follows is to be found in a choice. None where
+    one of them is typed already, so that Enter sends it."""
+    command, _, rest = typed.partition(" ")
+    verb, _, begun = rest.partition(" ")
+    known = list(_known(opened, command, verb))
+    if any(begun in (name, name.removeprefix("@")) for name, _ in known):
+        return []
+    wanted = begun.lower().removeprefix("@")
+    found = [(n, text) for n, text in known if wanted in f"{n} {text}".lower()]
+    return [(f"{verb} {name}", one_line(text)) for name, text in found[:MOST]]
 
 
-def _covered(transcript: Transcript, summary: str) -> list[Item]:
-    """The messages from the summary before it, or the beginning, to the first that was kept."""
-    first = 0
-    for compaction in transcript.compactions:
-        if compaction.summary == summary:
-            chosen = transcript.messages[first : compaction.kept_from]
-            chat = Plan()
-            for recorded in chosen:
-                chat.append(to_item(recorded.message, recorded.entry, {}))
-            return chat.items
-        first = compaction.kept_from
-    return []
+def _known(opened: OpenedSession, command: str, verb: str) -> Iterator[Choice]:
+    match command, verb:
+        case "foredeck", "observe":
+            yield from _words("yes", "status", "reflect", *(f"mode {m}" for m in get_args(Mode)))
+        case "foredeck", "compact":
+            yield from _words("--preview", "--calls")
+        case "foredeck", "rewind":
+            yield from calls_with_changes(opened.session.objects.store, opened.session.info)
+        case "foredeck", _ if verb in _OBJECTS:
+            yield from _objects(opened, verb)
+        case "tasks", _ if verb in _TASKS:
+            yield from _tasks(opened, verb)
+        case "memory", _ if verb in _ENTRIES:
+            memory = memory_commands(opened)
+            waiting, kept = memory.entries()
+            yield from ((each.name, each.entry.document.fact) for each in waiting)
+            if verb not in _WAITING:
+                yield from ((memory.name(entry), entry.document.fact) for entry in kept)
 
 
-FLAG = "--calls"
+def _words(*words: str) -> Iterable[Choice]:
+    return ((word, "") for word in words)
 
-_CALLS = re.compile(r"--calls[ =](\d{1,9})(?:-(\d{1,9}))?")
+
+def _objects(opened: OpenedSession, verb: str) -> Iterator[Choice]:
+    for row in listed_objects(opened.session.objects, opened.session.chat.branch):
+        is_pinned = row.state == PINNED
+        fits = {"unpin": is_pinned, "pin": not is_pinned and row.state != FOLDED}
+        if fits.get(verb, verb != "fold" or row.state != FOLDED):
+            yield row.name, f"{row.state}  {row.what}"
 
 
-def compact_stretch(opened: OpenedSession, arguments: str) -> CommandResult:
-    """The answer, with the stretch that the host is to leave out. Raises `ToolError`."""
-    asked = _CALLS.fullmatch(arguments)
-    if asked is None:
-        raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
-    first, last = int(asked[1]), int(asked[2] or asked[1])
-    session, most = opened.session, compaction_settings(opened.config).summary_chars
-    stretch = compact_calls(session.objects, session.chat, first, last, most)
-    name = handle(stretch.made.ordinal)
-    calls = f"call {first}" if first == last else f"calls {first} to {last}"
-    return {
-        "text": f"A summary, {name}, replaces the answers of {calls} from the next call on. "
-        "/foredeck compact shows what it leaves out, /foredeck uncompact takes it back.",
-        "stretch": {
-            "first": name_of(stretch.first),
-            "last": name_of(stretch.last),
-            "summary": stretch.made.summary,
-            "time_ms": stretch.last.time_ms,
-        },
-    }
+def _tasks(opened: OpenedSession, verb: str) -> Iterator[Choice]:
+    tasks = opened.facilities.tasks
+    if tasks is None:
+        return
+    board = tasks.work.board
+    board.refresh()
+    for task in board.all():
+        if verb == "show" or task.is_closed == (verb == "open") or task.status == "in_progress":
+            yield board.names.name(task.id), task.called

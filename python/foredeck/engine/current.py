@@ -1,19 +1,23 @@
-"""The session that is open, and the one boundary around all work on it."""
+"""The session that is open, and the one boundary around all work on it; the store, and a fresh one
+in place of a damaged one."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from foredeck.config import Config
 from foredeck.context.intake.file_changes import PATIENCE_S
-from foredeck.engine.background.background import Background
+from foredeck.engine.background import Background
 from foredeck.engine.opened import OpenedSession
 from foredeck.engine.opening import SessionOpener
-from foredeck.engine.recovery import RecoverableStore
-from foredeck.errors import OutOfSync, StoreDamaged, ToolError, UnknownSession
+from foredeck.errors import OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.store.at_work import AtWork
+from foredeck.store.kind import open_beside, open_store, store_file
+from foredeck.store.location import inode_of
+from foredeck.store.protocol import Notify, Store
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +31,57 @@ FORGOTTEN = (
 )
 
 
+class RecoverableStore:
+    """The configured store, in `current`. `given` takes its place, but is never replaced."""
+
+    def __init__(self, config: Config, notify: Notify, given: Store | None = None) -> None:
+        self._config = config
+        self._notify = notify
+        self._is_given = given is not None
+        # Another engine may replace a damaged file first. The inode, taken before the file is
+        # opened, tells whether the one at hand is still that which was found damaged.
+        self._inode = inode_of(store_file(config))
+        self.warnings: list[str] = []
+        """Texts for the user about the opening."""
+        self.current: Store = given or self._open()
+
+    def _open(self) -> Store:
+        try:
+            store: Store = open_store(self._config, notify=self._notify)
+            self._inode = inode_of(store_file(self._config))
+        except StoreDamaged as damage:
+            store, text = self._start_fresh(damage)
+            self.warnings.append(text)
+        return store
+
+    def replace(self, damage: StoreDamaged) -> None:
+        """Go on with a fresh store, and tell the user. Raises `damage` where that is impossible."""
+        if self._is_given:
+            raise damage
+        # It is damaged: whether it closes or not changes nothing.
+        with suppress(StoreError):
+            self.current.close()
+        self.current, text = self._start_fresh(damage)
+        self._notify("error", text)
+
+    def _start_fresh(self, damage: StoreDamaged) -> tuple[Store, str]:
+        store, text = open_beside(self._config, damage, self._inode, notify=self._notify)
+        self._inode = inode_of(store_file(self._config))
+        return store, text
+
+    @property
+    def trouble(self) -> str:
+        """What the status line says of the store; empty where all is well."""
+        return self.current.trouble
+
+    def close(self) -> None:
+        """Close the store."""
+        self.current.close()
+
+
 class CurrentSession:
     """Holds at most one session. When work on it fails it is forgotten, and opened again from the
-    store at the next request: what is in memory may be ahead of what was committed."""
+    store at the next request."""
 
     def __init__(
         self,
@@ -51,6 +103,7 @@ class CurrentSession:
 
     def open(self, params: SessionOpenParams) -> OpenedSession:
         """Open a session; the one before is closed. Idempotent."""
+        # A host that asks again, after a timeout say, must not lose what is loaded.
         if self.opened is None or self.opened.session.info.id != params.session:
             self.close()
             self._params, self._calls_at_opening = params, params.calls
@@ -86,8 +139,9 @@ class CurrentSession:
         return self._opener.open(store, params, self.reconcile, calls)
 
     def begin_anew_if_forgotten(self) -> None:
-        """Before a prompt is assembled: a session that was erased meanwhile (commands
-        refuse to, but other machines cannot see that it is open) begins anew, with a word."""
+        """Before a prompt is assembled: a session that was erased meanwhile begins anew, and its
+        user reads of it."""
+        # Commands refuse to erase an open session, but other machines cannot see that it is open.
         opened = self.opened
         if opened is not None and opened.session.objects.is_forgotten():
             self.forget()
@@ -103,23 +157,24 @@ class CurrentSession:
         except REFUSALS:
             raise
         except Exception:
+            # What is in memory may be ahead of what was committed.
             self.forget()
             raise
 
     def reconcile(self, paths: Iterable[str] | None, patience_s: float = 0.0) -> None:
-        """Read files that may have changed. No request waits for it, so an error is only
-        logged: the session is forgotten, and the next request opens it again."""
+        """Read files that may have changed. An error is only logged."""
         if self.opened is None:
             return
         try:
             with self.use(self.opened.session.info.id) as opened:
                 opened.reconcile(paths, patience_s)
         except Exception:
+            # No request waits for this: the session is forgotten, and the next one opens it again.
             log.exception("reconciling changed files failed")
 
     def catch_up(self, *, after_user: bool) -> None:
         """Before a prompt is assembled: look at what was left for later, and, after a message of
-        the user's, at all that the model sees. What they saved a moment ago counts."""
+        the user's, at all that the model sees."""
         if self.opened is not None:
             self.opened.watch.release()
         # Looking at what was released may have failed: then there is no session any more.
@@ -127,6 +182,7 @@ class CurrentSession:
             return
         late = set(self.opened.session.inbox.being_written)
         if after_user:
+            # What the user saved a moment ago counts, and no event may have come of it yet.
             late.update(self.opened.watch.differing())
         if late:
             self.reconcile(sorted(late), PATIENCE_S if after_user else 0.0)
@@ -141,16 +197,6 @@ class CurrentSession:
         if self.opened is not None:
             self.opened.watch.follow()
 
-    def settle_claim(self) -> None:
-        """See `OpenedSession.settle_claim`."""
-        if self.opened is not None:
-            self.opened.settle_claim()
-
-    def keep(self) -> None:
-        """See `OpenedSession.keep`."""
-        if self.opened is not None:
-            self.opened.keep()
-
     def recover(self, damage: StoreDamaged) -> None:
         """Forget the session, and go on with a fresh store. Raises `damage` where that is
         not possible."""
@@ -161,6 +207,7 @@ class CurrentSession:
 
     def forget(self) -> None:
         """Let go of what is in memory; the host still takes the session for open."""
+        # First: a job that goes on would write into a session that is gone.
         self._background.detach()
         opened, self.opened = self.opened, None
         if opened is not None:

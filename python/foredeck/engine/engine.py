@@ -2,30 +2,25 @@
 
 Its methods are those of docs/protocol.md, with their parameters parsed. They are synchronous and
 must be called from one thread. What another thread notices (a changed file) and what waits for a
-model has its turn between two requests (`Host.call_soon`). So nothing in a session needs a lock,
-and nothing changes while a request is served.
+model has its turn between two requests (`Host.call_soon`), so nothing in a session needs a lock.
 """
 
 from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.state.request import Answer
 from foredeck.engine import calls, tools
-from foredeck.engine.background.background import Background
-from foredeck.engine.current import CurrentSession
-from foredeck.engine.facility import MakeFacilities, configured_facilities
-from foredeck.engine.findings import propose_found
-from foredeck.engine.memory import state_warnings
-from foredeck.engine.opened import OpenedSession
+from foredeck.engine.background import Background
+from foredeck.engine.current import CurrentSession, RecoverableStore
+from foredeck.engine.memory import propose_found, state_warnings
+from foredeck.engine.opened import MakeFacilities, OpenedSession, configured_facilities
 from foredeck.engine.opening import MakeSource, SessionOpener
-from foredeck.engine.recovery import RecoverableStore
-from foredeck.engine.task_commands import with_tasks
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.home import typed_command
 from foredeck.hosts.host import NO_HOST, CallSoon, Host
@@ -61,7 +56,7 @@ from foredeck.store.protocol import Store
 
 log = logging.getLogger(__name__)
 
-KEEPING_BIT_S = 0.02
+KEEP_SLICE_S = 0.02
 
 
 class Engine:
@@ -88,6 +83,7 @@ class Engine:
         opener = SessionOpener(config, host, recorded, facilities)
         self._background = Background(config.asking, host)
         is_real = store is None and recorded is None
+        # A replay, and an engine on a store that is handed in, are no work of the user's.
         self._at_work = AtWork(config.home) if is_real else None
         self._current = CurrentSession(opener, self._store, self._background, self._at_work)
         self._later: CallSoon = host.call_soon or (lambda work: work())
@@ -100,8 +96,10 @@ class Engine:
 
     def initialize(self, params: InitializeParams) -> InitializeResult:
         """Say who we are; the versions of the protocol have been compared already."""
+        # Commands name the host's process, which is what a user can end.
         if self._at_work is not None and params.pid is not None:
             self._at_work.host = params.pid
+        # Where nothing has to be kept or checked, tools do not wait for the engine.
         asks = self._config.rewind or self._config.guard != "off"
         return {
             "protocol": PROTOCOL_VERSION,
@@ -122,7 +120,7 @@ class Engine:
         with without_garbage_collection():
             opened = self._current.open(params)
         session = opened.session
-        self._go_on_keeping()
+        self._keep_while_idle()
         answer: SessionOpenResult = {
             "session": session.info.id,
             "calls": session.chat.log.newest,
@@ -131,21 +129,30 @@ class Engine:
         }
         if session.chat.private:
             answer["private"] = True
-        return with_tasks(answer, opened)
+        return opened.with_tasks(answer)
 
-    def _go_on_keeping(self) -> None:
-        """Read files for what is kept of them, bit by bit while the engine is idle: a request
-        that comes meanwhile waits for one bit at most."""
+    def _keep_while_idle(self) -> None:
+        """Read files for what is kept of them, while the engine is idle."""
 
-        def bit() -> None:
+        # In slices: a request that comes meanwhile waits for one of them at most.
+        def take_slice() -> None:
             if self.opened is None or self.opened.keeper is None:
                 return
             with self._current.use(self.opened.session.info.id) as opened:
-                if opened.keeper is not None and opened.keeper.go_on(KEEPING_BIT_S):
-                    self._later(bit)
+                if opened.keeper is not None and opened.keeper.go_on(KEEP_SLICE_S):
+                    self._later(take_slice)
 
         if self._has_idle_time:
-            self._later(bit)
+            self._later(take_slice)
+
+    def _after_request(self, work: Callable[[OpenedSession], None]) -> None:
+        """Do something in the session that is open then; nobody waits for it."""
+
+        def in_opened() -> None:
+            if self.opened is not None:
+                work(self.opened)
+
+        self._later(in_opened)
 
     def close_session(self, params: SessionCloseParams) -> NoResult:
         """Close a session; everything about it is in the store."""
@@ -186,8 +193,8 @@ class Engine:
             if stale := opened.session.inbox.pop_stale():
                 self._current.reconcile(stale)
             # While the model thinks: nobody waits for what a database says then.
-            self._later(self._current.settle_claim)
-            self._later(self._current.keep)
+            self._after_request(OpenedSession.settle_claim)
+            self._after_request(OpenedSession.keep)
             self._later(lambda: self._background.happened("call"))
             return calls.assembled(opened.session, answer, self._store.trouble)
 
@@ -249,19 +256,20 @@ class Engine:
             propose_found(opened, params.tool, params.id, params.details)
         self._current.follow()
         self._later(lambda: self._background.happened("tool"))
-        self._go_on_keeping()
+        self._keep_while_idle()
 
     def command(self, params: CommandParams) -> CommandResult:
         """What the user typed: after `/foredeck`, or `/tasks` and `/search`."""
         with self._current.use(params.session) as opened:
             if opened.keeper is not None:
+                # A rewind must know what the last command has changed.
                 opened.keeper.settle()
             # Not at the top: an engine starts without what people ask of it now and then.
             from foredeck.engine.commands import run_command
 
             answer = run_command(opened, params.name, params.args.strip())
             self._later(lambda: self._background.happened("command"))
-            return with_tasks(answer, opened) if params.name == "tasks" else answer
+            return opened.with_tasks(answer) if params.name == "tasks" else answer
 
     def refused(self, params: RefusedParams) -> RefusedResult:
         """The provider has refused the newest prompt: whether another one would go out now."""
@@ -272,6 +280,7 @@ class Engine:
         """What to do about a compaction that the host has in mind."""
         with self._current.use(params.session) as opened:
             answer = calls.compact(opened, params)
+        # The chat is still whole: what is due for it is done now.
         if params.reason == "manual":
             self._later(lambda: self._background.happened("compaction"))
         return answer
@@ -285,24 +294,22 @@ class Engine:
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 answer = calls.store_answer(opened, params.message, params.entry)
-            self._later(self._current.keep)
+            self._after_request(OpenedSession.keep)
             opened.note_answer(answer)
             self._later(lambda: self._background.happened("answer"))
 
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Collect no garbage while many lasting objects are made, as when a long session is loaded:
-    collecting takes a fifth of the time then, and finds nothing.
-
-    The objects made are left out of later collections, too. They are still freed once nothing
-    refers to them, except for those in a reference cycle.
-    """
+    """Collect no garbage while many lasting objects are made, as when a long session is loaded, and
+    leave these objects out of later collections, too."""
+    # Collecting takes a fifth of the time then, and finds nothing.
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            # What is frozen is still freed once nothing refers to it, but for reference cycles.
             gc.freeze()
             gc.enable()

@@ -17,8 +17,8 @@ from foredeck.context.state.chat import Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import SessionFolder
-from foredeck.engine.background.asking import SessionAsking
-from foredeck.engine.background.jobs import Job, SessionEvent
+from foredeck.engine.asking import SessionAsking
+from foredeck.engine.background import Job, SessionEvent
 from foredeck.hosts.host import CompleteParams
 from foredeck.memory.entry import caps_of
 from foredeck.memory.trust import user_of

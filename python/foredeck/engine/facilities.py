@@ -12,16 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
 from foredeck.context.head import HeadSection
-from foredeck.context.state.features import Features
 from foredeck.context.tools.memory_search import memory_search
-from foredeck.engine.background.jobs import BackgroundWorker
+from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.extraction import extraction
-from foredeck.engine.facility import Facilities, FacilityInputs, FacilityTool
-from foredeck.engine.findings import promote_finding
-from foredeck.engine.memory import memory_of, rules_section
+from foredeck.engine.memory import memory_of, promote_finding, rules_section
 from foredeck.engine.observing.facility import make_observing, others_section
+from foredeck.engine.opened import Facilities, FacilityInputs, FacilityTool
 from foredeck.engine.pool import make_pool
-from foredeck.engine.tasks import tasks_of, work_on_tasks
+from foredeck.engine.tasks import make_tasks, work_on_tasks
 from foredeck.engine.working import update_context, working_section
 from foredeck.engine.worklog import make_work_log, recall_work
 from foredeck.memory.session import SessionMemory
@@ -45,7 +43,7 @@ def make_facilities(opening: FacilityInputs) -> Facilities:
     work = tried(work_on_tasks, config, store, info, session_folder)
     search = tried(memory_search, config, objects, chat, session_folder, memory, work)
     updates = tried(update_context, config, store, info, session_folder)
-    tasks = None if work is None else tried(tasks_of, work, objects, chat, updates, search)
+    tasks = None if work is None else tried(make_tasks, work, objects, chat, updates, search)
     sections = sections_of(opening, memory, tasks, None if recalled is None else recalled.work)
     observing = tried(make_observing, config, objects, chat, inbox, session_folder)
     findings = tried(promote_finding, config, objects, memory)
@@ -55,14 +53,15 @@ def make_facilities(opening: FacilityInputs) -> Facilities:
     workers: Sequence[BackgroundWorker] = present(
         observing, tried(extraction, config, objects, chat, inbox, session_folder)
     )
-    features = Features(
+    return Facilities(
         present(*sections),
         None if recalled is None else recalled.lessons,
         None if observing is None else observing.notes,
         tasks,
         memory,
+        {tool.name: tool for tool in tools},
+        workers,
     )
-    return Facilities(features, {tool.name: tool for tool in tools}, workers)
 
 
 def sections_of(

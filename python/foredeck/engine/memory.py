@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from foredeck.config import Config, foreign_owner, user_rules_file
+from foredeck.context.head import said_by
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
-from foredeck.errors import ForedeckError
-from foredeck.hosts.protocol import SessionOpenParams
-from foredeck.memory.entry import caps_of
+from foredeck.errors import Corrupt, ForedeckError, Missing
+from foredeck.hosts.protocol import MemoryQuestion, SessionOpenParams
+from foredeck.lookup.chat import addresses_back
+from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
+from foredeck.memory.findings import PromoteFinding, SessionFindings, findings_in, has_data
 from foredeck.memory.ground import GroundReader
-from foredeck.memory.keeping import Memory
-from foredeck.memory.sections import RulesSection
+from foredeck.memory.keeping import Memory, inherited_memory
+from foredeck.memory.sections import OF_USER, EntriesSection, RulesSection, line_of
 from foredeck.memory.session import Inheritance, SessionMemory
 from foredeck.memory.trust import KEY_FILE, load_user, session_statement, user_of
-from foredeck.memory.words import all_words
+from foredeck.memory.words import NEAR, all_words, content_words, likeness
+from foredeck.model.memory import MemoryDocument
 from foredeck.store.protocol import Store
+
+if TYPE_CHECKING:
+    from foredeck.engine.opened import OpenedSession
+
+log = logging.getLogger(__name__)
 
 MOST_NAMES, MOST_FOLDERS = 200, 50
 """How many names of one folder are read, and how many folders within the project's."""
+
+PAIRS = 3
+"""Of rules that are alike: how many are named to the user."""
 
 
 def state_warnings(config: Config, store: Store) -> Iterator[str]:
     """What the user should know of their state folder before anything is kept in it."""
     home = config.home
+    # Root may use another user's folder, who could then put words into the user's mouth.
     if home.is_dir() and (owner := foreign_owner(home)) is not None:
         yield (
             f"The state folder {home} belongs to user {owner}, who can read and change what is in "
@@ -46,8 +64,8 @@ def state_warnings(config: Config, store: Store) -> Iterator[str]:
 
 
 def begun_by(config: Config, params: SessionOpenParams) -> str | None:
-    """What a new session carries that began at the user's side; None for a subagent's, and where
-    the host does not vouch for its user."""
+    """The user's signature on a new session that they began; None for a subagent's, and where the
+    host does not vouch for its user."""
     user = user_of(config) if params.by_user and params.started_by is None else None
     return None if user is None else user.vouch(session_statement(params.session))
 
@@ -86,6 +104,7 @@ def _names_in(folder: str) -> list[str]:
         names = sorted(path.name for path in Path(folder).iterdir())
     except OSError:
         return []
+    # A folder may hold any number of files, and this is for a first impression.
     return [name for name in names if not name.startswith(".")][:MOST_NAMES]
 
 
@@ -94,12 +113,154 @@ def _inheritance(objects: Objects, chat: Chat, memory: Memory) -> Inheritance | 
     document = None if chat.log.newest else objects.document()
     if document is None or document.parent_session is None:
         return None
-    # Not at the top: most sessions are no forks.
-    from foredeck.engine.inheriting import MemoryOfParent
-
     return MemoryOfParent(objects, chat, memory, document.parent_session)
 
 
 def rules_section(config: Config, info: SessionInfo) -> RulesSection | None:
     """The user's standing rules in the head."""
     return RulesSection(user_rules_file()) if config.memory.rules and info.is_live else None
+
+
+@dataclass(slots=True)
+class MemoryOfParent:
+    """An `Inheritance`: what a fork takes over of its parent's memory."""
+
+    objects: Objects
+    chat: Chat
+    reader: Memory
+    parent: str
+    _is_done: bool = False
+
+    def take_over(self) -> None:
+        """See `Inheritance`."""
+        if self._is_done:
+            return
+        self._is_done = True
+        try:
+            for document in self._taken():
+                # Committed with the fork's first call: it is there whole or not at all, and that
+                # call's head has it as the parent's had.
+                self.objects.workspace.put(document)
+        except (Corrupt, Missing) as error:
+            log.warning("what the parent knew was not taken over: %s", error)
+
+    def uncommitted(self) -> Iterable[MemoryDocument]:
+        """See `Inheritance`."""
+        pending = self.objects.workspace.pending.values()
+        return [document for document in pending if isinstance(document, MemoryDocument)]
+
+    def _taken(self) -> list[MemoryDocument]:
+        messages = [item.key.address for item in self.chat.branch.plan.items]
+        lineage = sorted(self.objects.info.family)
+        path = set(addresses_back(self.objects.store, messages, lineage, self._blob))
+        now = self.reader.now_ms()
+        return inherited_memory(self.reader, self.parent, self.objects.info.id, path, now)
+
+    def _blob(self, address: str) -> bytes:
+        found = self.objects.workspace.blobs.get(address)
+        return self.objects.store.blob(address) if found is None else found
+
+
+def advise_on_rules(opened: OpenedSession) -> None:
+    """Tell the user which of their rules do not fit before the chat: once in a project, until they
+    fit again."""
+    sections = {section.name: section for section in opened.facilities.sections}
+    section, head = sections.get(OF_USER), opened.session.chat.branch.plan.head
+    memory, switches = opened.facilities.memory, opened.switches
+    if head is None or memory is None or switches is None:
+        return
+    if not isinstance(section, EntriesSection):  # memory stays out of prompts
+        return
+    # For a session's first call, which this must not fail.
+    with suppress(ForedeckError):
+        said = said_by(head.blocks[0]["text"], OF_USER).splitlines()
+        rules = section.rules()
+        left_out = sum(line_of(rule) not in said for rule in rules)
+        if switches.begins("crowded", holds=left_out > 0):
+            text = crowded_rules(rules, left_out, memory.memory.name)
+            opened.session.inbox.user_messages.append(text)
+
+
+def crowded_rules(
+    rules: Sequence[MemoryEntry], left_out: int, name_of: Callable[[str], str]
+) -> str:
+    """What the user reads. `name_of`: what an entry is called, by its id."""
+    return (
+        f"{left_out} of your {len(rules)} rules do not fit before the chat: the model has to "
+        f"search for them. {_merging(rules, name_of)} `head.tokens` makes room for more."
+    )
+
+
+def _merging(rules: Sequence[MemoryEntry], name_of: Callable[[str], str]) -> str:
+    pairs = [" and ".join(map(name_of, pair)) for pair in _alike(rules)]
+    if pairs:
+        return f"Merge what is alike: {'; '.join(pairs)} (/memory edit, /memory delete)."
+    longest = sorted(rules, key=lambda rule: (-len(rule.document.fact), rule.id))[:PAIRS]
+    named = ", ".join(name_of(rule.id) for rule in longest)
+    return f"Shorten the longest: {named} (/memory edit)."
+
+
+def _alike(rules: Sequence[MemoryEntry]) -> Iterator[tuple[str, str]]:
+    """The likest pairs, each entry in one of them."""
+    words = {rule.id: content_words(rule.document.fact) for rule in rules}
+    ranked = sorted(
+        ((likeness(words[a], words[b]), a, b) for a, b in combinations(words, 2)),
+        key=lambda pair: (-pair[0], *pair[1:]),
+    )
+    named: set[str] = set()
+    for much, one, other in ranked:
+        if much < NEAR or len(named) >= 2 * PAIRS:
+            return
+        if named.isdisjoint((one, other)):
+            named |= {one, other}
+            yield one, other
+
+
+def promote_finding(
+    config: Config, objects: Objects, memory: SessionMemory | None
+) -> PromoteFinding | None:
+    """The tool; None where findings are switched off, and without memory."""
+    if config.tools.findings == "off" or memory is None:
+        return None
+    return PromoteFinding(_findings(config, objects, memory))
+
+
+def questions_of(opened: OpenedSession, tool: PromoteFinding) -> list[MemoryQuestion]:
+    """What the tool has just proposed, for the host to ask the user about at once."""
+    # Loads with the first finding.
+    from foredeck.engine.memory_commands import memory_commands
+
+    return [] if tool.proposed is None else memory_commands(opened).questions(tool.proposed)
+
+
+def propose_found(opened: OpenedSession, tool: str, call: str, details: Any) -> None:
+    """What the result of a data tool has found waits for the user, who reads of it once; the
+    project's next session has the tool for findings."""
+    config = opened.config
+    if tool not in config.memory.data_tools or config.tools.findings == "off":
+        return
+    if opened.switches is not None:
+        opened.switches.note_data()
+    memory = opened.facilities.memory
+    if memory is None:
+        return
+    findings = _findings(config, opened.session.objects, memory)
+    count = 0
+    for text, tags in findings_in(details):
+        try:
+            findings.propose(text, tags, "analysis", call)
+            count += 1
+        except MemoryRefused as refusal:
+            log.info("a finding of %s: %s", tool, refusal)
+        except ForedeckError as error:
+            # The tool has done its work: nothing here may fail it.
+            log.warning("a finding of %s is not proposed: %s", tool, error)
+            return
+    if count:
+        what = "One finding waits" if count == 1 else f"{count} findings wait"
+        opened.session.inbox.notify(f"{what} for your word: /memory")
+
+
+def _findings(config: Config, objects: Objects, memory: SessionMemory) -> SessionFindings:
+    store, session, tools = objects.store, objects.info.id, config.memory.data_tools
+    return SessionFindings(memory.memory, session, lambda: has_data(store, session, tools))

@@ -7,14 +7,16 @@ from typing import cast, get_args
 
 from foredeck.engine.opened import OpenedSession
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import MemoryQuestion
+from foredeck.hosts.protocol import CommandResult, CommandView, MemoryQuestion, ViewKey, ViewRow
 from foredeck.memory.describing import Describer, Proposal, inbox_text, proposal_lines, proposals_of
 from foredeck.memory.entry import MemoryEntry, MemoryRefused, caps_of
 from foredeck.memory.keeping import NewMemory
+from foredeck.memory.sections import day
 from foredeck.memory.trust import user_of
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import Category
+from foredeck.model.quoting import one_line
 
 VERBS = (
     "list, inbox, findings, show, add, accept, replace, edit, refuse, pin, demote, scope, confirm, "
@@ -25,6 +27,29 @@ READING = frozenset({"", "list", "inbox", "findings", "show"})
 
 _LISTED = 40
 
+_WAITING_KEYS: list[ViewKey] = [
+    {"key": "a", "label": "keep", "run": "memory accept {row}"},
+    {"key": "i", "label": "keep instead", "run": "memory replace {row}"},
+    {"key": "r", "label": "do not keep", "run": "memory refuse {row}"},
+]
+_MEMORY_KEYS: list[ViewKey] = [
+    {"key": "enter", "label": "show", "run": "memory show {row}", "opens": True},
+    {
+        "key": "e",
+        "label": "edit",
+        "run": "memory edit {row} {text}",
+        "asks": "What should it say?",
+    },
+    {"key": "d", "label": "delete", "run": "memory delete {row}"},
+    {
+        "key": "n",
+        "label": "new",
+        "run": "memory add {text}",
+        "asks": "What should be remembered?",
+    },
+]
+_PLACES = {"session": "in this session", "findings": "finding"}
+
 
 class MemoryCommands:
     """`/memory` for one session. Every method answers with a text for the user, or raises
@@ -34,7 +59,7 @@ class MemoryCommands:
         self._switches = opened.switches
         self._session_folder = opened.session_folder
         self._objects = opened.session.objects
-        self._known = opened.features.memory
+        self._known = opened.facilities.memory
         self._memory = memory
 
     def run(self, arguments: str) -> str:
@@ -84,10 +109,14 @@ class MemoryCommands:
         """What an entry is called."""
         return self._memory.name(entry.id)
 
-    def questions(self, only: str | None = None) -> list[MemoryQuestion]:
-        """What waits for the user, for the host to ask one by one. `only`: the id of one."""
+    def questions(self, entry: str) -> list[MemoryQuestion]:
+        """The question about this entry, for the host to ask; empty where it does not wait."""
         waiting = proposals_of(self._memory)
-        return [_question(each) for each in waiting if only in (None, each.entry.id)]
+        return [
+            {"name": each.name, "lines": proposal_lines(each)}
+            for each in waiting
+            if each.entry.id == entry
+        ]
 
     def _list(self, rest: str) -> str:
         """`rest`: only those with this tag."""
@@ -233,9 +262,41 @@ def memory_commands(opened: OpenedSession) -> MemoryCommands:
     return MemoryCommands(opened, deciding)
 
 
-def memory_questions(opened: OpenedSession, only: str | None = None) -> list[MemoryQuestion]:
-    """What waits for the user's word, or only the entry with this id."""
-    return memory_commands(opened).questions(only)
+def memory_view(memory: MemoryCommands) -> CommandResult:
+    """`/memory`: what waits for the user's word first, then what is kept."""
+    waiting, kept = memory.entries()
+    wait = "1 waits" if len(waiting) == 1 else f"{len(waiting)} wait"
+    title = f"Memory: {len(kept)} kept" + (f", {wait} for your word." if waiting else ".")
+    rows = [
+        *(
+            _memory_row(each.name, each.entry, "waits") | {"about": proposal_lines(each)}
+            for each in waiting
+        ),
+        *(_memory_row(memory.name(entry), entry, "kept") for entry in kept),
+    ]
+    view: CommandView = {
+        "title": title,
+        "notes": [],
+        "bar": [],
+        "heads": ["", "state", "whose word", "holds", "learned", "entry"],
+        "rows": rows,
+        "keys": [*_MEMORY_KEYS[:1], *(_WAITING_KEYS if waiting else []), *_MEMORY_KEYS[1:]],
+        "empty": "Nothing is remembered yet: n keeps something.",
+    }
+    hint = "/memory inbox lists what waits, /memory list what is kept."
+    return {"text": f"{title}\n{hint}" if rows else view["empty"], "view": view}
+
+
+def _memory_row(name: str, entry: MemoryEntry, state: str) -> ViewRow:
+    document = entry.document
+    whose = {"user-stated": "yours"}.get(entry.trust, "a model's")
+    if document.tool_originated:
+        whose = "a tool's"
+    here = "in this project" if document.scope == "project" else "everywhere"
+    fact = one_line(document.fact)
+    holds = _PLACES.get(document.place, here)
+    cells = [name, state, whose, holds, day(document.learned_ms), fact]
+    return {"name": name, "cells": cells, "fill": fact}
 
 
 def _tagged(entries: Iterable[MemoryEntry], tag: str) -> list[MemoryEntry]:
@@ -249,7 +310,3 @@ def _category_first(text: str) -> tuple[Category, str]:
     if first in get_args(Category) and first != "finding" and rest.strip():
         return cast("Category", first), rest.strip()
     return "preference", text
-
-
-def _question(proposal: Proposal) -> MemoryQuestion:
-    return {"name": proposal.name, "lines": proposal_lines(proposal)}

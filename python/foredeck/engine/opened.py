@@ -1,33 +1,96 @@
-"""A session at work: its state, the assembler of its calls, and the watch of its files."""
+"""A session at work: its state, its facilities, the assembler of its calls, the watch of its
+files."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from foredeck.config import Config
 from foredeck.context.assembler import Assembler
 from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.built_in import make_policy
 from foredeck.context.rendering.layouts import make_layout
-from foredeck.context.state.features import Features
+from foredeck.context.state.features import ContextFacilities
+from foredeck.context.state.opening import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget
-from foredeck.engine.facility import Facilities, FacilityInputs
+from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.project_notes import take_in_notes
 from foredeck.engine.resumption import keep_calls, keep_members, keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch
 from foredeck.errors import ForedeckError, StoreError
+from foredeck.hosts.protocol import CommandResult, SessionOpenResult, TaskStatus, ToolCallResult
 from foredeck.model.messages import text_in
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
+
+if TYPE_CHECKING:
+    from foredeck.tasks.session import SessionTasks
 
 log = logging.getLogger(__name__)
 
 CLOSING_S = 0.5
 """How long the end of a session waits for the files that its last command has left."""
+
+_TITLE = 60
+"""Characters of the active task's title that the host shows."""
+
+Answer = TypeVar("Answer", SessionOpenResult, ToolCallResult, CommandResult)
+
+
+class FacilityTool(Protocol):
+    """One of the model's tools that are not the context tools."""
+
+    @property
+    def name(self) -> str:
+        """As the model calls it: what `ts-shim/tools.json` has."""
+        ...
+
+    def run(self, input: Mapping[str, Any], call: str) -> str:
+        """The text of the result. `input`: as the model wrote it, not checked against the
+        definition. `call`: the host's id of the tool call.
+
+        Raises `ToolError` with a text for the model that says what to do instead.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Facilities(ContextFacilities):
+    """What one session has beside its chat."""
+
+    tools: Mapping[str, FacilityTool] = field(default_factory=dict)
+    """The model's other tools, by name."""
+    workers: Sequence[BackgroundWorker] = ()
+    """What works for it in the background."""
+
+
+@dataclass(frozen=True, slots=True)
+class FacilityInputs:
+    """A session that is being opened. Facilities are made from it; each takes what it needs."""
+
+    config: Config
+    session: Session
+    session_folder: SessionFolder
+    layers_wait: TimeBudget
+    """What is left of the time that the opening waits for layers."""
+
+
+MakeFacilities = Callable[[FacilityInputs], Facilities]
+
+
+def configured_facilities(opening: FacilityInputs) -> Facilities:
+    """Those that are switched on for a session."""
+    # Their modules load with the first session: an engine that waits for one starts without them.
+    from foredeck.engine.facilities import make_facilities
+
+    return make_facilities(opening)
 
 
 class OpenedSession:
@@ -58,11 +121,6 @@ class OpenedSession:
         self._assembler: Assembler | None = None
 
     @property
-    def features(self) -> Features:
-        """What the session has beside its chat."""
-        return self.facilities.features
-
-    @property
     def assembler(self) -> Assembler:
         """Made when it is first asked for, from the configured layout and policy."""
         if self._assembler is None:
@@ -76,21 +134,20 @@ class OpenedSession:
             make_layout(config.layout),
             make_policy(config.policy, config),
             assembler_settings(config),
-            self.features,
+            self.facilities,
         )
+        # A new session has none, and the look for them would cost its first call.
         if session.chat.log.newest:
             recall_uses(config.home, session.info.id, assembler.uses)
         return assembler
 
     def reconcile(self, paths: Iterable[str] | None = None, patience_s: float = 0.0) -> None:
-        """Read files that may have changed: those named, or all that the session has met.
-
-        Files that are being written are waited for, `patience_s` at most, and then read once
-        more in a moment.
-        """
+        """Read files that may have changed: those named, or all that the session has met. Those
+        that are being written are waited for, `patience_s` at most."""
         files = self._files() if paths is None else paths
         look_again(self.session.objects, self.session.inbox, files, patience_s)
         self.watch.follow()
+        # What was still being written is read once more in a moment.
         self.watch.remind()
 
     def prepare(self) -> None:
@@ -111,6 +168,7 @@ class OpenedSession:
     def keep(self) -> None:
         """Keep what the next engine would have to find again. No request waits for it."""
         if self._assembler is not None:
+            # Between two calls: what was read packed would have to be unpacked by the next one.
             self._assembler.uses.unpack()
         self._keep(ends=False)
 
@@ -119,8 +177,8 @@ class OpenedSession:
         if self.keeper is not None:
             self.keeper.settle(CLOSING_S)
         self._keep(ends=True)
-        if self.features.tasks is not None:
-            self.features.tasks.active.end_leases()
+        if self.facilities.tasks is not None:
+            self.facilities.tasks.active.end_leases()
 
     def _keep(self, *, ends: bool) -> None:
         if self._assembler is None:
@@ -132,6 +190,7 @@ class OpenedSession:
         try:
             keep_calls(home, session.chat, ends=ends)
             keep_members(home, session.objects, ends=ends)
+            # As seldom as uses are kept: it may take as long as `FOLLOWING_S`.
             if keep_uses(home, session.info.id, self._assembler.uses, ends=ends) or ends:
                 self._layers_wait = TimeBudget(FOLLOWING_S)
                 self._follow_sections()
@@ -141,14 +200,15 @@ class OpenedSession:
             log.warning("what the next opening could take over was not kept: %s", error)
 
     def _follow_sections(self) -> None:
-        for section in self.features.sections:
+        for section in self.facilities.sections:
             if isinstance(section, FollowingSection):
                 section.follow(self._layers_wait)
 
     def settle_claim(self) -> None:
         """Where the session has claimed a task while the database was away: have it decided, if
         that is back. The user reads of it at once, the model with the next call."""
-        tasks = self.features.tasks
+        tasks = self.facilities.tasks
+        # What is known of the claim has not been read yet.
         if tasks is None or tasks.work.news:
             return
         # Not at the top: only a session that has tasks imports what works on them.
@@ -160,6 +220,20 @@ class OpenedSession:
             log.warning("a provisional claim is not settled yet: %s", error)
         for line in tasks.work.news:
             self.session.inbox.notify(line)
+
+    def with_tasks(self, answer: Answer) -> Answer:
+        """The answer, with what the host shows of the project's tasks, where it has any. What its
+        next session declares is brought up to date. A failure of either is only logged."""
+        if self.switches is None:
+            return answer
+        self.switches.refresh()
+        try:
+            tasks = self.facilities.tasks
+            if tasks is not None and self.switches.holds_tasks():
+                answer["tasks"] = _status(tasks)
+        except ForedeckError as error:
+            log.warning("the project's tasks cannot be shown: %s", error)
+        return answer
 
     def take_in_notes(self) -> None:
         """Look at the project's folders of notes."""
@@ -173,7 +247,7 @@ class OpenedSession:
 
     def tidy_memory(self) -> None:
         """Let go of memory that was not used for long, and tell the user."""
-        memory = self.features.memory
+        memory = self.facilities.memory
         try:
             if memory is not None and (notice := memory.tidy()):
                 self.session.inbox.user_messages.append(notice)
@@ -183,7 +257,19 @@ class OpenedSession:
     def note_answer(self, answer: Item) -> None:
         """The model has answered: what of memory it named is of use."""
         try:
-            if self.features.memory is not None:
-                self.features.memory.note_answer(text_in(answer.blocks))
+            if self.facilities.memory is not None:
+                self.facilities.memory.note_answer(text_in(answer.blocks))
         except ForedeckError as error:
             log.warning("uses of memory were not noted: %s", error)
+
+
+def _status(tasks: SessionTasks) -> TaskStatus:
+    # Loads where a project has tasks.
+    from foredeck.tasks.wording import clipped, counts_line
+
+    work, board = tasks.work, tasks.work.board
+    board.refresh()
+    task, line = tasks.active.task(), counts_line(board, work.now_ms())
+    if task is not None:
+        line = f"{work.name(task)} {clipped(task.title, _TITLE)} · {line}"
+    return {"line": line}

@@ -17,9 +17,13 @@ from foredeck.context.state.opening import (
     open_session,
 )
 from foredeck.derived.layer import TimeBudget
-from foredeck.engine.facility import FacilityInputs, MakeFacilities, configured_facilities
 from foredeck.engine.memory import begun_by
-from foredeck.engine.opened import OpenedSession
+from foredeck.engine.opened import (
+    FacilityInputs,
+    MakeFacilities,
+    OpenedSession,
+    configured_facilities,
+)
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.resumption import recall_session
 from foredeck.engine.switches import Switches

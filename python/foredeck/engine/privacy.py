@@ -19,9 +19,10 @@ TOO_LATE = (
 
 
 def settle_privacy(objects: Objects, chat: Chat, inbox: Inbox, wanted: bool) -> None:
-    """When a session opens: a private one is stored at once, so that everybody knows; one for which
-    it is too late says so to the user."""
+    """When a session opens: make it private if that is asked for. Where it has begun already, its
+    user reads that it is too late."""
     if chat.private and objects.workspace.pending:
+        # At once: other engines on this store must not read what is said in it.
         objects.workspace.commit()
     if wanted and not chat.private:
         if _has_begun(chat):

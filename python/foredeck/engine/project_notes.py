@@ -3,8 +3,7 @@
 """Notes of the project that were written, renamed or deleted between sessions.
 
 A file is otherwise met by a tool that names it. Notes are written in any editor, and asked for by
-title, so the folders of notes are read when a session opens. Anybody may have written them: what is
-read lies in the project, however it is named, and each step has a bound.
+title, so the folders of notes are read when a session opens.
 """
 
 from __future__ import annotations
@@ -121,11 +120,14 @@ def _list(config: Config, filesystems: FilesystemMap, until: float) -> _Listing:
         # What is named outside the project is named by the user: a project may not.
         is_users = is_outside(name)
         within = place.local if is_users else filesystems.locate(top).local or ""
+        # Others may have written the project: a link of theirs must not bring in what is the
+        # user's.
         if not is_within(place.local, within):
             found.outside = True
             continue
         found.bounds.append(place.source.path)
         for entry in _entries(place.local):
+            # A folder may be huge, or behind a slow mount.
             if next(room, None) is None or time.monotonic() > until:
                 found.is_whole = False
                 return found
@@ -144,6 +146,7 @@ def _take(
 ) -> None:
     """Add one file to those found, if it lies in the project."""
     with suppress(OSError):  # gone since it was listed
+        # The same for a single file.
         if entry.is_symlink() and not is_within(filesystems.real(entry.path), within):
             found.outside = True
         elif entry.is_file():
@@ -182,6 +185,7 @@ def _take_in(
         look_again(objects, inbox, gone)
     for part in portions(files, PORTION):
         ids = {file.path: objects.source.identify(file.path, objects.info.cwd)[0] for file in part}
+        # A file that the store has is looked at for a new version, any other is taken in.
         known = objects.store.heads(ids.values())
         look_again(objects, inbox, [id for id in ids.values() if id in known])
         take_in_unmet(objects, [path for path, id in ids.items() if id not in known])

@@ -1,6 +1,6 @@
 """What an engine has found in a long session, kept beside the store for the one that opens it next.
 
-All of it can be found again from the store, so a full disk fails nothing here.
+All of it can be found again from the store.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ MIN_MEMBERS = 100
 """And fewer members of the index."""
 
 SHARE = 20
-"""While a session goes on it is kept again after a twentieth more: writing all of it each time
-takes longer the longer it is."""
+"""While a session goes on it is kept again after a twentieth more."""
 
 
 def recall_uses(home: Path, session: str, uses: Uses) -> None:
@@ -44,6 +43,7 @@ def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> bool:
     if uses.read - before < _least(MIN_MESSAGES, before, ends=ends):
         return False
     uses.kept = uses.keep()
+    # A full disk fails nothing here: the next engine reads the messages again.
     with suppress(OSError):
         write_cached(home, session, "uses", *uses.kept.to_streams())
     return True
@@ -57,9 +57,9 @@ def recall_session(home: Path, session: str) -> KeptSession:
 
 
 def keep_calls(home: Path, chat: Chat, *, ends: bool) -> None:
-    """Keep what follows from the session's call records, as `keep_uses` does. Not of a fork, whose
-    log is of several sessions."""
+    """Keep what follows from the session's call records, as `keep_uses` does."""
     log = chat.log
+    # The log of a fork is of several sessions, and would be out of date with any of them.
     before = 0 if log.checkpoint is None else log.checkpoint.ordinal
     if chat.info.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
         return
@@ -88,4 +88,5 @@ def keep_members(home: Path, objects: Objects, *, ends: bool) -> None:
 
 
 def _least(least: int, held: int, *, ends: bool) -> int:
+    # All of it is written each time, which takes longer the longer the session is.
     return least if ends else max(least, held // SHARE)

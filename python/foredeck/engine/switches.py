@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from foredeck.config import Config
-from foredeck.config.model import ToolsSection
+from foredeck.config.sections import ToolsSection
 from foredeck.context.state.opening import SessionFolder
 from foredeck.errors import ForedeckError
 from foredeck.model.memory import working_id
@@ -95,11 +95,8 @@ class Switches:
         return holds and not held
 
     def refresh(self) -> None:
-        """Leave what follows from the configuration and the project as they are now.
-
-        No request waits for it, so neither a full disk nor a store that is away fails anything
-        here.
-        """
+        """Leave what follows from the configuration and the project as they are now."""
+        # No request waits for it: neither a full disk nor a store that is away may fail one.
         with suppress(OSError, ForedeckError):
             self._write({})
 
@@ -108,6 +105,7 @@ class Switches:
         chosen = {name: before[name] for name in _SAID if isinstance(before.get(name), bool)} | said
         declared = list(self._declared(chosen))
         _leave(self._file, before, {"facilities": declared, **chosen})
+        # The host looks for its own folder, before it could know which project that is in.
         if self._folders_file != self._file:
             known = _read(self._folders_file)
             _leave(self._folders_file, known, {**known, "facilities": declared})
@@ -132,6 +130,7 @@ class Switches:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
+        # The folder is the user's own, but a crash may have left anything.
         found = json.loads(read_regular(file))
     except (OSError, ValueError):
         return {}
@@ -139,6 +138,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _leave(file: Path, before: dict[str, Any], wanted: dict[str, Any]) -> None:
+    # Nearly every refresh finds nothing new.
     if before == wanted:
         return
     file.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,8 +1,11 @@
-"""The project's tasks for an opened session: the tools, the active task, links to messages."""
+"""The project's tasks for an opened session: the model's tools, and what the user types after
+`/tasks`."""
 
 from __future__ import annotations
 
+import re
 from functools import partial
+from typing import Any
 
 from foredeck.config import Config
 from foredeck.context.state.chat import Chat
@@ -10,13 +13,53 @@ from foredeck.context.state.handles import resolve_name
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
 from foredeck.context.tools.memory_search import MemorySearch
+from foredeck.engine.opened import OpenedSession
+from foredeck.errors import ToolError
+from foredeck.hosts.protocol import CommandResult, CommandView, ViewKey, ViewRow
+from foredeck.model.quoting import one_line
 from foredeck.model.tasks import TaskLink
 from foredeck.store.protocol import Store
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.board import Board, Task
+from foredeck.tasks.claiming import Actor, holder
 from foredeck.tasks.session import SessionTasks, session_tasks
 from foredeck.tasks.tools import SearchMessages
+from foredeck.tasks.wording import counts_line
 from foredeck.tasks.work import TaskWork
 from foredeck.working import ContextUpdates
+
+LISTED = 50
+"""Tasks that `/tasks list` shows."""
+_PRIORITY = re.compile(r"(?:^|\s)--priority[ =]?(\S*)")
+_REASONS = ("wontfix", "duplicate")
+
+_NEEDED = {
+    "new": "Say what is to be done: /tasks new TITLE.",
+    "show": "Say which task: /tasks show t-k3f9.",
+    "claim": "Say which task: /tasks claim t-k3f9.",
+    "open": "Say which task: /tasks open t-k3f9.",
+    "close": "Say which task, and what came of it: /tasks close t-k3f9 SUMMARY.",
+}
+"""By verb, what the user reads who says no more."""
+
+_KEYS: list[ViewKey] = [
+    {"key": "enter", "label": "show", "run": "tasks show {row}", "opens": True},
+    {"key": "c", "label": "claim", "run": "tasks claim {row}"},
+    {
+        "key": "x",
+        "label": "close",
+        "run": "tasks close {row} {text}",
+        "asks": "What came of it? Enter closes the task, Esc leaves it.",
+    },
+    {"key": "o", "label": "open again", "run": "tasks open {row}"},
+    {
+        "key": "n",
+        "label": "new",
+        "run": "tasks new {text}",
+        "asks": "What is to be done? --priority 0 behind it for what is most urgent.",
+    },
+]
+_ON = "From the next session on, the model has task-query and task-mutate in this project."
+_OFF = "From the next session on, the model has no task tools in this project; /tasks stays."
 
 
 def work_on_tasks(
@@ -29,7 +72,7 @@ def work_on_tasks(
     return TaskWork(local, session_folder.project.id, Actor(info.id))
 
 
-def tasks_of(
+def make_tasks(
     work: TaskWork,
     objects: Objects,
     chat: Chat,
@@ -59,3 +102,108 @@ def resolve_link(objects: Objects, chat: Chat, text: str) -> TaskLink:
 
 def _search_messages(search: MemorySearch) -> SearchMessages:
     return lambda query, limit: search.run({"query": query, "limit": limit}, "")
+
+
+def tasks_command(opened: OpenedSession, arguments: str) -> str:
+    """`/tasks`. Raises `ToolError` with a text for the user."""
+    verb, _, rest = arguments.partition(" ")
+    if verb in ("on", "off"):
+        return _choose(opened, wanted=verb == "on")
+    tasks, rest = tasks_of(opened), rest.strip()
+    if verb == "list":
+        return tasks.query.run({"action": "list", "limit": LISTED})
+    if verb not in _NEEDED:
+        raise ToolError(f"There is no /tasks {verb}. /tasks help lists what there is.")
+    if not rest:
+        raise ToolError(_NEEDED[verb])
+    match verb:
+        case "show":
+            return tasks.query.run({"action": "show", "id": rest, "full": True})
+        case "new":
+            return tasks.user_mutate.run({"action": "create", **_new(rest)})
+        case "open":
+            return tasks.user_mutate.run({"action": "update", "id": rest, "status": "open"})
+        case "close":
+            return tasks.user_mutate.run({"action": "close", **_closing(rest)})
+    try:
+        return tasks.user_mutate.run({"action": "claim", "id": rest})
+    except ToolError as error:
+        # The model's own words for it are those of its tool.
+        said = str(error).replace('update it with status "open" first', f"type /tasks open {rest}")
+        raise ToolError(said) from None
+
+
+def tasks_of(opened: OpenedSession) -> SessionTasks:
+    """The project's tasks. Raises `ToolError` where they are switched off."""
+    if opened.facilities.tasks is None:
+        raise ToolError("The project's tasks are switched off (tools.tasks in the configuration).")
+    return opened.facilities.tasks
+
+
+def tasks_view(tasks: SessionTasks) -> CommandResult:
+    """`/tasks`: those that can be worked on first, then those that wait, then what is closed."""
+    board, now_ms = tasks.work.board, tasks.work.now_ms()
+    board.refresh()
+    ready = board.ready(len(board.all()), now_ms)
+    order = {task.id: n for n, task in enumerate([*board.in_progress(), *ready])}
+    listed = sorted(board.all(), key=lambda task: (task.is_closed, order.get(task.id, len(order))))
+    session = tasks.work.actor.session
+    rows = [_task_row(board, task, session, is_ready=task in ready) for task in listed]
+    title = counts_line(board, now_ms) if rows else "This project has no tasks yet."
+    first = [f"{row['name']} {row['cells'][3]}" for row in rows[:2] if row["cells"][1] != "closed"]
+    view: CommandView = {
+        "title": f"Tasks: {title}" if rows else title,
+        "notes": [],
+        "bar": [],
+        "heads": ["", "state", "priority", "task"],
+        "rows": rows,
+        "keys": _KEYS,
+        "empty": "n makes one.",
+    }
+    return {"text": "\n".join([title, *first]), "view": view}
+
+
+def _task_row(board: Board, task: Task, session: str | None, *, is_ready: bool) -> ViewRow:
+    name = board.names.name(task.id)
+    waits = [board.names.name(each.id) for each in board.open_blockers(task)]
+    state = "ready" if is_ready else f"waits for {waits[0]}" if waits else "open"
+    if task.is_closed:
+        state = "closed"
+    elif task.status == "in_progress" and not is_ready:
+        state = "claimed here" if task.session == session else f"with {holder(task)}"
+    labels = "".join(f" #{label}" for label in task.labels)
+    cells = [name, state, f"P{task.priority}", task.called + labels]
+    return {"name": name, "cells": [one_line(cell) for cell in cells]}
+
+
+def _new(rest: str) -> dict[str, Any]:
+    """`Fix the login --priority 1`."""
+    asked = _PRIORITY.search(rest)
+    if asked is None:
+        return {"title": rest}
+    title = f"{rest[: asked.start()]} {rest[asked.end() :]}".strip()
+    if not title:
+        raise ToolError(_NEEDED["new"])
+    return {"title": title, "priority": asked[1] or "?"}
+
+
+def _closing(rest: str) -> dict[str, Any]:
+    """`t-k3f9 It works`, or with a reason before the summary."""
+    name, _, said = rest.partition(" ")
+    if not said.strip():
+        raise ToolError(f"Say what came of it: /tasks close {name} SUMMARY.")
+    reason, _, summary = said.strip().partition(" ")
+    if reason in _REASONS:
+        return {"id": name, "reason": reason, "summary": summary}
+    return {"id": name, "summary": said}
+
+
+def _choose(opened: OpenedSession, *, wanted: bool) -> str:
+    if opened.switches is None:
+        raise ToolError("This session's project is not known here.")
+    tasks_of(opened)
+    try:
+        opened.switches.choose_tasks(wanted)
+    except OSError as error:
+        raise ToolError(f"That cannot be kept: {error.strerror or error}.") from error
+    return _ON if wanted else _OFF

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foredeck.context.intake.early_results import store_early_result
-from foredeck.engine.findings import questions_of
+from foredeck.engine.memory import questions_of
 from foredeck.engine.opened import OpenedSession
-from foredeck.engine.task_commands import with_tasks
 from foredeck.hosts.pi.requests import full_output, to_blocks, to_nesting, to_tool_event
 from foredeck.hosts.protocol import (
     ToolCallParams,
@@ -38,7 +37,7 @@ def run_tool(opened: OpenedSession, params: ToolCallParams) -> ToolCallResult:
         if isinstance(tool, PromoteFinding):
             answer["questions"] = questions_of(opened, tool)
         about_tasks = params.tool in FACILITY_TOOLS["tasks"]
-        return with_tasks(answer, opened) if about_tasks else answer
+        return opened.with_tasks(answer) if about_tasks else answer
     made = _context_tools(opened).run(params.tool, params.input, params.id)
     result: ToolCallResult = {"text": made.text, "details": {"foredeck": made.decision}}
     if made.images:
@@ -50,7 +49,7 @@ def _context_tools(opened: OpenedSession) -> ContextTools:
     # Loads with the first request for it.
     from foredeck.context.tools.tools import ContextTools
 
-    session, memory = opened.session, opened.features.memory
+    session, memory = opened.session, opened.facilities.memory
     return ContextTools(session.objects, session.chat, session.inbox, memory)
 
 

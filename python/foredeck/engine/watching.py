@@ -1,7 +1,6 @@
 """Following the files that a session has met, between its requests.
 
-The tracker's threads only report changes; all work is done on the engine's own thread, through
-`call_soon`. Files that were only listed are not followed: the model has seen nothing of theirs.
+The tracker's threads only report changes; all work is done on the engine's own thread.
 """
 
 from __future__ import annotations
@@ -79,9 +78,9 @@ class SessionWatch:
         self._held: dict[str, set[str] | None] = {}
         """By call: the files that it may write, None for all."""
         self._waiting: set[str] = set()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         """Paths that the tracker has reported, and that were not read since."""
-        self._all_told = False
+        self._all_reported = False
         """Whether it has reported everything."""
         self._tracker = FileTracker(
             self._on_dirty,
@@ -100,16 +99,15 @@ class SessionWatch:
         self._looked_at = len(entries)
 
     def differing(self) -> list[str]:
-        """Files that the model sees and that may have changed, also where no change has been
-        reported yet."""
+        """Files that the model sees and that may have changed."""
         entries = self._objects.index.entries
         holders = self._chat.branch.plan.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
         files += sorted(parts_in_view(self._objects, self._chat.branch))
-        if self._all_told:
+        if self._all_reported:
             return files
         # The tracker first: what it has reported meanwhile is among what is told.
-        return list(dict.fromkeys([*self._tracker.differing(files), *sorted(self._told)]))
+        return list(dict.fromkeys([*self._tracker.differing(files), *sorted(self._reported)]))
 
     def remind(self) -> None:
         """Look again in a moment at files that were being written at the last look."""
@@ -117,10 +115,8 @@ class SessionWatch:
             self._tracker.remind(self._inbox.being_written)
 
     def hold(self, call_id: str, event: ToolEvent) -> None:
-        """A tool is about to write: leave changes of its files until its end.
-
-        Otherwise the watcher could see them first, and they would count as another program's.
-        """
+        """A tool is about to write: leave changes of its files until its end."""
+        # Otherwise the watcher could see them first, and they would count as another program's.
         written = [t.path for t in touched_paths(event, limit=1) if t.role == "written"]
         places = [self._filesystems.locate(path, event.cwd or None) for path in written]
         if names := {n for place in places if place.local for n in (place.local, place.object_id)}:
@@ -147,12 +143,13 @@ class SessionWatch:
     def _on_dirty(self, paths: set[str]) -> None:
         # On the tracker's thread, and at once: a prompt that is assembled before the engine's
         # thread comes to `_look` asks for these, too (`differing`).
-        self._told.update(paths)
+        self._reported.update(paths)
         self._call_soon(lambda: self._look(paths))
 
     def _look(self, paths: set[str]) -> None:
-        self._told.difference_update(paths)
+        self._reported.difference_update(paths)
         held = paths if None in self._held.values() else self._held_among(paths)
+        # Looked at when the tool has ended: by then its result has made them known.
         self._waiting |= held
         if held:
             self._saw_held(sorted(held))
@@ -163,11 +160,12 @@ class SessionWatch:
         return paths & set().union(*(names for names in self._held.values() if names))
 
     def _on_overflow(self) -> None:
-        self._all_told = True
+        # The system has dropped events: any file may have changed.
+        self._all_reported = True
         self._call_soon(self._look_at_all)
 
     def _look_at_all(self) -> None:
-        self._all_told = False
+        self._all_reported = False
         self._reconcile(None)
 
     def _follow(self, entry: Entry, *, resumed: bool) -> None:
@@ -175,6 +173,7 @@ class SessionWatch:
         if head is None:
             return
         if is_unread(head.fields):
+            # It was only listed: the model has seen nothing of it.
             self._listed[entry.ordinal] = entry.newest.content_hash
             return
         source = filesystem_source(head.fields)

@@ -48,7 +48,7 @@ def recall_work(
     config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder, wait: TimeBudget
 ) -> RecalledWork:
     """What the project's other sessions did and learned, as far as that is switched on. A failure
-    to read it is only logged: the session opens without it."""
+    to read it is only logged."""
     section, found = config.worklog, None
     local = store.local
     if (section.lines or section.head) and local is not None and store.latest() is not None:
@@ -61,8 +61,9 @@ def recall_work(
 
 
 def follow_work(config: Config, store: Store) -> None:
-    """Take in what the session itself has done, as far as that goes in a moment: the next opening
-    does not wait for it then. A failure is only logged."""
+    """Take in what the session itself has done, as far as that goes in a moment. A failure is only
+    logged."""
+    # The next opening need not wait for it then.
     local, layer = store.local, load_layer("worklog")
     if local is None or not (config.worklog.lines or config.worklog.head):
         return
@@ -115,6 +116,7 @@ def _of_project(
                 info.cwd, sorted({*known.values()}), session_folder.filesystems
             )
             wanted.update(found)
+        # What a private session did is found nowhere outside it.
         hidden = {info.id, *private_sessions(store)}
         others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id not in hidden]
         done = done_by(follower.db, others, project, but=info.id)

@@ -20,10 +20,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from foredeck.proxy.conversation import ClientChat
-from foredeck.proxy.conversations import Conversations, ConversationState
-from foredeck.proxy.events import Events
-from foredeck.proxy.relays import Relay
+from foredeck.proxy.conversations import ClientChat, Conversations, ConversationState
+from foredeck.proxy.relays import Events, Relay
 from foredeck.proxy.wires import WIRES, ModelApi, session_of
 
 log = logging.getLogger(__name__)
@@ -86,7 +84,9 @@ class Proxy:
         self._tell = tell
         self._client = httpx.AsyncClient(
             verify=ssl.create_default_context(),
+            # A model may think for minutes before its first byte.
             timeout=httpx.Timeout(None, connect=30),
+            # Each stream holds a connection until its model has said all.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
         )
 
@@ -115,10 +115,13 @@ class Proxy:
     # ------------------------------------------------------------ who, and where to
 
     async def _response(self, request: Request) -> Response:
+        # A page in a browser gets here with an Origin, or by a name of its own that leads to
+        # loopback. Programs do neither.
         if request.headers.get("host", "") not in self._hosts or "origin" in request.headers:
             return PlainTextResponse("This proxy serves programs on this machine alone.\n", 421)
         path = request.scope["raw_path"].decode("latin-1")
         first, _, rest = path.removeprefix("/").partition("/")
+        # In constant time: how long a refusal takes says nothing of the token.
         if not secrets.compare_digest(first.encode(), self.token.encode()):
             given = request.headers.get(TOKEN_HEADER, "")
             if not secrets.compare_digest(given.encode(), self.token.encode()):
@@ -151,6 +154,7 @@ class Proxy:
         async for part in stream:
             parts.append(part)
             size += len(part)
+            # What has been read goes out first, then the rest as it comes.
             if size > MOST_BODY:
                 self.note("A request over 64 MiB went out as it came.")
                 length = request.headers.get("content-length")
@@ -158,9 +162,11 @@ class Proxy:
                 return await self._passed(request, url, headers, _again(parts, stream))
         body = b"".join(parts)
         wire = next((w for w in WIRES if w.provider == provider and path.endswith(w.path)), None)
+        # A compressed body is not unpacked here.
         if wire is None or request.headers.get("content-encoding"):
             return await self._passed(request, url, headers, body)
         try:
+            # On a thread: megabytes of JSON would hold up the streams of all other conversations.
             call = await asyncio.to_thread(self._read, wire, url, headers, body)
             ready = None if call is None else await self._ready(call)
         except Exception as error:
@@ -242,6 +248,7 @@ class Proxy:
             )
             state.notices += conversation.notices
             conversation.notices.clear()
+            # The conversation's thread writes the body, too: the event loop has the streams.
             changed = call.wire.with_messages(call.body, messages, own)
             return json.dumps(changed, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -253,6 +260,7 @@ class Proxy:
 
     async def _send(self, call: _ManagedRequest, body: bytes) -> httpx.Response:
         headers = [(k, v) for k, v in call.headers if k != "accept-encoding"]
+        # Events are read as they come, and could not be within a compressed stream.
         headers.append(("accept-encoding", "identity"))
         sent = self._client.build_request("POST", call.url, headers=headers, content=body)
         return await self._client.send(sent, stream=True)
@@ -266,6 +274,7 @@ class Proxy:
             upstream = await _unless_gone(request, self._send(call, body))
         except httpx.HTTPError as error:
             return self._unreachable(call.url, error)
+        # What foredeck has changed may be the reason: the caller sends the request as it came.
         if upstream.status_code == 400:
             return upstream
         kind = upstream.headers.get("content-type", "").partition(";")[0].strip()
@@ -296,6 +305,8 @@ class Proxy:
                     if together := b"".join(shown):
                         yield together
                 await upstream.aclose()
+                # The stream ended in the middle, or could not be read: the client gets what is left
+                # of it.
                 if not is_read or not relay.ended:
                     yield (relay.held if is_read else b"") + events.left
                     return
@@ -306,12 +317,16 @@ class Proxy:
                     upstream = await self._send(call, again)
                 except Exception as error:
                     log.exception("a request was not gone on with")
+                    # The client has had this answer as it came: its end, which is held, makes it
+                    # whole.
                     if not relay.changed:
                         break
                     self.note(f"An answer was cut short: {_short(error)}")
                     yield relay.failure(f"foredeck proxy: {_short(error)}")
                     return
                 if upstream.status_code != 200:
+                    # The client has a stream with status 200 already: the failure becomes an event
+                    # of it.
                     text = (await upstream.aread()).decode("utf-8", "replace")
                     yield relay.failure(f"{upstream.status_code}: {text[:500]}")
                     return
@@ -349,6 +364,7 @@ class Proxy:
             call.wire,
             lambda c: c.answered(number, relay.answer, relay.usage, relay.own),
         )
+        # A model that calls foredeck's tools without end is left to the client's own limits.
         if not added or relay.rounds >= MOST_ROUNDS:
             return None
         self._state(call).own_calls += 1
@@ -378,6 +394,7 @@ def _streamed(
 
 def _plain(upstream: httpx.Response, body: bytes) -> Response:
     response = Response(body, upstream.status_code)
+    # The body may be another than the provider's.
     length = (b"content-length", str(len(body)).encode())
     response.raw_headers = [*_headers(upstream, decoded=True), length]
     return response
@@ -385,6 +402,7 @@ def _plain(upstream: httpx.Response, body: bytes) -> Response:
 
 def _headers(upstream: httpx.Response, *, decoded: bool) -> list[tuple[bytes, bytes]]:
     left_out = {name.encode() for name in _NOT_PASSED} | (
+        # httpx has unpacked it.
         {b"content-encoding"} if decoded else set()
     )
     named = ((name.lower(), value) for name, value in upstream.headers.raw)
@@ -413,6 +431,7 @@ async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
     await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
     gone.cancel()
     if not task.done():
+        # Else the model would go on, and be paid for, with no reader.
         task.cancel()
         raise ClientDisconnect
     return await task

@@ -3,18 +3,72 @@ model was asked again, several answers become one.
 
 A relay serves one request of the client's. Each answer begins with `begin`, its events (or, where
 nothing is streamed, its whole body) pass through, and `answer` is then what the model has said, as
-a message. `finish` ends the client's answer, with the sum of what was used.
+a message. `finish` ends the client's answer, with the sum of what was used. `Events` takes a stream
+of server-sent events apart.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from foredeck.proxy.events import Data, StreamEvent, encoded
+Data = dict[str, Any]
+
+_END = re.compile(rb"(\n\n|\r\n\r\n)")
+"""Of an event of a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One server-sent event: its name, empty for none, its data as JSON, and its bytes as they
+    came. `data` is None where that is no JSON object."""
+
+    name: str
+    data: Data | None
+    raw: bytes
+
+
+class Events:
+    """Takes a stream apart."""
+
+    def __init__(self) -> None:
+        self._left = b""
+
+    def feed(self, piece: bytes) -> list[StreamEvent]:
+        """The events that are complete now."""
+        *whole, self._left = _END.split(self._left + piece)
+        return [_event(b"".join(pair)) for pair in zip(whole[::2], whole[1::2], strict=True)]
+
+    @property
+    def left(self) -> bytes:
+        """What has come of an event that never ended."""
+        return self._left
+
+
+def _event(raw: bytes) -> StreamEvent:
+    name, texts = "", []
+    for line in raw.decode("utf-8", "replace").splitlines():
+        field, _, value = line.partition(":")
+        if field == "event":
+            name = value.strip()
+        elif field == "data":
+            texts.append(value.removeprefix(" "))
+    try:
+        data = json.loads("\n".join(texts))
+    except ValueError:
+        data = None
+    return StreamEvent(name, data if isinstance(data, dict) else None, raw)
+
+
+def encoded(name: str, data: Data) -> bytes:
+    """An event as it is sent."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
 class Relay(ABC):
@@ -154,6 +208,7 @@ class AnthropicRelay(Relay):
         match data.get("type"):
             case "message_start":
                 self._start = data["message"]
+                # To the client it is one answer, which begins once.
                 return event.raw if self.rounds == 1 else b""
             case "content_block_start":
                 self._meet(data["index"], dict(data["content_block"]))
@@ -167,6 +222,7 @@ class AnthropicRelay(Relay):
             case "content_block_stop":
                 return self._moved(event, data)
             case "message_delta":
+                # Held until it is known whether the model goes on without the client.
                 self._ending = data
                 return self._hold(event)
             case "message_stop":
@@ -178,6 +234,7 @@ class AnthropicRelay(Relay):
         place = self._places[data["index"]]
         if place is None:
             return b""
+        # As it came where nothing of foredeck's was left out before it.
         if place == data["index"]:
             return event.raw
         return encoded(event.name, {**data, "index": place})
@@ -187,6 +244,8 @@ class AnthropicRelay(Relay):
             block, text = self._met[number], "".join(pieces)
             is_json = name == "input"
             block[name] = _object(text) if is_json else str(block.get(name) or "") + text
+        # The beginning has what went in, the end what came out; a figure of both holds as it is
+        # last.
         counts = (self._start.get("usage"), self._ending.get("usage"))
         usage = {k: v for each in counts for k, v in (each or {}).items() if v is not None}
         self.take_whole({**self._start, "content": self._met_in_order(), "usage": usage})
@@ -261,17 +320,21 @@ class ChatRelay(Relay):
         choices = data.get("choices")
         if isinstance(data.get("usage"), dict):
             self._counts = data
+            # With `include_usage` the last chunk has figures and no choice.
             if not choices:
                 return self._hold(event)
         if not choices:
             return event.raw
         if not self._head:
+            # Later answers go out under the id of the first, of which they are a part.
             self._head = {k: v for k, v in data.items() if k not in ("choices", "usage")}
         choice = choices[0]
         delta = dict(choice.get("delta") or {})
         self._collect(delta)
         shown = self._shown_delta(delta)
         if choice.get("finish_reason"):
+            # Some servers end an answer in the chunk of its last piece: that piece goes out now,
+            # the end is held.
             self._ending = {**data, "choices": [{**choice, "delta": {}}]}
             if not shown:
                 return self._hold(event)
@@ -306,6 +369,7 @@ class ChatRelay(Relay):
             if not calls:
                 del shown["tool_calls"]
         if self.rounds > 1 or len(shown) < len(delta):
+            # The first chunk of the client's answer has said it.
             shown.pop("role", None)
             shown = {name: value for name, value in shown.items() if value not in (None, "")}
         return shown
@@ -376,6 +440,7 @@ class ResponsesRelay(Relay):
         kind = str(data.get("type") or event.name)
         if kind in ("response.completed", "response.incomplete"):
             response = data["response"]
+            # Where the last event brings no items they are those that came one by one.
             if not response.get("output"):
                 response = {**response, "output": self._met_in_order()}
             self.take_whole(response)
@@ -396,6 +461,8 @@ class ResponsesRelay(Relay):
         return self._numbered(event, data)
 
     def _numbered(self, event: StreamEvent, data: Data) -> bytes:
+        # Clients expect numbers without a gap, also where events are left out or answers put
+        # together.
         number = self._number
         self._number += 1
         if data.get("sequence_number") not in (None, number):

@@ -66,6 +66,7 @@ class Weaver:
     def run(self) -> list[Woven]:
         """The client's list with the calls that it does not have."""
         while True:
+            # Several may follow each other: the model has called foredeck's tools again and again.
             if self._hidden():
                 continue
             if not self.listed:
@@ -157,6 +158,7 @@ def _rest(blocks: Sequence[Block], shown: Sequence[Block]) -> list[Block] | None
     with that. Where an API gives an answer one text, the texts have become one."""
     left = [dict(block) for block in blocks]
     for block in shown:
+        # Clients leave out texts of blanks alone, which the API refuses in a request.
         if block.get("type") == "text" and not str(block.get("text") or "").strip():
             continue
         if not left or left[0].get("type") != block.get("type"):

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from foredeck.embedded.anthropic_messages import AnthropicMessages
@@ -55,6 +56,8 @@ class ModelApi:
 
     def model(self, body: Body, headers: Mapping[str, str], window: int | None) -> ModelInfo:
         """The model that is asked. `window`: its context window, where the user has said it."""
+        # Anthropic's beta of a window of a million tokens is asked for by a header, and how long a
+        # prompt is kept by its cache markers.
         is_long = "context-1m" in headers.get("anthropic-beta", "")
         is_kept = '"1h"' in json.dumps(body.get("system"))
         return ModelInfo(
@@ -75,6 +78,7 @@ class _ResponsesApi(ModelApi):
 
     def messages(self, body: Body) -> list[dict[str, Any]]:
         """See `ModelApi`."""
+        # Then the provider holds the beginning of the chat, and foredeck never sees it.
         is_elsewhere = body.get("previous_response_id") or body.get("conversation")
         return [] if is_elsewhere else gathered(_objects(body.get("input")))
 
@@ -120,7 +124,8 @@ def session_of(
     if own is None:
         format = wire.format()
         said = (m for m in messages if not format.is_system(m))
-        first = [format.to_engine(message, {}) for message, _ in zip(said, "1", strict=False)]
+        first = [format.to_engine(message, {}) for message in islice(said, 1)]
+        # A client that names no session sends the whole chat each time, and its beginning stays.
         begins = json.dumps([wire.system(body), first], sort_keys=True)
         return f"proxy-{hashlib.sha256(begins.encode()).hexdigest()[:24]}"
     agent = session_id(headers.get(_AGENT_HEADER))

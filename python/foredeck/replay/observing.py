@@ -21,7 +21,7 @@ from foredeck.context.state.opening import Session
 from foredeck.context.window.compactions import SummaryRequest, summary_of
 from foredeck.context.window.losses import written_names
 from foredeck.context.window.transcript import split_turns
-from foredeck.engine.observing.worth import later_calls
+from foredeck.engine.observing.runs import later_calls
 from foredeck.model.names import identifiers
 from foredeck.model.observations import (
     NotedDocument,

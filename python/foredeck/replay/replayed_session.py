@@ -17,7 +17,7 @@ from foredeck.accounting.shapes import Shapes
 from foredeck.accounting.stored import StoredCalls
 from foredeck.context.messages.shape import Message, to_usage
 from foredeck.engine.engine import Engine
-from foredeck.engine.facility import (
+from foredeck.engine.opened import (
     Facilities,
     FacilityInputs,
     MakeFacilities,
@@ -105,7 +105,7 @@ class ReplayedSession:
     def _observed(self, opening: FacilityInputs) -> Facilities:
         """The session's facilities, with what this replay's own observer notes."""
         made = self._facilities(opening)
-        return replace(made, features=replace(made.features, stand_ins=self.observer))
+        return replace(made, stand_ins=self.observer)
 
     def _model(self, call: RecordedCall) -> dict[str, Any]:
         return {

@@ -1,9 +1,9 @@
 """The seam to the host: a JSON-RPC peer over stdin and stdout (docs/protocol.md).
 
-framing, codec     bytes to lines to JSON values
-transport          what carries lines: stdio (real), memory (in one process)
-peer               requests, order, cancellation, answers; dispatch and reverse calls
-methods, parsing   the protocol's methods, their params parsed, mapped to an `api.EngineApi`
-errors, jsonrpc    the error codes; jsonrpcserver without what makes it slow to import
-server, parent     `foredeck engine`, which ends with the process that started it
+framing     bytes to lines to JSON values; the errors of the wire
+transport   what carries lines: stdin and stdout
+peer        order, cancellation, answers, requests of ours; dispatch: a request to its handler
+methods     the methods of the protocol, their parameters parsed, on an `engine.engine.Engine`
+host_model  the models of the host, and `/foredeck doctor`
+server      `foredeck engine`, which ends with the process that started it
 """

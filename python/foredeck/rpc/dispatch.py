@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, Literal, cast
 
 from foredeck.errors import ForedeckError
-from foredeck.rpc.errors import INTERNAL_ERROR
+from foredeck.rpc.framing import INTERNAL_ERROR
 
 _PACKAGE, _MODULE = "jsonschema", "jsonschema.validators"
 

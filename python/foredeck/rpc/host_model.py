@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ValidationError
 
 from foredeck.errors import ForedeckError
+from foredeck.finding import Finding, note, ok, problem
 from foredeck.hosts.host import (
     AskCancelled,
     AskTimedOut,
@@ -16,12 +17,13 @@ from foredeck.hosts.host import (
     ModelName,
     ModelParams,
     ModelResult,
+    ModelUsage,
     NoModel,
     NotAsked,
     UselessAnswer,
 )
 from foredeck.hosts.protocol import Params
-from foredeck.rpc.errors import CANCELLED, PeerClosedError, RemoteError
+from foredeck.rpc.framing import CANCELLED, PeerClosedError, RemoteError
 
 R = TypeVar("R", bound=Params)
 
@@ -87,3 +89,98 @@ def _in_words(error: RemoteError) -> ForedeckError:
         return AskCancelled("The host has cancelled the question: its session has ended.")
     kind = _REFUSALS.get(error.code)
     return error if kind is None else kind(str(error))
+
+
+_ANSWER_S = 100.0
+"""Less than the host waits, so that it gets an answer."""
+_ANSWER_TOKENS = 1024
+"""A model may think before its one word."""
+
+_QUESTION = (
+    "This is a check that you can be reached. Answer with the one word: ready. Call no tool."
+)
+_PRICES = {
+    "input": "in",
+    "output": "out",
+    "cacheRead": "read from the cache",
+    "cacheWrite": "written to it",
+}
+
+
+async def examine(host: HostModel, *, ask: bool) -> str:
+    """The lines of the check. With `ask` the model is asked one word, which costs what they say."""
+    offer = await host.offered()
+    findings = [_model(offer)]
+    if offer.model is not None:
+        findings.append(_cache(offer))
+        findings.append(await _asked(host, offer) if ask else _not_asked())
+    return "\n".join(map(_line, findings))
+
+
+def _model(offer: ModelResult) -> Finding:
+    if offer.model is None:
+        return problem("model", "none can be asked", offer.reason or "choose one with /model")
+    text = f"{_name(offer.model)}, {_price(offer.model.get('cost'))}"
+    if not offer.single_slot:
+        return ok("model", f"{text}; can be asked")
+    return note(
+        "model",
+        f"{text}; can be asked",
+        "it is on this machine or has no price, so a question may push your session out of its "
+        "cache: foredeck asks it only where you do",
+    )
+
+
+def _name(model: dict[str, Any]) -> str:
+    return f"{model.get('provider')}/{model.get('id')}"
+
+
+def _price(cost: Any) -> str:
+    prices = cost if isinstance(cost, dict) else {}
+    said = [
+        f"${price:g} {words}"
+        for key, words in _PRICES.items()
+        if isinstance(price := prices.get(key), int | float) and price > 0
+    ]
+    return f"{', '.join(said)} for a million tokens" if said else "no price known"
+
+
+def _cache(offer: ModelResult) -> Finding:
+    if offer.warm is not None:
+        return ok("warm cache", f"would be read: the prompt of call {offer.warm}")
+    return note("warm cache", f"would not be read: {offer.cold}")
+
+
+def _not_asked() -> Finding:
+    return ok("question", "none sent; /foredeck doctor ask sends one word")
+
+
+async def _asked(host: HostModel, offer: ModelResult) -> Finding:
+    message = {"role": "user", "content": _QUESTION}
+    question = CompleteParams(
+        messages=[message], max_tokens=_ANSWER_TOKENS, warm=offer.warm, wanted=True
+    )
+    try:
+        answer = await host.ask(question, timeout_s=_ANSWER_S)
+    except UselessAnswer as error:
+        return problem("question", _used(error.usage), str(error))
+    except ForedeckError as error:
+        return problem("question", "not answered", str(error))
+    return ok("question", f"{_said(answer)}; {_used(answer.usage)}")
+
+
+def _said(answer: CompleteResult) -> str:
+    text = " ".join(answer.text.split())[:60]
+    return f'answered "{text}"' if text else f"answered without text ({answer.stop})"
+
+
+def _used(usage: ModelUsage) -> str:
+    return (
+        f"{usage.read:,} tokens read from the cache, {usage.written:,} written to it, "
+        f"{usage.fresh:,} fresh, {usage.output:,} out: ${usage.cost:.4f}"
+    )
+
+
+def _line(finding: Finding) -> str:
+    advice = f" ({finding.advice})" if finding.advice else ""
+    return f"{finding.status.ljust(7)}  {finding.name.ljust(10)}  {finding.text}{advice}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -29,11 +29,12 @@ from foredeck.hosts.protocol import (
     ToolPrepareParams,
     ToolStartedParams,
 )
-from foredeck.rpc.api import EngineApi
 from foredeck.rpc.dispatch import Handler, Method
-from foredeck.rpc.doctor import examine
-from foredeck.rpc.errors import InvalidParamsError, InvalidRequestError, ProtocolError
-from foredeck.rpc.host_model import HostModel
+from foredeck.rpc.framing import InvalidParamsError, InvalidRequestError, ProtocolError
+from foredeck.rpc.host_model import HostModel, examine
+
+if TYPE_CHECKING:
+    from foredeck.engine.engine import Engine
 
 P = TypeVar("P", bound=Params)
 
@@ -49,7 +50,7 @@ class Route(Generic[P]):
     """
 
     params: type[P]
-    call: Callable[[EngineApi, P], Mapping[str, Any] | None]
+    call: Callable[[Engine, P], Mapping[str, Any] | None]
     kind: Literal["request", "notification"] = "request"
     blocks_calls: bool = False
 
@@ -85,19 +86,19 @@ class EngineMethods:
     """Serves the protocol with one engine, which is made when `initialize` asks for it.
 
     `open_engine` makes it from the parameters of `initialize`; `end` is called when the host asks
-    for the shutdown; `models` are those of the host. All on the event loop.
+    for the shutdown; `models` are those of the host. All on the event loop, one call at a time.
     """
 
     def __init__(
         self,
-        open_engine: Callable[[InitializeParams], EngineApi],
+        open_engine: Callable[[InitializeParams], Engine],
         end: Callable[[str], None],
         models: HostModel,
     ) -> None:
         self._open_engine = open_engine
         self._models = models
         self._end = end
-        self._engine: EngineApi | None = None
+        self._engine: Engine | None = None
 
     def table(self) -> dict[str, Method]:
         """All methods by name."""
@@ -127,7 +128,7 @@ class EngineMethods:
 
         return serve
 
-    def _require_engine(self) -> EngineApi:
+    def _require_engine(self) -> Engine:
         if self._engine is None:
             raise InvalidRequestError("Invalid request: send initialize first")
         return self._engine
@@ -144,6 +145,7 @@ class EngineMethods:
         engine = self._open_engine(parsed)
         try:
             answer = engine.initialize(parsed)
+        # Its store is open, and a host may send `initialize` again.
         except BaseException:
             engine.close()
             raise

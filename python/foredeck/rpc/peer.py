@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
 
 from foredeck.rpc.dispatch import (
     Method,
@@ -26,16 +26,20 @@ from foredeck.rpc.dispatch import (
     dispatch,
     internal_error_text,
 )
-from foredeck.rpc.errors import (
+from foredeck.rpc.framing import (
     CANCELLED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
     ParseError,
+    PeerClosedError,
+    RemoteError,
+    TooLong,
+    decode,
+    encode,
+    leading_members,
 )
-from foredeck.rpc.framing import TooLong, leading_members
-from foredeck.rpc.reverse import ReverseCalls
 from foredeck.rpc.transport import Transport
 
 log = logging.getLogger(__name__)
@@ -66,6 +70,7 @@ class Peer:
         """
         self._transport.start(self)
         await self._stop.wait()
+        # First: a request that waits for the host's answer would never end.
         self._calls.close()
         await self._drain()
 
@@ -153,6 +158,7 @@ class Peer:
         return True
 
     def _serve(self, request: OpenRequest) -> None:
+        # From its arrival on, not from its turn: the host waits already.
         if request.method and request.method.blocks_calls:
             self._calls.block(request)
         task = asyncio.create_task(self._run_in_turn(request), name=request.name[:40])
@@ -207,8 +213,10 @@ class Peer:
             log.warning("a response came that nothing waits for (id %.100r)", message.get("id"))
 
     def _answer(self, request: OpenRequest, response: dict[str, Any]) -> None:
+        # A request that was cancelled may have been answered in the same moment.
         if request.id is None or request.answered:
             return
+        # Before it is sent: whatever comes of that, there is no second answer.
         request.answered = True
         del self._open[request.id]
         try:
@@ -252,33 +260,92 @@ def _problem_with(message: dict[str, Any]) -> tuple[int, str] | None:
     return None
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+class ReverseCalls:
+    """Sends requests, and gives each response to the call that waits for it."""
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+        self._send = send
+        self._numbers = count(1)
+        self._waiting: dict[str, asyncio.Future[Any]] = {}
+        self._blocking: set[OpenRequest] = set()
+        self._free = asyncio.Event()
+        self._free.set()
+        self._closed = False
+
+    def block(self, request: OpenRequest) -> None:
+        """A request has arrived during which nothing may be sent."""
+        self._blocking.add(request)
+        self._free.clear()
+
+    def unblock(self, request: OpenRequest) -> None:
+        """Such a request has been answered."""
+        self._blocking.discard(request)
+        if not self._blocking:
+            self._free.set()
+
+    async def call(
+        self, method: str, params: dict[str, Any], *, timeout_s: float | None = None
+    ) -> Any:
+        """Ask the host, and wait for its answer.
+
+        Raises RemoteError if it answers with an error, TimeoutError, or PeerClosedError if the
+        connection ends first; RuntimeError if called by the handler of a request that blocks calls,
+        which would wait for itself. On timeout and on cancellation the host gets a `$/cancel`.
+        """
+        # Such a handler would wait for the end of its own request.
+        caller = asyncio.current_task()
+        if any(request.worker is caller for request in self._blocking):
+            raise RuntimeError(f"{method} was called while a context is assembled")
+        async with asyncio.timeout(timeout_s):
+            await self._until_free()
+            return await self._ask(f"e{next(self._numbers)}", method, params)
+
+    async def _until_free(self) -> None:
+        # Looked at again after each wait: another such request may have come before this task ran.
+        while not self._closed and not self._free.is_set():
+            await self._free.wait()
+        if self._closed:
+            raise PeerClosedError("the host is gone")
+
+    async def _ask(self, call_id: str, method: str, params: dict[str, Any]) -> Any:
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting[call_id] = answer
+        self._send({"jsonrpc": "2.0", "id": call_id, "method": method, "params": params})
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self._send({"jsonrpc": "2.0", "method": "$/cancel", "params": {"id": call_id}})
+            raise
+        finally:
+            del self._waiting[call_id]
+
+    def settle(self, response: dict[str, Any]) -> bool:
+        """Give a response to its call; False if no call waits for it (a late or invented one)."""
+        answer = (
+            self._waiting.get(call_id) if isinstance(call_id := response.get("id"), str) else None
+        )
+        if answer is None or answer.done():
+            return False
+        # JSON-RPC allows one of the two; where both come, the error counts.
+        error = response.get("error")
+        if error is not None:
+            answer.set_exception(_remote_error(error))
+        elif "result" in response:
+            answer.set_result(response["result"])
+        else:
+            answer.set_exception(RemoteError(INTERNAL_ERROR, "the host's answer has no result"))
+        return True
+
+    def close(self) -> None:
+        """End every waiting call with PeerClosedError, and refuse new ones."""
+        self._closed = True
+        self._free.set()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(PeerClosedError("the host is gone"))
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_ASCII_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-
-
-def decode(line: bytes) -> Any:
-    """The JSON value of one line. Raises ParseError, with a text that says what is wrong."""
-    try:
-        return _DECODER.decode(line.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise ParseError("Parse error: the line is not UTF-8") from None
-    except RecursionError:
-        raise ParseError("Parse error: nested too deeply") from None
-    except ValueError as error:
-        raise ParseError(f"Parse error: {error}") from None
-
-
-def encode(message: Any) -> bytes:
-    """The line for a JSON value, newline included.
-
-    Raises ValueError, TypeError or RecursionError if it has no JSON form.
-    """
-    try:
-        return _ENCODER.encode(message).encode("utf-8") + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate has no UTF-8; as an escape it survives
-        return _ASCII_ENCODER.encode(message).encode("ascii") + b"\n"
+def _remote_error(error: Any) -> RemoteError:
+    if isinstance(error, dict) and isinstance(code := error.get("code"), int):
+        return RemoteError(code, str(error.get("message", "")))
+    return RemoteError(INTERNAL_ERROR, "the host answered with a malformed error")

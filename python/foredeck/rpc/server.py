@@ -8,24 +8,34 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from foredeck.config import ensure_home, load_config
+from foredeck.config import Config, ensure_home, load_config
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import Host
 from foredeck.hosts.protocol import InitializeParams
-from foredeck.rpc.api import EngineApi, EngineFactory
 from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import EngineMethods
 from foredeck.rpc.peer import Peer
-from foredeck.rpc.stdio import StdioTransport, claim_stdio
+from foredeck.rpc.transport import StdioTransport, claim_stdio
+
+if TYPE_CHECKING:
+    from foredeck.engine.engine import Engine
 
 log = logging.getLogger(__name__)
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class EngineFactory(Protocol):
+    """Makes an engine: the `Engine` class itself, but for tests."""
+
+    def __call__(self, config: Config, host: Host, *, warnings: Sequence[str]) -> Engine:
+        """A new engine; raises `ForedeckError` if it cannot be. `warnings`: what the user reads
+        once."""
 
 
 def serve(factory: EngineFactory, flags: Iterable[str] = ()) -> int:
@@ -41,6 +51,7 @@ def serve(factory: EngineFactory, flags: Iterable[str] = ()) -> int:
     except OSError as error:
         print(f"foredeck engine: stdin or stdout is closed: {error}", file=sys.stderr)
         return 2
+    # What a library prints must not get between the answers.
     sys.stdout = sys.stderr
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=LOG_FORMAT)
     return asyncio.run(_Server(factory, tuple(flags), StdioTransport(source, sink)).run())
@@ -73,7 +84,7 @@ class _Server:
             parent.stop()
         return code
 
-    def _open_engine(self, params: InitializeParams) -> EngineApi:
+    def _open_engine(self, params: InitializeParams) -> Engine:
         resolved = load_config(project=Path(params.cwd), trusted=params.trusted, flags=self._flags)
         config = resolved.config
         logging.getLogger("foredeck").setLevel(config.log_level.upper())
@@ -123,6 +134,7 @@ class _Server:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), on_signal)
         by_hand = os.isatty(self._transport.source)
+        # The terminal sends Ctrl-C to all children of the host, which may go on.
         signal.signal(signal.SIGINT, on_signal if by_hand else signal.SIG_IGN)
 
 

@@ -16,7 +16,6 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import Host
 from foredeck.model.observations import ObservingDocument
-from foredeck.rpc.api import EngineApi
 from foredeck.rpc.server import serve
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, Origin, Token
@@ -72,7 +71,7 @@ def main(file: str) -> int:
     """Serve one host, as `foredeck engine` does."""
     fuse = Fuse(Path(file))
 
-    def make(config: Config, host: Host, **given: Any) -> EngineApi:
+    def make(config: Config, host: Host, **given: Any) -> Engine:
         store: Any = FusedStore(open_store(config), fuse)
         return Engine(config, host, store=store, **given)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.context.messages.validity import find_faults
-from foredeck.context.state.features import Features
-from foredeck.engine.facility import Facilities, FacilityInputs, configured_facilities
+from foredeck.engine.opened import Facilities, FacilityInputs, configured_facilities
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.records import Transcript
 from foredeck.model.own_tools import definition_chars
@@ -168,4 +167,4 @@ class FilledSection:
 
 def filled_head(_opening: FacilityInputs) -> Facilities:
     """Facilities of which there is nothing but that section."""
-    return Facilities(Features((FilledSection(),)))
+    return Facilities((FilledSection(),))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from foredeck.config import Config
-from foredeck.config.outside import SourcesSection
+from foredeck.config.sections import SourcesSection
 from foredeck.context.messages.shape import Message
 from foredeck.engine.engine import Engine
 from foredeck.hosts.host import Host

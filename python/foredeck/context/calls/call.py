@@ -19,7 +19,7 @@ from foredeck.context.rendering.view import PromptNames
 from foredeck.context.rewriting.foldable import FoldFinder
 from foredeck.context.rewriting.refresh import RefreshFinder
 from foredeck.context.rewriting.replacing import MessagePlaces, Replacer
-from foredeck.context.state.features import Features
+from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Request
@@ -105,7 +105,7 @@ class CallInProgress:
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
     decision: Decision = field(default_factory=Decision)
-    features: Features = field(default_factory=Features)
+    facilities: ContextFacilities = field(default_factory=ContextFacilities)
     """What the session has beside its chat."""
     withdrawal: Withdrawal = field(default_factory=Withdrawal)
     context: RenderContext = field(init=False)
@@ -137,7 +137,7 @@ class CallInProgress:
     @property
     def replacer(self) -> Replacer | None:
         """What replaces spans of the chat by observations; None where they are switched off."""
-        stand_ins = self.features.stand_ins
+        stand_ins = self.facilities.stand_ins
         return None if stand_ins is None else Replacer(self.context, stand_ins, self.finders.places)
 
     @property

@@ -55,7 +55,7 @@ def _is_withdrawn(call: CallInProgress, standing: Say) -> bool:
     return any(
         isinstance(section, WithdrawingSection)
         and section.is_withdrawn(said_by(text, section.name))
-        for section in call.features.sections
+        for section in call.facilities.sections
     )
 
 
@@ -78,7 +78,7 @@ def replace_head(call: CallInProgress) -> None:
 def _put(call: CallInProgress, tokens: int) -> bool:
     plan, model = call.context.plan, call.request.model
     limit = chars_of(tokens, model.window if model else None)
-    text = compose(call.features.sections, limit) if call.features.sections else ""
+    text = compose(call.facilities.sections, limit) if call.facilities.sections else ""
     standing = plan.head
     if text == (standing.blocks[0]["text"] if standing else ""):
         return False

@@ -19,7 +19,7 @@ def record_host_calls(call: CallInProgress) -> None:
     for outcome in alignment.without_us or adopted_call(session.chat.log, alignment):
         if outcome.messages < call.first_new:
             continue
-        items, active = call.items[: outcome.messages], call.features.active_task
+        items, active = call.items[: outcome.messages], call.facilities.active_task
         take_in(call.context, session.inbox, call.layout, items, call.first_new, active=active)
         call.first_new = outcome.messages
         call.first_changed_insert = min(call.first_changed_insert, outcome.edited)

@@ -53,7 +53,7 @@ def attach_continuation(call: CallInProgress) -> None:
     summary has. Only where observations are switched on.
     """
     context = call.context
-    if call.features.stand_ins is None or not _made_way(call):
+    if call.facilities.stand_ins is None or not _made_way(call):
         return
     index = len(context.plan) - 1
     if not context.takes_lines(index):
@@ -76,7 +76,7 @@ def _made_way(call: CallInProgress) -> bool:
 def _newest(call: CallInProgress) -> StandIn | None:
     """The observation or reflection that covers the newest messages."""
     stretches = call.session.chat.branch.plan.observed
-    known = call.features.stand_ins.known() if call.features.stand_ins else ()
+    known = call.facilities.stand_ins.known() if call.facilities.stand_ins else ()
     standing = [each for each in known if each.id in stretches]
     return max(standing, key=lambda each: stretches[each.id][1], default=None)
 

@@ -52,7 +52,7 @@ class StandIns(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class ContextFacilities:
     """Made when the session is opened, and fixed from then on."""
 
     sections: Sequence[HeadSection] = ()

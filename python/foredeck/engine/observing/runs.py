@@ -1,23 +1,29 @@
-"""The jobs of an observer: who is asked, on which terms, and what the user reads of how it went."""
+"""The jobs of an observer: which of two ways a model is asked, on which terms, and what the user
+reads of how it went."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from foredeck.context.state.chat import Chat
-from foredeck.engine.background.asking import SessionAsking
-from foredeck.engine.observing.questions import ModelQuestions
-from foredeck.engine.observing.worth import worth_of
+from foredeck.engine.asking import AskingPrices, AskingTerms, SessionAsking
 from foredeck.errors import ForedeckError
-from foredeck.hosts.host import NoModel, NotAsked
+from foredeck.hosts.host import CompleteParams, NoModel, NotAsked
 from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, SourceMessage, next_chunk
 from foredeck.observations.lease import ObservingBusy
 from foredeck.observations.modes import ModeChoice
-from foredeck.observations.observers import ModelFreeObserver, ModelObserver
+from foredeck.observations.observers import (
+    NOTE_SHARE,
+    AskedQuestion,
+    ModelFreeObserver,
+    ModelObserver,
+    ModelReply,
+)
 
 if TYPE_CHECKING:
     from foredeck.engine.observing.observing import ChatBefore, Observing
@@ -25,6 +31,12 @@ if TYPE_CHECKING:
 NOTHING = "There is nothing to note yet."
 ALONE = "foredeck notes down older chat without a model: {reason}."
 LATER = "It will cost less once the agent's model has begun to answer."
+
+POLL_S, POLLS = 0.25, 120
+"""How often to check whether a model has begun to answer, and how many times."""
+
+FEWEST_CALLS = 10
+MOST_CALLS = 200
 
 _NUMBERS = re.compile(r"\$?\d[\d.,]*")
 _WORDS: dict[Work, str] = {"observe": "An observation", "reflect": "Condensing older notes"}
@@ -286,3 +298,126 @@ class ChunkChoice:
         return worth_of(
             chunk.tokens, int(sent / questions.alone.rate), calls, questions.agent.prices
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AskingWay:
+    """One way to ask: its question, its expected price in dollars, and on which terms."""
+
+    question: CompleteParams
+    price: float
+    terms: AskingTerms
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether it is the agent's own last prompt."""
+        return self.question.warm is not None
+
+
+@dataclass
+class ModelQuestions:
+    """Asks for observations and reflections. `worth`: dollars that an answer saves, None where that
+    is not the point; `wanted`: the user has asked for it; `insisted`: at any price."""
+
+    asking: SessionAsking
+    alone: AskingTerms
+    agent: AskingTerms
+    """Of the model that the agent works with."""
+    wanted: bool = False
+    insisted: bool = False
+    worth: float | None = None
+    ways: list[AskingWay] = field(default_factory=list)
+    """Those of the question that was asked last, the cheapest first."""
+
+    @classmethod
+    async def open(cls, asking: SessionAsking, *, wanted: bool) -> ModelQuestions:
+        """On the current terms. Raises `NoModel`, and `NotAsked` where it may not be at all."""
+        alone = await asking.terms()
+        if (reason := asking.forbidden(alone, wanted=wanted)) is not None:
+            raise NotAsked(reason)
+        agent = await asking.terms(warm=True) if asking.has_other_model else alone
+        return cls(asking, alone, agent, wanted)
+
+    def priced(self, asked: AskedQuestion) -> list[AskingWay]:
+        """The ways to ask this, the cheapest first; of equal ones the excerpt."""
+        expected = _expected(asked)
+        alone = CompleteParams(
+            messages=[_message(asked.text)], max_tokens=asked.max_tokens, system=asked.system
+        )
+        ways = [AskingWay(alone, self.alone.price(alone, expected), self.alone)]
+        if self.agent.warm is not None and (added := self._added(asked)) is not None:
+            ways.append(added)
+        return sorted(ways, key=lambda way: way.price)
+
+    def is_better_later(self, asked: AskedQuestion) -> bool:
+        """Whether it would cost less once the model has begun to answer the agent, which makes its
+        prompt readable from the cache."""
+        added = self._added(asked)
+        return (
+            self.agent.warm is None
+            and added is not None
+            and added.price < self.priced(asked)[0].price
+        )
+
+    async def wait_until_warm(self) -> bool:
+        """Wait for the model to begin to answer the agent; whether it has, and its prompt can be
+        read from the cache. The agent's work waits for nothing here."""
+        for _ in range(POLLS):
+            await asyncio.sleep(POLL_S)
+            self.agent = await self.asking.terms(warm=True)
+            if self.agent.warm is not None:
+                return True
+        return False
+
+    def _added(self, asked: AskedQuestion) -> AskingWay | None:
+        """The question at the end of the last prompt."""
+        if asked.warm is None:
+            return None
+        added = CompleteParams(
+            messages=[_message(asked.warm)],
+            max_tokens=asked.max_tokens,
+            warm=self.agent.warm or 1,
+        )
+        return AskingWay(added, self.agent.price(added, _expected(asked)), self.agent)
+
+    async def ask(self, asked: AskedQuestion) -> ModelReply:
+        """`observers.AskModel`. Raises what `SessionAsking.ask` does."""
+        self.ways = self.priced(asked)
+        answer = await self.asking.ask(
+            asked.work,
+            self.ways[0].question,
+            worth=None if self.wanted else self.worth,
+            output_tokens=_expected(asked),
+            wanted=self.wanted,
+            insisted=self.insisted,
+        )
+        name = f"{answer.model.provider}/{answer.model.id}"
+        return ModelReply(answer.text, answer.stop, len(answer.calls), name)
+
+
+def _expected(asked: AskedQuestion) -> int:
+    """Tokens of an answer, which has room for more."""
+    return asked.max_tokens // 3
+
+
+def _message(text: str) -> dict[str, object]:
+    return {"role": "user", "content": text}
+
+
+def worth_of(tokens: int, sent: int, calls: int, prices: AskingPrices) -> float:
+    """Dollars that the later calls of a session save where an observation covers messages.
+
+    What leaves is read from the provider's cache at each later call. As many calls are expected
+    as there have been: whoever has worked for long usually goes on.
+
+    tokens  of the messages as they are
+    sent    of them as they go out now, what has folded left out
+    calls   how many the branch has made
+    """
+    leaving = max(0, sent - tokens // NOTE_SHARE)
+    return leaving * prices.read * later_calls(calls)
+
+
+def later_calls(calls: int) -> int:
+    """How many more calls a session is expected to make after this many."""
+    return min(MOST_CALLS, max(FEWEST_CALLS, calls))

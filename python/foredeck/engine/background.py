@@ -1,19 +1,58 @@
-"""Work beside the agent's own: one job at a time, and none unless something has happened."""
+"""Work beside the agent's own: what workers want done, one job at a time, and none unless something
+has happened."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
-from foredeck.config.model import AskingSection
+from foredeck.config.sections import AskingSection
 from foredeck.context.state.opening import Session
-from foredeck.engine.background.asking import SessionAsking
-from foredeck.engine.background.jobs import BackgroundWorker, Job, SessionEvent
+from foredeck.engine.asking import SessionAsking
 from foredeck.errors import ForedeckError
 from foredeck.hosts.host import Host
 
 log = logging.getLogger(__name__)
+
+
+SessionEvent = Literal["call", "tool", "answer", "command", "compaction"]
+"""What has just happened in the session.
+
+call        a prompt has gone out
+tool        a tool that the answer called has run
+answer      a run has ended with an answer
+command     the user has typed a command of ours
+compaction  the user wants the chat compacted; it is still whole
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work that takes a while. It may be cancelled at any `await`; whatever it raises is logged.
+
+    `name`: a job that waits is replaced by a later one of its name, unless that has a smaller
+    `priority`. Of the jobs that wait, the one with the largest priority runs first.
+    """
+
+    name: str
+    run: Callable[[SessionAsking], Awaitable[None]]
+    priority: int = 0
+
+
+class BackgroundWorker(Protocol):
+    """Says what is to be done; made for one session, as sections and tools are."""
+
+    def due(self, happened: SessionEvent) -> Iterable[Job]:
+        """The jobs that may run now. Called on the engine's thread after the answer has gone out:
+        short, since the next request waits for it."""
+        ...
+
+    def close(self) -> None:
+        """The session is let go. Called while its store is open, after its jobs were cancelled."""
+        ...
 
 
 class Background:

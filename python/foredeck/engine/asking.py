@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.accounting.figure import AskedAccount, asked_account, cost_of, stored_questions
-from foredeck.config.model import AskingSection
+from foredeck.config.sections import AskingSection
 from foredeck.context.state.chat import Chat
 from foredeck.context.status import tokens_of
-from foredeck.engine.background.prices import AskingPrices
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.host import (
     AskCancelled,
@@ -32,12 +31,65 @@ from foredeck.model.records import AskedDocument, AskedOutcome, asked_id
 from foredeck.store.clock import HOUR_MS, MINUTE_MS, now_ms
 from foredeck.store.protocol import Batch
 
+log = logging.getLogger(__name__)
+
+LONGEST_PAUSE_MIN = 60
+RATE_LIMIT_PAUSE_MIN = 5
+
+_RATE_LIMITS = (
+    "429",
+    "529",
+    "rate limit",
+    "rate_limit",
+    "overloaded",
+    "too many requests",
+    "quota",
+)
+_SENT = ("open", "answered", "useless", "timed_out", "cancelled")
+_FAILURES = ("useless", "timed_out")
+
+_DOING = {
+    "observe": "noting down what was said and done",
+    "reflect": "condensing older notes",
+    "extract": "looking for what to remember",
+}
+"""What the user sees, by purpose."""
+
+_OUTCOMES: dict[type[ForedeckError], AskedOutcome] = {
+    AskTimedOut: "timed_out",
+    AskCancelled: "cancelled",
+    NoModel: "refused",
+    NotAsked: "refused",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AskingPrices:
+    """Dollars for one token: uncached, read from the cache, generated."""
+
+    fresh: float = 0.0
+    read: float = 0.0
+    output: float = 0.0
+
+    @classmethod
+    def of(cls, model: Mapping[str, Any] | None) -> AskingPrices:
+        """From a host's model record; what it does not say is free, a read as dear as fresh."""
+        cost = (model or {}).get("cost")
+        named = cost if isinstance(cost, dict) else {}
+        fresh, output = _price(named, "input", 0.0), _price(named, "output", 0.0)
+        return cls(fresh, _price(named, "cacheRead", fresh), output)
+
+
+def _price(cost: Mapping[str, Any], name: str, default: float) -> float:
+    value = cost.get(name)
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return float(value) / 1_000_000 if usable and value is not None else default
+
 
 @dataclass(frozen=True, slots=True)
 class AskingTerms:
-    """What asking a model would mean now. `warm` is the call whose prompt would be read from the
-    provider's cache, None for none; `prompt_tokens` are its tokens, and `rate` characters a token.
-    """
+    """What asking a model would mean now. `warm`: the call whose prompt would be read from the
+    provider's cache, None for none; `prompt_tokens`: its tokens; `rate`: characters a token."""
 
     model: str
     prices: AskingPrices
@@ -83,7 +135,7 @@ class SessionAsking:
         self._models = models
         self._config = config
         self._show = show
-        self.meter = Meter(chat, Caps(config.share, config.per_hour))
+        self.meter = Meter(chat, config)
         self._open: AskedDocument | None = None
 
     @property
@@ -184,31 +236,13 @@ class SessionAsking:
         return ModelName(provider=provider, id=id)
 
 
-_DOING = {
-    "observe": "noting down what was said and done",
-    "reflect": "condensing older notes",
-    "extract": "looking for what to remember",
-}
-"""What the user sees, by purpose."""
-
-_OUTCOMES: dict[type[ForedeckError], AskedOutcome] = {
-    AskTimedOut: "timed_out",
-    AskCancelled: "cancelled",
-    NoModel: "refused",
-    NotAsked: "refused",
-}
-
-
-log = logging.getLogger(__name__)
-
-
 class Meter:
     """Keeps the questions of one session. `clock` gives the time in milliseconds."""
 
     def __init__(
         self,
         chat: Chat,
-        caps: Caps,
+        caps: AskingSection,
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self._chat = chat
@@ -277,32 +311,6 @@ class Meter:
             log.warning("what a question took is not noted: %s", error)
 
 
-# Whether one more question may be asked: shares, hours and failures.
-
-LONGEST_PAUSE_MIN = 60
-RATE_LIMIT_PAUSE_MIN = 5
-
-_RATE_LIMITS = (
-    "429",
-    "529",
-    "rate limit",
-    "rate_limit",
-    "overloaded",
-    "too many requests",
-    "quota",
-)
-_SENT = ("open", "answered", "useless", "timed_out", "cancelled")
-_FAILURES = ("useless", "timed_out")
-
-
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """`share`: of what the session has cost, the most that questions may; `per_hour`: how many."""
-
-    share: float
-    per_hour: int
-
-
 @dataclass(frozen=True, slots=True)
 class Spending:
     """What one more question would mean, in dollars.
@@ -319,7 +327,7 @@ class Spending:
 
 
 def why_not(
-    asked: Sequence[AskedDocument], spending: Spending, caps: Caps, now_ms: int
+    asked: Sequence[AskedDocument], spending: Spending, caps: AskingSection, now_ms: int
 ) -> str | None:
     """Why a question is not asked now; None where it may be. `asked`: all before, oldest first."""
     if spending.insisted:
@@ -338,14 +346,16 @@ def _not_worth_it(spending: Spending) -> str | None:
     return f"it would cost {_dollars(spending.price)} and save {_dollars(spending.worth)}"
 
 
-def _too_many(asked: Sequence[AskedDocument], caps: Caps, now_ms: int) -> str | None:
+def _too_many(asked: Sequence[AskedDocument], caps: AskingSection, now_ms: int) -> str | None:
     recent = [each for each in asked if each.time_ms > now_ms - HOUR_MS and each.outcome in _SENT]
     if len(recent) < caps.per_hour:
         return None
     return f"{len(recent)} questions were asked within the hour (asking.per_hour)"
 
 
-def _too_dear(asked: Sequence[AskedDocument], spending: Spending, caps: Caps) -> str | None:
+def _too_dear(
+    asked: Sequence[AskedDocument], spending: Spending, caps: AskingSection
+) -> str | None:
     spent = sum(map(cost_of, asked))
     allowed = caps.share * spending.session
     if spent + spending.price <= allowed:

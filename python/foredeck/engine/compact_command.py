@@ -1,0 +1,110 @@
+"""`/foredeck compact`: what the newest compaction lost, what one would say now, and a summary in
+place of the answers of some calls."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.shape import name_of, to_item
+from foredeck.context.plan.plan import Plan
+from foredeck.context.state.chat import by_summary
+from foredeck.context.window.compactions import names_of
+from foredeck.context.window.losses import losses_of
+from foredeck.context.window.preview import last_compaction, preview, report_of
+from foredeck.context.window.stretch import compact_calls
+from foredeck.context.window.transcript import split_turns
+from foredeck.context.wording import handle
+from foredeck.engine.opened import OpenedSession
+from foredeck.engine.settings import compaction_settings
+from foredeck.errors import ToolError
+from foredeck.histories.pi import load_transcript
+from foredeck.histories.records import Transcript, TranscriptError
+from foredeck.hosts.protocol import CommandResult
+
+log = logging.getLogger(__name__)
+
+ADOPTED = "A summary from while foredeck was not on"
+
+_CALLS = re.compile(r"--calls[ =](\d{1,9})(?:-(\d{1,9}))?")
+
+
+def compact_text(opened: OpenedSession, arguments: str) -> str:
+    """The answer to all but `--calls`. Raises `ToolError` with what to type instead."""
+    objects, chat = opened.session.objects, opened.session.chat
+    if arguments == "--preview":
+        return preview(objects, chat, compaction_settings(opened.config).summary_chars)
+    if arguments:
+        raise ToolError(
+            "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
+            "would say now; /foredeck compact --calls A-B puts the answers of these calls away. "
+            "/compact compacts."
+        )
+    return adopted_compaction(opened) or last_compaction(objects, chat.compactions)
+
+
+def compact_stretch(opened: OpenedSession, arguments: str) -> CommandResult:
+    """The answer, with the stretch that the host is to leave out. Raises `ToolError`."""
+    asked = _CALLS.fullmatch(arguments)
+    if asked is None:
+        raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
+    first, last = int(asked[1]), int(asked[2] or asked[1])
+    session, most = opened.session, compaction_settings(opened.config).summary_chars
+    stretch = compact_calls(session.objects, session.chat, first, last, most)
+    name = handle(stretch.made.ordinal)
+    calls = f"call {first}" if first == last else f"calls {first} to {last}"
+    return {
+        "text": f"A summary, {name}, replaces the answers of {calls} from the next call on. "
+        "/foredeck compact shows what it leaves out, /foredeck uncompact takes it back.",
+        "stretch": {
+            "first": name_of(stretch.first),
+            "last": name_of(stretch.last),
+            "summary": stretch.made.summary,
+            "time_ms": stretch.last.time_ms,
+        },
+    }
+
+
+def adopted_compaction(opened: OpenedSession) -> str | None:
+    """The report on the summary that the chat begins with; None where the engine has seen that
+    being made, where there is none, and where the session file does not say."""
+    objects, chat = opened.session.objects, opened.session.chat
+    summary = _summary_at_front(chat.branch.plan)
+    if summary is None or by_summary(chat.compactions, summary) is not None:
+        return None
+    document = objects.document()
+    file = None if document is None else document.host_file
+    if file is None:
+        return None
+    try:
+        items = _covered(load_transcript(Path(file)), summary)
+    except (TranscriptError, ValueError, LookupError, TypeError) as error:
+        log.info("what a summary covers is not known: %s", error)
+        return None
+    if not items:
+        return None
+    lost = losses_of(split_turns(items, 1), names_of(objects), summary).to_text()
+    return report_of(ADOPTED, summary, lost)
+
+
+def _summary_at_front(plan: Plan) -> str | None:
+    items = plan.items
+    if not items or items[0].kind != "context" or not items[0].blocks:
+        return None
+    return str(items[0].blocks[0].get("text") or "") or None
+
+
+def _covered(transcript: Transcript, summary: str) -> list[Item]:
+    """The messages from the summary before it, or the beginning, to the first that was kept."""
+    first = 0
+    for compaction in transcript.compactions:
+        if compaction.summary == summary:
+            chosen = transcript.messages[first : compaction.kept_from]
+            chat = Plan()
+            for recorded in chosen:
+                chat.append(to_item(recorded.message, recorded.entry, {}))
+            return chat.items
+        first = compaction.kept_from
+    return []
