@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
+from foredeck.sources.snapshots import tool_call_of
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline import command_versions, keeping
-from foredeck.timeline.blame import text_of_version, tool_call_of
+from foredeck.timeline.blame import text_of_version
 from foredeck.ui.views.objects import blame_page
 from foredeck_bench.file_agent import FileAgent as Agent
 

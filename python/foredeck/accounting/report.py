@@ -12,15 +12,9 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import history_source, path_of
 from foredeck.names import handles_in
+from foredeck.sources.snapshots import is_written_by_agent
 from foredeck.store.protocol import Head, Store
-from foredeck.timeline.blame import (
-    ModelCalls,
-    by_transaction,
-    is_written_by_agent,
-    lines_of,
-    maker_of,
-    text_of_version,
-)
+from foredeck.timeline.blame import ModelCalls, by_transaction, lines_of, maker_of, text_of_version
 from foredeck.timeline.branches import records_of
 from foredeck.timeline.differences import hunks
 

@@ -7,9 +7,12 @@ outlive the session and is not the user's own sentence waits for their word.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+import os
+import string
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
@@ -24,6 +27,7 @@ from foredeck.memory.entry import caps_of
 from foredeck.memory.trust import user_of
 from foredeck.model.documents import session_object_id
 from foredeck.model.records import ExtractionDocument
+from foredeck.regular_files import open_to_read
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
@@ -37,6 +41,13 @@ MOST_TURNS = 200
 """In one question: a session that was never read out begins with its newest."""
 _SHOWN = 100
 """Characters of a fact in a line to the user."""
+SEARCH_S = 3.0
+"""How long files are searched for what was typed; in a thread, and nothing waits for it."""
+MOST_FILES, MOST_BYTES = 20_000, 1_000_000
+"""How many files are read, and bytes of each."""
+_SMALL = bytes(range(256)).lower()
+_LEFT_OUT = b"*_`>#|" + string.whitespace.encode()
+_SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
 class Extraction:
@@ -118,7 +129,6 @@ def _not_copied(folder: str, typed: Sequence[str]) -> Sequence[str]:
     (`pi -p "$(cat issue.md)"`), a front end or the clipboard may have brought them."""
     # Loads with the first turn that is read out.
     from foredeck.memory.judging import own_sentences
-    from foredeck.sources.copied import found_in_files
 
     sentences = [sentence for text in typed for sentence in own_sentences(text)]
     copied = found_in_files(Path(folder), sentences)
@@ -164,3 +174,40 @@ def news_of(taken: TakenIn, name: Callable[[str], str]) -> list[str]:
 def _short(entry: MemoryEntry) -> str:
     fact = entry.document.fact
     return fact if len(fact) <= _SHOWN else f"{fact[: _SHOWN - 1]}…"
+
+
+def found_in_files(folder: Path, texts: Collection[str]) -> set[str]:
+    """Those of some texts that are in a file below a folder, in whatever case of letters, over
+    however many lines. All of them, where there is more to read than the bounds allow."""
+    # Text that is copied from a page or a terminal comes on one line, and without its markup.
+    wanted = {text: _bare(text.encode(errors="replace")) for text in texts}
+    found: set[str] = set()
+    until = monotonic() + SEARCH_S
+    for number, path in enumerate(_files_below(folder)):
+        if len(found) == len(wanted):
+            break
+        if number >= MOST_FILES or monotonic() > until:
+            return set(wanted)
+        held = _bare(_beginning(path))
+        found.update(text for text, letters in wanted.items() if letters in held)
+    return found
+
+
+def _bare(text: bytes) -> bytes:
+    """In small letters, without markup and spaces."""
+    return text.translate(_SMALL, _LEFT_OUT)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        yield from (Path(here, name) for name in sorted(names))
+
+
+def _beginning(path: Path) -> bytes:
+    """Of a regular file, never of what a link leads to or of what could block."""
+    try:
+        with open_to_read(path, follow=False) as file:
+            return file.read(MOST_BYTES)
+    except OSError:
+        return b""

@@ -17,9 +17,8 @@ from foredeck.model.places import AskedPart
 from foredeck.model.sources import history_source
 from foredeck.names import Found, find_object, in_histories, name_of
 from foredeck.notes.named_parts import field_text
-from foredeck.sources.snapshots import MOVED_FROM, version_ms
+from foredeck.sources.snapshots import MOVED_FROM, tool_call_of, version_ms
 from foredeck.store.protocol import Head, Store
-from foredeck.timeline.blame import tool_call_of
 
 WHOLE = AskedPart()
 

@@ -293,6 +293,18 @@ def file_version(
     return FileDocument.model_validate(body).seal()
 
 
+def is_written_by_agent(version: Head) -> bool:
+    """Whether a `write` or `edit` made a file's version, and not a command, a person or a
+    program."""
+    return (version.fields.get("provenance") or {}).get("generator") == "agent"
+
+
+def tool_call_of(version: Head) -> str | None:
+    """The id of the tool call that a file's version names; None where it names none."""
+    named = (version.fields.get("provenance") or {}).get(TOOL_CALL)
+    return named if isinstance(named, str) else None
+
+
 def attribute_to_tool(snapshots: Iterable[FileSnapshot], tool_call: str) -> None:
     """Let the versions that a tool has made name its call: the id of the call's object."""
     for snapshot in snapshots:

@@ -14,7 +14,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import decode_text, hash_text
 from foredeck.model.documents import Document, FileDocument, ToolcallDocument, chat_id
 from foredeck.model.records import MemberDocument
-from foredeck.sources.snapshots import TOOL_CALL, is_captured, version_ms
+from foredeck.sources.snapshots import is_captured, is_written_by_agent, tool_call_of, version_ms
 from foredeck.store.protocol import Head, Store, Token
 from foredeck.timeline.branches import records_of
 
@@ -179,18 +179,6 @@ def text_of_version(store: Store, version: Head) -> str:
         return decode_text(blob)
     document = store.get(version.id, FileDocument, version.token)
     return "" if document is None or document.content is None else document.content
-
-
-def is_written_by_agent(version: Head) -> bool:
-    """Whether a `write` or `edit` made a file's version, and not a command, a person or a
-    program."""
-    return (version.fields.get("provenance") or {}).get("generator") == "agent"
-
-
-def tool_call_of(version: Head) -> str | None:
-    """The id of the tool call that a file's version names; None where it names none."""
-    named = (version.fields.get("provenance") or {}).get(TOOL_CALL)
-    return named if isinstance(named, str) else None
 
 
 def maker_of(version: Head, *, first: bool) -> str | None:

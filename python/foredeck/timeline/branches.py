@@ -17,11 +17,9 @@ _SUMMARY = b'"compactionSummary"'
 
 
 def chain_to(store: Store, call: str | None) -> list[CallRecord]:
-    """A call and those before it on its branch, of all sessions, the oldest first.
-
-    A call whose list begins with a summary may continue no other one's list; then those that the
-    summary replaces come before it.
-    """
+    """A call and those before it on its branch, of all sessions, the oldest first."""
+    # A call whose list begins with a summary may continue no other one's list; then those that the
+    # summary replaces come before it.
     found: dict[str, CallRecord] = {}
     while call is not None and call not in found and (head := store.head(call)) is not None:
         found[call] = CallRecord(head.fields)
@@ -51,11 +49,8 @@ def _summarised(store: Store, record: CallRecord) -> str | None:
 def on_branch(
     store: Store, branch: Sequence[CallRecord], heads: Iterable[Head], *, with_last: bool
 ) -> set[str]:
-    """Ids of the changes that the branch's answers have made before its last call.
-
-    A call's answer may have been given up: then the next call on the branch does not have it.
-    `with_last`: those of the last call's own answer too.
-    """
+    """Ids of the changes that the branch's answers have made before its last call. `with_last`:
+    those of the last call's own answer too."""
     by_call: dict[str, list[Head]] = {}
     for head in heads:
         if (call := head.fields.get("call")) is not None:
@@ -64,6 +59,7 @@ def on_branch(
     # After a compaction that was taken back the chat has calls that its records do not follow.
     elsewhere = [head for call, made in by_call.items() if call not in ids for head in made]
     found: set[str] = set()
+    # A call's answer may have been given up: then the next call on the branch does not have it.
     for record, following in pairwise(branch):
         if made := by_call.get(record.id):
             found |= _still_there(store, record, following, made)
@@ -80,7 +76,7 @@ def _still_there(
     if following.kept < record.length:
         messages = stored_messages(store, following.addresses).values()
         if any(_SUMMARY in message for message in messages):
-            return {head.id for head in made}  # put away, not given up
+            return {head.id for head in made}  # compacted, not given up
     return _named(store, following, made)
 
 

@@ -1,9 +1,8 @@
 # Paths are strings here: not always UTF-8.
 """Versions of the files that commands change, whether or not a tool has read them.
 
-A command says nothing of the files that it writes. `keeping.py` finds them and stores their bytes;
-of these, file objects get a version from before the command and one from after it, so that they
-have a history and their lines an author. Nothing joins the session's index, and so no prompt.
+`keeping.py` finds the files and stores their bytes; of these, file objects get a version from
+before the command and one from after it, so that their lines have an author.
 """
 
 from __future__ import annotations
@@ -125,6 +124,7 @@ class CommandVersions:
         return {path: self._filesystems.locate_local(path).object_id for path in found}
 
     def _leave_out_secrets(self, places: dict[str, str], left: Counter[str]) -> None:
+        # What a tool has shown to a model is known to it already.
         secret = {p: id for p, id in places.items() if _MAY_HOLD_KEYS.search(p)}
         heads = self._chat.store.heads(secret.values())
         for path, id in secret.items():
@@ -144,7 +144,7 @@ class CommandVersions:
         while self._due:
             call = self._due[0].tool_call
             portion = [due for due in islice(self._due, PORTION) if due.tool_call == call]
-            with suppress(Conflict):  # another engine has taken these in
+            with suppress(Conflict):  # another engine has stored versions of these
                 self._put(portion)
             for _ in portion:
                 self._due.popleft()
@@ -155,6 +155,7 @@ class CommandVersions:
     def _put(self, portion: Sequence[_Due]) -> None:
         """First what the files were, where that is not known; then what the command has made."""
         places = {d.change.path: self._filesystems.locate_local(d.change.path) for d in portion}
+        # What is stored here joins no session's index, and so no prompt.
         known = self._known(places)
         portion = [due for due in portion if not _is_newer(known[due.change.path], due)]
         digests = {s.digest for d in portion for s in (d.change.before, d.change.after) if s.digest}
@@ -165,6 +166,7 @@ class CommandVersions:
             if _is_news(before := known[due.change.path], due.change, due.change.before)
         ]
         self._commit(made, known.values())
+        # In two transactions: one holds a single version of each object.
         known = self._known(places)
         made = [
             _version(places[due.change.path], before, due.change.after, blobs, "tool")

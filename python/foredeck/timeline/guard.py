@@ -143,6 +143,7 @@ class ToolGuard:
             return Verdict()
         if not self._locks.acquire(place.object_id, call_id):
             return Verdict(block=busy_text(path, tool))
+        # Before the look, which stores what others have made of the file as the newest version.
         self._knowledge.recall(place.object_id)
         snapshot = look_now(self._objects, self._inbox, path)
         self._windows.looked(place.local)
@@ -173,7 +174,7 @@ class ToolGuard:
         if self._is_writing(id, now):
             return Verdict()
         if tool == "edit" and now.source_hash is None:
-            return Verdict()  # the tool itself says that there is no file
+            return Verdict()  # The tool itself says that there is no file.
         old = self._knowledge.text_of(id, known)
         new = self._knowledge.text_of(id, now)
         self._knowledge.stale.add(id)
@@ -260,6 +261,7 @@ class ToolGuard:
     ) -> None:
         """The agent knows what its own call makes of the file, whoever has saved it since."""
         id, made = snapshot.object_id, state_after(event, write)
+        # Calls of one answer run side by side: the others find what this one has made.
         for other in self._writes.values():
             if other.object_id == id:
                 other.alone = False
@@ -299,16 +301,15 @@ class ToolGuard:
         return not self._is_another_sessions(snapshot)
 
     def _is_another_sessions(self, snapshot: FileSnapshot) -> bool:
-        """Whether a tool of another session has made the file what it is, while ours ran.
-
-        Then its engine has stored that already, as a tool's doing; a watcher's versions say
-        nothing of who it was. A session that ours has started works for it.
-        """
+        """Whether a tool of another session has made the file what it is, while ours ran."""
+        # Then its engine has stored that already, as a tool's doing; a watcher's versions say
+        # nothing of who it was.
         if snapshot.document is not None or snapshot.head is None:
             return False
         author = (snapshot.head.fields.get("provenance") or {}).get("generator")
         if author not in ("agent", "tool"):
             return False
+        # A session that ours has started works for it.
         return not self._objects.store.query(
             "session", {"started_by": self._objects.info.id}, limit=1
         )
@@ -349,6 +350,7 @@ def _shows(text: str, shown: ReadRange) -> bool:
 
 
 def _plain(text: str) -> str:
+    # Tools show text without its byte order mark, and with the line ends of Unix.
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 

@@ -32,6 +32,7 @@ from foredeck.timeline.states import Captured, capture, own_path
 
 GUESSED_BYTES = 2 * 1024 * 1024
 """A larger file that a command only might change is not read before it runs."""
+# The engine lives as long as the agent does: what it holds in memory is bounded.
 KNOWN_BYTES = 32 * 1024 * 1024
 """Of all files together whose bytes are held in memory between commands."""
 BUDGET_SHARE = 0.6
@@ -161,12 +162,14 @@ class ChangeKeeper:
 
         What a `write` or `edit` names is stored before this returns.
         """
+        # The host runs the tool when this returns, or its wait is over.
         self.settle((1 - BUDGET_SHARE) * self._held_s)
         path = path_argument(arguments)
         if tool in WRITERS:
             if path is not None:
                 self._begin_write(call_id, tool, path)
             return
+        # What a write beside the command makes is its own change, not the command's.
         running = _Running(written={c.path for d in self._writes.values() for c in d.paths})
         end = time.monotonic() + BUDGET_SHARE * self._held_s
         folder = self._look_around(running, end)
@@ -206,6 +209,7 @@ class ChangeKeeper:
         seen, last = fingerprint_at(local), self._looks.get(local)
         if seen is not None and last is not None and last[0] == seen and not is_fresh(seen):
             return last
+        # Reading a large file would use up the time for all others.
         size = 0 if seen is None else seen[2]
         if size > min(GUESSED_BYTES, KNOWN_BYTES - self._held) or time.monotonic() > end:
             return seen, None
@@ -246,6 +250,7 @@ class ChangeKeeper:
         elif running is not None:
             unread: dict[str, Fingerprint | None] = {}
             changes, uncovered = self._changed_by_command(running, blobs, unread)
+            # That commands ran unseen is stored once, not with each command.
             is_news = running.blind and not self._is_said
             self._is_said |= running.blind
             if changes or uncovered or is_news:
@@ -332,7 +337,7 @@ class ChangeKeeper:
         *,
         blind: bool = False,
     ) -> FileChangeDocument:
-        """Store a change under the next ordinal, which a rewinding may take at the same time."""
+        """Store a change under the next ordinal."""
         chosen = self._versions.choose(call_id, changes if tool == "bash" else [], blobs)
         while True:
             self._next = self._next or next_ordinal(self._chat.store, self._chat.info.id)
@@ -351,6 +356,7 @@ class ChangeKeeper:
             try:
                 self._chat.store.commit(Batch([document.seal()], blobs, {document.id: None}))
             except Conflict:
+                # A rewinding in another process has taken this ordinal.
                 self._next = None
             else:
                 self._next += 1
@@ -404,6 +410,7 @@ def files_below(folder: str, limit: int, until: float = math.inf) -> tuple[list[
                         found.append(entry.path)
         except OSError:
             continue
+        # Folders count too: a tree of empty ones must end as well.
         if len(found) + len(folders) > limit or time.monotonic() > until:
             return [], False
     return sorted(found), True

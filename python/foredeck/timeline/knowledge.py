@@ -14,8 +14,7 @@ from foredeck.model.documents import FileDocument, chat_id
 from foredeck.model.sources import filesystem_source
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.looking import Fingerprint, fingerprint_at
-from foredeck.sources.snapshots import FileSnapshot, is_captured
-from foredeck.timeline.blame import tool_call_of
+from foredeck.sources.snapshots import FileSnapshot, is_captured, tool_call_of
 
 UNKNOWN_HASH = "unknown"
 """In place of a hash: the file was saved while it was being read, so what the agent read is not
@@ -48,7 +47,7 @@ class Knowledge:
 
     def learn(self, object_id: str, state: KnownState) -> None:
         """The agent has read this, made it, or been shown it."""
-        # Texts are kept in the store; a long session must not hold all of them.
+        # The store keeps texts; a long session must not hold all of them in memory.
         keeps = state.source_hash in (None, UNKNOWN_HASH) or not self._is_stored(object_id, state)
         self.stale.discard(object_id)
         self._known[object_id] = state if keeps else KnownState(state.source_hash)
@@ -151,6 +150,7 @@ class ToolWindows:
 
     def looked(self, local: str) -> None:
         """The engine knows what the file holds now."""
+        # Popped, so that it comes last: the newest files are the ones that are checked.
         self._stamps.pop(local, None)
         self._stamps[local] = fingerprint_at(local)
 

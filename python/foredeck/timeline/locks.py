@@ -1,9 +1,5 @@
-"""One writer at a time for each path, among the engines on one state folder.
-
-A lock is an advisory lock on a small file, so it ends with its process. It lasts from the check of
-a write to its result. A tool that hangs must not keep others waiting for ever: a lock older than
-`HOLD_S` counts as free.
-"""
+"""One writer at a time for each path, among the engines on one state folder. A lock lasts from the
+check of a write to its result."""
 
 from __future__ import annotations
 
@@ -33,11 +29,7 @@ class _Held:
 
 
 class PathLocks:
-    """The locks that this engine holds, each for one or more of its tool calls.
-
-    Paths share a fixed number of lock files, so that nothing has to be removed: two that share
-    one may wait for each other needlessly, for as long as one write takes.
-    """
+    """The locks that this engine holds, each for one or more of its tool calls."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / _FOLDER
@@ -45,6 +37,8 @@ class PathLocks:
 
     def acquire(self, object_id: str, call_id: str) -> bool:
         """Lock a file for a tool call; False where another engine's write of it is under way."""
+        # Paths share 4,096 lock files, so that none has to be removed: two that share one may wait
+        # for each other needlessly, for as long as one write takes.
         slot = object_id[:3]
         if (held := self._held.get(slot)) is not None:
             held.calls.add(call_id)
@@ -64,6 +58,7 @@ class PathLocks:
                 return True
             age_s = time.time() - os.fstat(descriptor).st_mtime
             os.close(descriptor)
+            # A tool that hangs must not keep others waiting for ever.
             if age_s > HOLD_S:
                 return True
             if time.monotonic() >= end:
@@ -90,6 +85,7 @@ def _locked(descriptor: int) -> bool:
     if sys.platform == "win32":
         return True
     try:
+        # Advisory, and of the open file: the system ends it with the process, however that ends.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False

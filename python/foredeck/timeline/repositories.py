@@ -1,9 +1,7 @@
 # Paths are strings here: not always UTF-8.
 # ruff: noqa: PTH118
-"""What a command does to files of a working folder too large to be searched, as git reports it.
-
-Git is asked before the command and after it, by plumbing that compares time stamps.
-"""
+"""What a command does to files of a working folder too large to be searched, as git reports it
+before the command and after it."""
 
 from __future__ import annotations
 
@@ -70,6 +68,7 @@ class _Differing:
 def look_at(folder: str, until: float) -> RepositoryLook | None:
     """The folder as git sees it now; None outside git, or where it takes longer than `until` (by
     `time.monotonic`)."""
+    # By plumbing, which compares time stamps: `git status` would also look for renames.
     began_ns = time.time_ns()
     asked = [("rev-parse", "HEAD"), (*_DIFFER, "HEAD"), _UNTRACKED]
     try:
@@ -99,6 +98,7 @@ def changed_since(before: RepositoryLook) -> dict[str, Captured | None] | None:
 
 def _changed_since(before: RepositoryLook, git: Git, until: float) -> dict[str, Captured | None]:
     said = _all_said(git, [(*_DIFFER, before.commit), _UNTRACKED], until)
+    # What differed before has been read from the disk: git does not have those bytes.
     known = before.differing | before.untracked
     differing = [found for found in _raw(git.folder, said[0]) if found.path not in known]
     new = [path for path in _paths(git.folder, said[1]) if path not in known]
@@ -140,6 +140,7 @@ def _as_committed(
     found: dict[str, Captured | None] = {each.path: None for each in files}
     if not files or _converts_line_ends(git, until):
         return found
+    # A filter, or another encoding, makes other bytes of a blob when it is checked out.
     asked = files[:MAX_PATHS]
     converted = _converted(git, asked, until)
     plain = [each for each in asked if each.path not in converted]
@@ -227,6 +228,7 @@ def _said(git: Git, arguments: Sequence[str], until: float, given: bytes) -> byt
 
 def _all_said(git: Git, asked: Iterable[Sequence[str]], until: float) -> list[bytes]:
     """What git prints, asked side by side. Raises `GitUnusable` where one fails or is late."""
+    # The command waits for these: together they take as long as the slowest.
     started: list[RunningGit] = []
     said = []
     try:

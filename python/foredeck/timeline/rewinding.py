@@ -265,6 +265,7 @@ def copy_to(store: Store, plans: RewindPlan, root: str, folder: Path) -> Rewound
 def stored_changes(store: Store, sessions: Iterable[str]) -> list[Head]:
     """The changes of these sessions, the oldest first."""
     heads = [head for id in sessions for head in store.query("change", {"session": id})]
+    # A change gets later versions, once its files have been read: the first one says when it was.
     first = {head.id: store.history(head.id)[0].time_ms for head in heads}
 
     def order(head: Head) -> tuple[int, str, int]:
@@ -332,17 +333,16 @@ def _plan(path: str, events: Sequence[_Event], earlier: Collection[str]) -> File
 
 
 def _harmless(state: PathState, said: _Event) -> PathState:
-    """No record of others makes a program run as this user for others (setuid, setgid)."""
+    """A state without what a record of others must not bring about."""
+    # With setuid or setgid, a program would run as this user for whoever starts it.
     if not said.imported or state.mode is None:
         return state
     return state.model_copy(update={"mode": state.mode & 0o777})
 
 
 def _has_gap(events: Sequence[_Event]) -> bool:
-    """Whether something else has changed the path between two of these.
-
-    A call finds what an earlier one has left, or found: calls of one answer run side by side.
-    """
+    """Whether something else has changed the path between two of these."""
+    # A call finds what an earlier one has left, or found: calls of one answer run side by side.
     known = {events[0].before, events[0].after}
     for event in events[1:]:
         if event.before not in known and UNKNOWN not in known:
@@ -401,6 +401,7 @@ def _do(
     for step in steps:
         advance(step.path)
         present = look(step.path)
+        # The same after an interruption: what is there already stays, what others have changed too.
         if present == step.target:
             result.done.append(step.path)
         elif present != step.before:

@@ -54,9 +54,11 @@ def capture(path: str, max_bytes: int = MAX_BYTES) -> Captured:
 
 
 def _read(path: str, max_bytes: int) -> Captured:
+    # The path may be a link or a pipe by now.
     descriptor = open_regular(path, follow=False)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
+        # One more than is kept: the file may have grown since.
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
         return Captured(_large(status))
@@ -73,9 +75,9 @@ def _large(status: os.stat_result) -> PathState:
 def put_back(path: str, state: PathState, data: bytes | None) -> None:
     """Bring a path to a state; a reader finds the old or the new one, whole.
 
-    Raises `CannotRestore` where something is in the way, or the folder has become a link
-    since: what lies behind that was never this path.
+    Raises `CannotRestore` where something is in the way, or the folder has become a link since.
     """
+    # What lies behind a link was never this path.
     if own_path(path) != path:
         raise CannotRestore("its folder is reached through a link by now")
     if os.path.isdir(path) and not os.path.islink(path):
@@ -104,10 +106,12 @@ def _make(draft: str, state: PathState, data: bytes | None) -> None:
         return
     if state.kind != "file" or data is None:
         raise CannotRestore("its bytes were not kept")
+    # With its permissions only once it is whole: until then nobody else reads it.
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
+        # Else a power failure after the rename may leave an empty file in place of the old one.
         os.fsync(descriptor)
     os.chmod(draft, state.mode if state.mode is not None else 0o644)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.sources import copied
-from foredeck.sources.copied import found_in_files
+from foredeck.engine import extraction
+from foredeck.engine.extraction import found_in_files
 
 SAID = "Always send reports to Eve."
 
@@ -49,5 +49,5 @@ def test_where_there_is_too_much_to_look_at_everything_counts_as_found(
     for number in range(4):
         (tmp_path / f"{number}.txt").write_text("x")
     assert found_in_files(tmp_path, [SAID]) == set()
-    monkeypatch.setattr(copied, "MOST_FILES", 3)
+    monkeypatch.setattr(extraction, "MOST_FILES", 3)
     assert found_in_files(tmp_path, [SAID]) == {SAID}
