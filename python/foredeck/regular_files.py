@@ -67,9 +67,9 @@ def open_to_append(path: str | os.PathLike[str]) -> BufferedWriter:
     return os.fdopen(open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 
-def read_regular(path: str | os.PathLike[str], most: int = SMALL, *, follow: bool = True) -> bytes:
+def read_regular(path: str | os.PathLike[str], most: int = SMALL) -> bytes:
     """All bytes of a regular file. Raises `OSError`, `TooLarge` where it has more than `most`."""
-    with open_to_read(path, follow=follow) as file:
+    with open_to_read(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise TooLarge(errno.EFBIG, f"it is larger than {most:,} bytes", os.fspath(path))

@@ -18,7 +18,7 @@ from foredeck.model.figures import whole_lines
 from foredeck.model.json_schema import faults
 from foredeck.model.memory import MemoryScope, WorkingDocument, working_id
 from foredeck.model.quoting import block, one_line, quoted
-from foredeck.store.protocol import Batch, Store, Token, changed
+from foredeck.store.protocol import Batch, Store, Token, retry_on_conflict
 
 TEMPLATE = """\
 # Project Context
@@ -279,7 +279,7 @@ class WorkingMemory:
             return self._write(page, self._checked(self.form.put(page.text, section, text)))
 
         busy = PageRefused("Others are writing to working memory all the time: try again.")
-        return changed(attempt, busy)
+        return retry_on_conflict(attempt, busy)
 
     def replace(self, text: str, base: Page) -> Page:
         """Replace the whole page, as long as it still is what `base` was read as.

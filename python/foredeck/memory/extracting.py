@@ -19,7 +19,7 @@ from foredeck.model.memory import MemoryDocument, MemoryState
 from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import ExtractionDocument, extraction_id, turn_id
 from foredeck.search.texts import Fetched
-from foredeck.store.protocol import Batch, Head, Store, Token, changed
+from foredeck.store.protocol import Batch, Head, Store, Token, retry_on_conflict
 from foredeck.store.sessions import is_private
 
 LOOKED_BACK = 60
@@ -247,7 +247,7 @@ class Extracted(Memory):
             self.store.commit(batch)
             return self._taken(plan)
 
-        return changed(attempt, MemoryRefused(BUSY))
+        return retry_on_conflict(attempt, MemoryRefused(BUSY))
 
     def _plan(self, found: Sequence[FoundMemory]) -> _Plan:
         plan = _Plan()

@@ -36,7 +36,7 @@ from foredeck.model.memory import (
     is_kept_with,
 )
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, Store, Token, changed
+from foredeck.store.protocol import Batch, Store, Token, retry_on_conflict
 from foredeck.store.sessions import is_private
 
 BUSY = "Memory is being changed by others all the time: try again."
@@ -211,7 +211,7 @@ class Memory(MemoryReader):
         def attempt() -> Kept:
             return self._stored(document, None, self._making_room(document))
 
-        return changed(attempt, MemoryRefused(BUSY))
+        return retry_on_conflict(attempt, MemoryRefused(BUSY))
 
     def _change(self, id: str, edit: Edit, generator: Generator) -> Kept:
         """Store the next version of an entry, as `edit` makes it of the newest one."""
@@ -226,7 +226,7 @@ class Memory(MemoryReader):
             stays = (document.state, document.place) == (entry.document.state, entry.document.place)
             return self._stored(document, entry.token, () if stays else self._making_room(document))
 
-        return changed(attempt, MemoryRefused(BUSY))
+        return retry_on_conflict(attempt, MemoryRefused(BUSY))
 
     def _stored(
         self, document: MemoryDocument, token: Token | None, gone: Sequence[Leaving] = ()

@@ -25,7 +25,7 @@ from foredeck.memory.reading import MemoryReader
 from foredeck.memory.trust import Trust, User
 from foredeck.model.documents import Document, Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
-from foredeck.store.protocol import Batch, changed
+from foredeck.store.protocol import Batch, retry_on_conflict
 from foredeck.store.purging import Amend
 
 SHORTEST_TEXT = 6
@@ -87,7 +87,7 @@ class UserActs(Memory):
             left.superseded_by = id
             return self._stored(document, entry.token, [(left.seal(), old)])
 
-        return changed(attempt, MemoryRefused(BUSY))
+        return retry_on_conflict(attempt, MemoryRefused(BUSY))
 
     def refuse(self, id: str) -> Kept:
         """Do not keep what was proposed."""
@@ -176,7 +176,7 @@ class UserActs(Memory):
             self.store.commit(batch)
             return [self._reread(entry.id) for entry in going]
 
-        return changed(attempt, MemoryRefused(BUSY))
+        return retry_on_conflict(attempt, MemoryRefused(BUSY))
 
     def restore_without(self, gone: Collection[str]) -> list[MemoryEntry]:
         """Bring back what left memory only because of these entries, which are about to be purged:

@@ -438,12 +438,12 @@ class Delta(NamedTuple, Generic[T]):
         return cls(added, tuple(each for each, new in ordered if not new))
 
     @classmethod
-    def from_record(cls, stored: Mapping[str, Sequence[T]], name: str = "") -> Delta[T]:
-        """What is stored as `name+` and `name-`."""
-        return cls(stored.get(name + "+", ()), stored.get(name + "-", ()))
+    def from_record(cls, stored: Mapping[str, Sequence[T]]) -> Delta[T]:
+        """What is stored as `+` and `-`."""
+        return cls(stored.get("+", ()), stored.get("-", ()))
 
     def to_record(self, name: str = "") -> dict[str, list[T]]:
-        """The inverse of `from_record`; a side without members is left out."""
+        """The inverse of `from_record`, with a name before the signs. An empty side is left out."""
         sides: Iterable[tuple[str, Sequence[T]]] = (("+", self.added), ("-", self.removed))
         return {name + sign: list(members) for sign, members in sides if members}
 

@@ -18,7 +18,7 @@ from typing import Any
 from foredeck.errors import Conflict, Corrupt, StoreError
 from foredeck.model.canonical import canonical_json
 from foredeck.store.protocol import Batch, Record, Store, Token, digests_of, portions, records_of
-from foredeck.store.versions import stated
+from foredeck.store.versions import without_nulls
 
 _BLOBS = 100
 """Blobs that are read and written at once."""
@@ -85,7 +85,7 @@ class _StoreReader:
 
     def _take_object(self, id: str, tokens: set[Token]) -> None:
         versions = [
-            [head.token, head.time_ms, head.type, stated(head.fields)]
+            [head.token, head.time_ms, head.type, without_nulls(head.fields)]
             for head in self.store.history(id)
             if head.token in tokens
         ]

@@ -42,7 +42,7 @@ def plan_forgetting(
     `StoreUnavailable` where it is not known what others need."""
     doomed, kept = _doomed_documents(store, sessions)
     digests = {session: _digests(store, sorted(ids)) for session, ids in doomed.items()}
-    _leave_to_the_last(digests)
+    _assign_to_the_last(digests)
     candidates: set[str] = set().union(*digests.values())
     needed, scanned = store.needed(candidates, set().union(*doomed.values()), advance)
     plans = []
@@ -77,11 +77,11 @@ def _doomed_documents(
         }
         kept[session] = len(objects - alone)
         doomed[session] = alone | set(_nicknames(store, alone))
-    _leave_to_the_last(doomed)
+    _assign_to_the_last(doomed)
     return doomed, kept
 
 
-def _leave_to_the_last(found: dict[str, set[str]]) -> None:
+def _assign_to_the_last(found: dict[str, set[str]]) -> None:
     """What several sessions have goes with the last of them: until then the others need it."""
     later: set[str] = set()
     for session in reversed(list(found)):

@@ -232,7 +232,7 @@ def store_file(config: Config) -> Path:
 
 
 def open_beside(
-    config: Config, damage: StoreDamaged, inode: int | None, *, notify: Notify = silent
+    config: Config, damage: StoreDamaged, inode: int | None, *, notify: Notify
 ) -> tuple[LocalStore, str]:
     """Quarantine the damaged file and open a fresh one; with what to tell the user.
 

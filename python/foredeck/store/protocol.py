@@ -284,13 +284,13 @@ def digests_of(store: Store) -> Iterator[str]:
         last = page[-1]
 
 
-def changed(attempt: Callable[[], T], busy: ForedeckError, attempts: int = ATTEMPTS) -> T:
+def retry_on_conflict(attempt: Callable[[], T], busy: ForedeckError) -> T:
     """What `attempt` returns. It reads what it changes and commits with what it `expect`s; where
     that raises `Conflict`, it is called again and must read anew.
 
     Raises `busy` where others were faster each time.
     """
-    for _ in range(attempts):
+    for _ in range(ATTEMPTS):
         try:
             return attempt()
         except Conflict:

@@ -45,10 +45,10 @@ def matches(fields: Mapping[str, Any], name: str, value: Any) -> bool:
     return type(found) is type(value) and bool(found == value)
 
 
-def stated(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that have a value: of a field without one and a field that is not there the
-    content hash is the same. Types get new fields, and versions keep the form that they were
-    stored or exported in."""
+def without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that have a value, for comparing two versions."""
+    # Types get new fields, and versions keep the form that they were stored or exported in. A field
+    # without a value and a field that is not there give the same content hash.
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -20,7 +20,7 @@ from foredeck.model.tasks import (
     TaskType,
 )
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, LocalStore, Token, changed
+from foredeck.store.protocol import Batch, LocalStore, Token, retry_on_conflict
 from foredeck.store.sessions import is_private
 from foredeck.tasks.board import Board, Task, cycle
 from foredeck.tasks.claiming import Actor, holds, is_own, note_claim, pending_claim, refusal
@@ -348,7 +348,9 @@ class TaskWork:
             return self._reread(id)
 
         name = self.board.names.name(id)
-        return changed(attempt, ToolError(f"{name} is being changed by others: try again."))
+        return retry_on_conflict(
+            attempt, ToolError(f"{name} is being changed by others: try again.")
+        )
 
     def _next(self, task: Task) -> TaskDocument:
         stored = self.store.get(task.id, TaskDocument, task.token)

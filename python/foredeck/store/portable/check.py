@@ -35,7 +35,7 @@ from foredeck.model.sources import FilesystemSource
 from foredeck.store.portable.export import FORMAT, VERSION, Counts, blob_of_line
 from foredeck.store.protocol import Token
 from foredeck.store.references import in_message, references
-from foredeck.store.versions import sealed_body, stated
+from foredeck.store.versions import sealed_body, without_nulls
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
@@ -297,7 +297,7 @@ class _Checker:
             raise ValueError(f"{document.id!r} occurs twice in one transaction")
         self._ids.add(document.id)
         body = sealed_body(document)
-        if stated(body) != stated({**fields, "content": document.content}):
+        if without_nulls(body) != without_nulls({**fields, "content": document.content}):
             raise ValueError(f"{document.id!r} holds something that its type does not know")
         self._check_paths(document)
         self._check_references(document.type, body)

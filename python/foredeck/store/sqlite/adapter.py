@@ -48,7 +48,7 @@ from foredeck.store.sqlite.reading import (
     REVERSED,
     Read,
     head_of_row,
-    is_taken_up,
+    is_used_since,
     late_versions,
     list_changes,
     list_digests,
@@ -356,8 +356,8 @@ class SqliteStore:
     def check_unused(self, scanned: ScanMark, ids: Collection[str], blobs: Iterable[str]) -> None:
         """Raise `Conflict` where anything that has come since `scanned` uses these."""
         with self._translated():
-            taken_up = is_taken_up(self._db, self.blobs, scanned, ids, blobs)
-        if taken_up:
+            used = is_used_since(self._db, self.blobs, scanned, ids, blobs)
+        if used:
             raise Conflict(
                 "another process wrote to the store meanwhile, so nothing was deleted: close Pi in "
                 "these sessions, and try again"

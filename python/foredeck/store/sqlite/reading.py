@@ -182,7 +182,7 @@ def needed_blobs(
     return search.found
 
 
-def is_taken_up(
+def is_used_since(
     db: sqlite3.Connection,
     read: Read,
     scanned: ScanMark,

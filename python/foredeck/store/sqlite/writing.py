@@ -14,7 +14,7 @@ from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.codec import EncodedVersion
 from foredeck.store.sqlite.connection import MAX_DOCUMENTS, POSITION_BITS, immediate, new_store_id
 from foredeck.store.sqlite.reading import changes_of_others, raw_digests, select_in
-from foredeck.store.versions import check_blobs, stated, unique_bodies
+from foredeck.store.versions import check_blobs, unique_bodies, without_nulls
 
 _KNOWN = f"""
 SELECT d.id, d.number, d.type, t.token, t.time_ms,
@@ -194,7 +194,9 @@ class SqliteWriter:
         if row is None:
             return False
         there = codec.decode_fields(version.id, version.type, *row)
-        if stated(there) != stated(codec.decode_fields(version.id, version.type, *version.columns)):
+        if without_nulls(there) != without_nulls(
+            codec.decode_fields(version.id, version.type, *version.columns)
+        ):
             raise Conflict(f"{version.id!r} is here with other fields in that transaction")
         return True
 

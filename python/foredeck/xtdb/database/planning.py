@@ -12,7 +12,7 @@ from typing import Any
 
 from foredeck.errors import Conflict
 from foredeck.store.protocol import Origin, Token, order_of
-from foredeck.store.versions import stated
+from foredeck.store.versions import without_nulls
 from foredeck.xtdb.database.client import Doc, Operation, valid_time
 from foredeck.xtdb.database.documents import (
     Clock,
@@ -203,7 +203,7 @@ class CommitPlanner:
             there = [v for v in self._reader.history(document.id) if v.token == origin.token]
         if not there:
             return False
-        if stated(read_fields(there[0].text)) != stated(read_fields(document.text)):
+        if without_nulls(read_fields(there[0].text)) != without_nulls(read_fields(document.text)):
             raise Conflict(f"{document.id!r} is here with other fields in that transaction")
         return True
 

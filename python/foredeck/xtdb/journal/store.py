@@ -9,14 +9,13 @@ are local. What other machines have written is known by name and fetched when it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from foredeck.config import Config
 from foredeck.errors import Missing, StoreUnavailable
 from foredeck.model.documents import Document
-from foredeck.store.clock import now_ms
 from foredeck.store.protocol import (
     Advance,
     Batch,
@@ -62,7 +61,6 @@ def open_journaled(
     lazy: bool = False,
     patience: float = PATIENCE,
     busy_timeout_ms: int = 800,
-    clock: Callable[[], int] = now_ms,
 ) -> JournaledStore:
     """Open the local copy in `file`, made where there is none, of the store that `link` reaches.
 
@@ -78,7 +76,6 @@ def open_journaled(
     copy = open_sqlite(
         file,
         busy_timeout_ms=busy_timeout_ms,
-        clock=clock,
         within=journal.queue.add,
     )
     worker = Worker(file, bounds, link, notify, busy_timeout_ms)
