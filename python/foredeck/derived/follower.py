@@ -30,7 +30,7 @@ from foredeck.derived.layer import (
 )
 from foredeck.errors import StoreUnavailable
 from foredeck.store.protocol import Advance, Change, Lineage, LocalStore, Token
-from foredeck.store.sqlite.connection import immediate
+from foredeck.store.sqlite.connection import immediate, vacuum
 
 if TYPE_CHECKING:  # an engine never erases
     from foredeck.store.erasing import Erasure
@@ -325,5 +325,4 @@ def _overwrite(db: sqlite3.Connection) -> None:
     """Leave nothing of what was deleted in the file or its log."""
     # The log still has the old pages: it is copied into the file and cut off.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    db.execute("VACUUM")
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    vacuum(db)

@@ -15,6 +15,7 @@ from typing import Protocol
 from foredeck.errors import StoreUnavailable
 from foredeck.store.location import make_private_file
 from foredeck.store.protocol import Change, Head, LocalStore, Token
+from foredeck.store.sqlite.connection import file_size, is_damaged, primary_code, vacuum
 
 
 class HasToBeMadeAgain(Exception):
@@ -139,7 +140,6 @@ PATIENCE_S = 60.0
 _FULL_TEXT = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%USING fts5%'"
 )
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class LayerBusy(StoreUnavailable):
@@ -163,7 +163,7 @@ def open_layer_file(path: Path, patience_s: float = PATIENCE_S) -> sqlite3.Conne
     except OSError as error:
         raise StoreUnavailable(f"index {path}: {error.strerror or error}") from error
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in _DAMAGED:
+        if not is_damaged(error):
             raise StoreUnavailable(f"index {path}: {error}") from error
     discard(path)
     make_private_file(path)
@@ -189,8 +189,7 @@ def reported(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # not of all errors
-        if code & 0xFF == sqlite3.SQLITE_BUSY:
+        if primary_code(error) == sqlite3.SQLITE_BUSY:
             raise LayerBusy(f"index {path}: another process is writing to it") from error
         raise StoreUnavailable(
             f"index {path}: {error}. `foredeck doctor --rebuild` makes it again from the store."
@@ -208,20 +207,10 @@ def compact(path: Path) -> tuple[int, int]:
     to the disk; its size in bytes before and after. Raises `StoreUnavailable`, also where another
     process keeps writing to it."""
     with closing(open_layer_file(path)) as db, reported(path):
-        before = _size(db)
+        before = file_size(db)
         for (name,) in db.execute(_FULL_TEXT).fetchall():
             db.execute(f"""INSERT INTO "{name}" ("{name}") VALUES ('optimize')""")
-        db.execute("VACUUM")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return before, _size(db)
-
-
-def _size(db: sqlite3.Connection) -> int:
-    return int(
-        db.execute(
-            "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-        ).fetchone()[0]
-    )
+        return before, vacuum(db)[1]
 
 
 def drop_tables(db: sqlite3.Connection) -> None:

@@ -39,6 +39,7 @@ from foredeck.store.sqlite.connection import (
     connect,
     immediate,
     translated,
+    vacuum,
 )
 from foredeck.store.sqlite.reading import (
     BLOB,
@@ -424,17 +425,3 @@ def _delete_document(db: sqlite3.Connection, id: str | bytes) -> None:
     )
     db.execute("DELETE FROM version WHERE document = ?", (number,))
     db.execute("DELETE FROM document WHERE number = ?", (number,))
-
-
-def vacuum(db: sqlite3.Connection) -> tuple[int, int]:
-    """Give the file's free space back to the disk; its size in bytes before and after."""
-    before = _size(db)
-    db.execute("VACUUM")
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return before, _size(db)
-
-
-def _size(db: sqlite3.Connection) -> int:
-    (pages,) = db.execute("PRAGMA page_count").fetchone()
-    (page_bytes,) = db.execute("PRAGMA page_size").fetchone()
-    return int(pages) * int(page_bytes)

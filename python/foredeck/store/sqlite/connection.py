@@ -26,21 +26,27 @@ def translated(path: Path, busy_timeout_ms: int) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        kind = StoreDamaged if _code(error) in _DAMAGED else StoreUnavailable
+        kind = StoreDamaged if is_damaged(error) else StoreUnavailable
         raise kind(f"store {path}: {_reason(error, path, busy_timeout_ms)}") from error
 
 
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether another connection has what this one wants."""
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _code(error: sqlite3.Error) -> int:
+def is_damaged(error: sqlite3.Error) -> bool:
+    """Whether the file is damaged, or no database at all."""
+    return primary_code(error) in _DAMAGED
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """The kind of error; 0 where SQLite gives none."""
     return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY
 
 
 def _reason(error: sqlite3.Error, path: Path, busy_timeout_ms: int) -> str:
-    code = _code(error)
+    code = primary_code(error)
     if is_busy(error):
         return f"busy for {busy_timeout_ms} ms: {_holders(path)}"
     if code == sqlite3.SQLITE_FULL:
@@ -49,7 +55,7 @@ def _reason(error: sqlite3.Error, path: Path, busy_timeout_ms: int) -> str:
         return "it cannot be written: check the permissions of the file and of its folder"
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
         return f"it cannot be opened ({error}): check that the folder exists and is writable"
-    if code in _DAMAGED:
+    if is_damaged(error):
         return (
             f"the file is damaged ({error}): `foredeck restore FILE --force` puts a backup in its "
             "place; or move it away to start afresh"
@@ -165,6 +171,21 @@ def immediate(db: sqlite3.Connection) -> Iterator[None]:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+
+
+def vacuum(db: sqlite3.Connection) -> tuple[int, int]:
+    """Give the file's free space back to the disk; its size in bytes before and after."""
+    before = file_size(db)
+    db.execute("VACUUM")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return before, file_size(db)
+
+
+def file_size(db: sqlite3.Connection) -> int:
+    """The size of the database in bytes."""
+    (pages,) = db.execute("PRAGMA page_count").fetchone()
+    (page_bytes,) = db.execute("PRAGMA page_size").fetchone()
+    return int(pages) * int(page_bytes)
 
 
 # The tables, and the way from every older schema to the newest
