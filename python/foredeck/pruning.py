@@ -180,7 +180,10 @@ def _plan(store: Store, found: _Found, needed: set[str]) -> Pruning:
             texts |= stretch.texts
     texts -= needed
     sizes = {digest: len(data) for digest, data in store.blobs(texts).items()}
-    stubs = {a: canonical_json(_stub(store, data)) for a, data in going.items()}
+    stubs = {
+        address: canonical_json(stub_of(json.loads(decode_text(data)), store.blob))
+        for address, data in going.items()
+    }
     freed = sum(map(len, going.values())) + sum(sizes.values()) - sum(map(len, stubs.values()))
     return Pruning(
         session=found.session,
@@ -191,15 +194,6 @@ def _plan(store: Store, found: _Found, needed: set[str]) -> Pruning:
         uncovered=found.uncovered,
         linked=found.linked,
     )
-
-
-def _stub(store: Store, data: bytes) -> dict[str, Any]:
-    return stub_of(json.loads(decode_text(data)), store.blob)
-
-
-def stored_stubs(plan: Pruning, blobs: dict[str, bytes]) -> dict[str, dict[str, str]]:
-    """Add what is left of the messages to `blobs`; the marks that name it, by address."""
-    return {address: {"$json": put_blob(stub, blobs)} for address, stub in plan.messages.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +374,8 @@ def _what_is_left(store: Store, plan: Pruning) -> Batch:
     head, before = store.head(id), store.get(id, ArchivedDocument)
     record = before or ArchivedDocument(id=id, session=plan.session)
     batch = Batch(expect={id: None if head is None else head.token})
-    record.messages = {**record.messages, **stored_stubs(plan, batch.blobs)}
+    for address, stub in plan.messages.items():
+        record.messages[address] = {"$json": put_blob(stub, batch.blobs)}
     record.texts = sorted({*record.texts, *plan.texts})
     batch.puts.append(record.seal())
     return batch

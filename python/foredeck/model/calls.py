@@ -25,12 +25,11 @@ from foredeck.model.call_values import (
     PartRow,
     SetChanges,
 )
-from foredeck.model.documents import Document, Provenance
 from foredeck.model.messages import MessageKey
-from foredeck.model.records import VersionRef, by_foredeck
+from foredeck.model.records import RecordDocument, VersionRef
 
 
-class CallDocument(Document):
+class CallDocument(RecordDocument):
     """What one model call was made of; everything that a restarted engine must not recompute.
 
     A branch is a chain of these: `parent` is the call record that this one continues, `kept`
@@ -38,7 +37,6 @@ class CallDocument(Document):
     """
 
     type: str = "call"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     ordinal: int
     """From 1, in the order in which the session's calls were made, over all branches."""

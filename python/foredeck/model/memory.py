@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from foredeck.model.documents import Document, Provenance
-from foredeck.model.records import by_foredeck
+from foredeck.model.records import RecordDocument
 
 Place = Literal["session", "global", "findings"]
 """Where an entry is kept: in one session's memory, in its user's, or with a session's findings."""
@@ -60,7 +60,7 @@ class Ground(BaseModel):
     version: str
 
 
-class MemoryDocument(Document):
+class MemoryDocument(RecordDocument):
     """One entry. Times are milliseconds since 1970.
 
     How far it is trusted is not in here: that follows from `vouched`, by the key of the user who
@@ -71,7 +71,6 @@ class MemoryDocument(Document):
     metadata_fields: ClassVar[tuple[str, ...]] = ("fact", "category", "state")
 
     type: str = "memory"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     place: Place
     category: Category
     fact: str

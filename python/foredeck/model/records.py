@@ -26,6 +26,12 @@ def by_foredeck() -> Provenance:
     return Provenance(origin="foredeck", generator="system")
 
 
+class RecordDocument(Document):
+    """What foredeck itself keeps."""
+
+    provenance: Provenance = Field(default_factory=by_foredeck)
+
+
 class VersionRef(BaseModel):
     """Exactly this version of exactly this object, and how to verify it.
 
@@ -44,7 +50,7 @@ class VersionRef(BaseModel):
     metadata_view_hash: str
 
 
-class TurnDocument(Document):
+class TurnDocument(RecordDocument):
     """One assistant message with the user message that began it, if any, and its calls.
 
     `user`, `assistant` and `others` are hashes of stored messages (see `messages.py`): text is
@@ -52,7 +58,6 @@ class TurnDocument(Document):
     """
 
     type: str = "turn"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     user: str | None = None
     assistant: str | None = None
@@ -72,7 +77,7 @@ class TurnDocument(Document):
     """Id of the task that the session worked on then."""
 
 
-class MemberDocument(Document):
+class MemberDocument(RecordDocument):
     """An object in a session's index. `ordinal` is its handle, the same on every branch.
 
     Each version of the document is one version of the object that the session has seen, so the
@@ -80,7 +85,6 @@ class MemberDocument(Document):
     """
 
     type: str = "member"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     ordinal: int
     object: str
@@ -90,19 +94,17 @@ class MemberDocument(Document):
     pin: VersionRef
 
 
-class NicknameDocument(Document):
+class NicknameDocument(RecordDocument):
     """The claim of a nickname: made by compare-and-put, so a name means one object at a time."""
 
     type: str = "nickname"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     object: str | None
 
 
-class ForgottenDocument(Document):
+class ForgottenDocument(RecordDocument):
     """The tombstone of a session that was erased: that it existed, and how much was erased."""
 
     type: str = "forgotten"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     documents: int
     blobs: int
@@ -113,7 +115,7 @@ def forgotten_id(session: str) -> str:
     return f"forgotten:{session}"
 
 
-class ImportedDocument(Document):
+class ImportedDocument(RecordDocument):
     """That a session, or a part of it, came from a file that others may have written.
 
     Stored before anything of it: what its chat has as the user's is not taken for their
@@ -121,7 +123,6 @@ class ImportedDocument(Document):
     """
 
     type: str = "imported"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
 
 
@@ -130,11 +131,10 @@ def imported_id(session: str) -> str:
     return f"imported:{session}"
 
 
-class CalibrationDocument(Document):
+class CalibrationDocument(RecordDocument):
     """How many characters make a token of a model, by its provider's own counts."""
 
     type: str = "calibration"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     model: str
     """`provider/id`."""
     chars_per_token: float
@@ -147,11 +147,10 @@ def calibration_id(model: str) -> str:
     return f"calibration:{model}"
 
 
-class SealsDocument(Document):
+class SealsDocument(RecordDocument):
     """That a model has refused a prompt because of what stood before its sealed reasoning."""
 
     type: str = "seals"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     model: str
     """`provider/id`."""
     binds: bool
@@ -193,7 +192,7 @@ ARCHIVED = "(archived)"
 """The placeholder for text that was pruned."""
 
 
-class ArchivedDocument(Document):
+class ArchivedDocument(RecordDocument):
     """The messages of a session that have lost their text; each pruning adds a version.
 
     `messages`: by the address of a message, what is left of it, packed as `{"$json": hash}`.
@@ -201,7 +200,6 @@ class ArchivedDocument(Document):
     """
 
     type: str = "archived"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     messages: dict[str, dict[str, str]] = Field(default_factory=dict)
     texts: list[str] = Field(default_factory=list)
@@ -212,7 +210,7 @@ def archived_id(session: str) -> str:
     return f"archived:{session}"
 
 
-class ExtractionDocument(Document):
+class ExtractionDocument(RecordDocument):
     """One answer of a model to the question what is worth remembering of some turns.
 
     Stored in one transaction with the entries that came of it. Holds no words of
@@ -220,7 +218,6 @@ class ExtractionDocument(Document):
     """
 
     type: str = "extraction"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     first: int
     """Numbers of the turns that were read: from this one"""
@@ -245,12 +242,11 @@ AskedOutcome = Literal["open", "answered", "useless", "timed_out", "cancelled", 
 answer is none; `refused`: the host has not sent it."""
 
 
-class AskedDocument(Document):
+class AskedDocument(RecordDocument):
     """One question. Stored before it is sent and once more when it has ended, so that one whose
     engine was killed counts too."""
 
     type: str = "asked"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     purpose: str
     """The work that it belongs to: `observe`, `reflect`, `extract`."""
@@ -320,14 +316,13 @@ class PathChange(BaseModel):
     after: PathState = UNKNOWN
 
 
-class FileChangeDocument(Document):
+class FileChangeDocument(RecordDocument):
     """What one tool call, or one rewinding, has done to files.
 
     Stored before a `write` or `edit` runs, and once more when it has ended.
     """
 
     type: str = "change"
-    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     ordinal: int
     """Counts the session's changes, from 1."""

@@ -123,7 +123,8 @@ def compare(
     there = list(islice(records_of(original), len(copied)))
     one, two = _StoreReader(original, advance), _StoreReader(copy, advance)
     totals = one.read(there, digests), two.read(copied, digests)
-    differing = [name for name in one.things | two.things if _differ(one, two, name)]
+    names = one.things | two.things
+    differing = [name for name in names if one.things.get(name) != two.things.get(name)]
     return StoreComparison(*totals, min(differing, default=None))
 
 
@@ -136,10 +137,6 @@ def verified(original: Store, backup: Store, file: Path, advance: Advance) -> st
     if not found.equal:
         raise Corrupt(f"{file} is not a copy of what is here: {found.differs} differs")
     return found.copy.sha256
-
-
-def _differ(one: _StoreReader, two: _StoreReader, name: str) -> bool:
-    return one.things.get(name) != two.things.get(name)
 
 
 class NotEmpty(StoreError):
