@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,8 @@ from context.messages import lines
 from context.scenes import ask, bash, finish, use
 from foredeck.cli.main import main
 from foredeck.config import Config
+from foredeck.derived import load_layer
+from foredeck.derived.follower import Follower
 from foredeck.errors import StoreUnavailable
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.sections import day
@@ -212,10 +215,16 @@ def test_an_interrupted_purge_is_finished_by_the_next(
     def killed(*_arguments: object, **_more: object) -> None:
         raise KilledError
 
+    assert store.local is not None
+    with Follower(store.local, load_layer("search"), home) as layer:
+        layer.catch_up()
     with monkeypatch.context() as patched:
         where = "_finish" if step == "erase" else "_commit_again"
         patched.setattr(purging, where, killed)
         assert main(["purge", "--text", SECRET, "--yes"]) != 0
+    with closing(sqlite3.connect(layer.path)) as db:  # which is emptied before the store is
+        tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    assert (tables == 0) is (step == "commit")
     assert (home / PENDING_PURGE).exists()
     with pytest.raises(StoreUnavailable, match="foredeck purge"):
         open_store(Config(home=home))

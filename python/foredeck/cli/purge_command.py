@@ -155,7 +155,7 @@ def _carry_out(
     for place, purge in result.plans:
         if not purge.is_empty:
             _settle(config)
-            carry_out(place, purge)
+            carry_out(config, place, purge)
             progress.advance(note="erased")
     tidy(config.home, redaction)
     _settle(config)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from foredeck.config import Config
 from foredeck.model.kinds import rank_of
-from foredeck.store.kind import store_kind
+from foredeck.store.kind import ErasableStore, store_kind
 from foredeck.store.protocol import (
     Advance,
     Batch,
@@ -147,9 +147,21 @@ def erase(
     """
     place = store_kind(config.store).erasable(config)
     place.check_settled()
+    erase_from(place, config.home, store, erasure, advance)
+
+
+def erase_from(
+    place: ErasableStore,
+    home: Path,
+    store: LocalStore,
+    erasure: Erasure,
+    advance: Callable[[Sequence[str]], None] = lambda _sessions: None,
+) -> None:
+    """Erase from the store of a place, which is opened, and from what was made of it in the state
+    folder. As `erase`, which settles the store first."""
     with ExitStack() as stack:
         for derived in DERIVED:
-            stack.enter_context(derived.erasing(config.home, store, erasure))
+            stack.enter_context(derived.erasing(home, store, erasure))
         for batch in erasure.first:
             store.commit(batch)
         for step in erasure.steps:

@@ -31,7 +31,15 @@ from foredeck.model.messages import is_digest, strings_in
 from foredeck.model.records import nickname_id
 from foredeck.regular_files import open_to_read, read_regular
 from foredeck.store.at_work import engines_at_work
-from foredeck.store.erasing import DERIVED, blobs_of, everything, records_by_time
+from foredeck.store.erasing import (
+    DERIVED,
+    Erasure,
+    ErasureStep,
+    blobs_of,
+    erase_from,
+    everything,
+    records_by_time,
+)
 from foredeck.store.kind import ErasableStore, store_kind
 from foredeck.store.location import holders, is_draft, private_draft
 from foredeck.store.portable.export import blob_line, blob_of_line
@@ -218,13 +226,13 @@ def check_alone(config: Config) -> None:
         raise PurgeRefused(f"the store is in use (process {pids}): close what uses it first")
 
 
-def carry_out(place: ErasableStore, purge: Purge) -> None:
+def carry_out(config: Config, place: ErasableStore, purge: Purge) -> None:
     """Do what was planned. Raises `Conflict` where the store was written to since: then
     nothing has changed."""
     # Between erasing and committing again this file is all that is left of these documents: it is
     # written first, and the next purge finishes one that was interrupted.
     _write_pending(place.pending, purge)
-    _finish(place, purge.scanned)
+    _finish(config.home, place, purge.scanned)
 
 
 def purged_stores(config: Config) -> list[ErasableStore]:
@@ -245,7 +253,7 @@ def finish_pending(config: Config) -> list[ErasableStore]:
     """Commit what an interrupted purge has left half done; the stores where there was any."""
     found = [place for place in purged_stores(config) if place.pending.exists()]
     for place in found:
-        _finish(place, None)
+        _finish(config.home, place, None)
     return found
 
 
@@ -259,7 +267,8 @@ def _write_pending(path: Path, purge: Purge) -> None:
         def line(value: Mapping[str, Any]) -> None:
             draft.write(json.dumps(value).encode() + b"\n")
 
-        line({"ids": sorted(purge.ids), "blobs": sorted(purge.stale)})
+        names = {"ids": purge.ids, "blobs": purge.stale, "sessions": purge.sessions}
+        line({name: sorted(values) for name, values in names.items()})
         for digest in sorted(purge.blobs):
             line(blob_line(digest, purge.blobs[digest]))
         for origin, documents in purge.versions.items():
@@ -268,19 +277,25 @@ def _write_pending(path: Path, purge: Purge) -> None:
                 line({"document": document.model_dump()})
 
 
-def _finish(place: ErasableStore, scanned: ScanMark | None) -> None:
+def _finish(home: Path, place: ErasableStore, scanned: ScanMark | None) -> None:
     """Take out what is named, and commit what takes its place. May be done again and again."""
     with open_to_read(place.pending) as file:
         first = json.loads(file.readline())
-        if scanned is None:
-            with closing(place.open()) as store:
-                _, scanned = store.needed(first["blobs"], first["ids"])
+        ids, blobs = first["ids"], first["blobs"]
         try:
-            place.erase(first["ids"], first["blobs"], scanned)
+            with closing(place.open()) as store:
+                if scanned is None:
+                    _, scanned = store.needed(blobs, ids)
+                # Not by `erase`, which refuses while commits wait for the database: what an
+                # interrupted purge has committed again may still be on its way there.
+                sessions = first.get("sessions", ())  # not in files of before
+                step = ErasureStep(sessions, ids, blobs, scanned)
+                erase_from(place, home, store, Erasure([], [step]))
         except Conflict:
             if place.is_one_file:  # nothing was taken out, and what is planned is out of date
                 place.pending.unlink()
             raise
+        # Opened anew: a store remembers what its database has.
         with closing(place.open()) as store:
             _commit_again(store, map(json.loads, file))
     place.pending.unlink()
