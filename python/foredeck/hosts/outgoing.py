@@ -23,12 +23,13 @@ def to_ops(
     outgoing: Iterable[Say | Op], time_of: Callable[[int], int], start: int = 0
 ) -> list[WireOp]:
     """What goes out from message `start` on, for the wire. `time_of`: the time stamp of a message
-    of the host's. One of ours takes that of the message before it, and not the clock's: a prompt
-    that goes out once more has the same messages."""
+    of the host's."""
     found: list[WireOp] = []
     index = start
     for each in outgoing:
         if isinstance(each, Say):
+            # With the time of the message before it, and not the clock's: a prompt that goes out
+            # once more has the same messages.
             found.append(["say", to_message(each, time_of(index - 1) if index else 0)])
             continue
         index += 1
@@ -78,10 +79,9 @@ class Slot:
 @dataclass(frozen=True, slots=True)
 class SlotPlan:
     """What the answers have said so far, message by message; the last slot holds what goes out
-    after all of them. As `ts-shim/context/plan.ts` has it.
+    after all of them. A plan never changes: `cut` and `merged` give a new one."""
 
-    A plan never changes: `cut` and `merged` give a new one.
-    """
+    # The shim has the same in `ts-shim/context/plan.ts`: both must come to the same list.
 
     slots: tuple[Slot, ...] = ()
     _edited: dict[int, tuple[list[Block], Message, Message]] = field(
@@ -120,7 +120,8 @@ class SlotPlan:
 
     def apply(self, messages: Sequence[Message]) -> list[Message]:
         """The list that goes out. A rewritten message is the same object in every list until it is
-        rewritten anew, so that whoever reads list after list can tell by identity what is new."""
+        rewritten anew."""
+        # So that a reader of list after list can tell by identity what is new.
         sent: list[Message] = []
         for index, message in enumerate(messages):
             slot = self.slot(index)

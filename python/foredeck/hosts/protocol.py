@@ -5,7 +5,7 @@ engine takes them as they are. Members that no model knows are ignored, so that 
 speak to an older engine. What the engine answers is typed dicts, which cost nothing to make.
 
 Messages, tool definitions and model records are the host's own, in its own shape: only that they
-are objects is checked. They are neither copied nor walked, which keeps long sessions fast.
+are objects is checked.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 PROTOCOL_VERSION = 2
 
 JsonObject = dict[str, Any]
+# Neither copied nor walked: a request may bring thousands of messages.
 HostObject = InstanceOf[JsonObject]
 """An object in the host's own shape, passed on as it came."""
 Count = Annotated[int, Field(ge=0)]

@@ -92,6 +92,7 @@ class _Tracer:
         first = next(record.addresses, None)
         if self._newest is None or first is None:
             return None
+        # A list that begins with a summary shares no message with the call before it.
         is_summary = self._message(first).get("role") == "compactionSummary"
         return self._newest if is_summary else None
 

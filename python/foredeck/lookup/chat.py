@@ -124,6 +124,7 @@ def addresses_back(
     """Addresses of the messages in a list, back to the very first: where it begins with a summary,
     those of the list that this was made of come before. `lineage`: ids of the sessions in which
     that may have been; `blob` reads messages that may not be stored yet."""
+    # A damaged store may name a call twice: that would never end.
     seen: set[str] = set()
     while messages:
         yield from messages

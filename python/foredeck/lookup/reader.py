@@ -25,7 +25,7 @@ from foredeck.store.kind import open_store
 from foredeck.store.protocol import Advance, LocalStore, Store
 
 PATIENCE_S = 1.0
-"""So long a page waits for a layer; what is not taken in by then is left out, and it says so."""
+"""How long a page waits for a layer; it says so where something is not taken in by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class UpToDate:
 
 
 class Reader:
-    """Opens the configured store again for each request: SQLite's connections keep to a thread.
+    """Opens the configured store for each request. `edits`: whether the user may change memory on
+    the pages."""
 
-    `edits`: whether the user may change memory on the pages.
-    """
+    # Again each time: a connection of SQLite's keeps to the thread that opened it.
 
     def __init__(self, config: Config, *, edits: bool = False) -> None:
         self.config = config
@@ -97,9 +97,9 @@ def shown_memories(
 ) -> tuple[tuple[str, str], ...]:
     """The entries of memory that their user may find, each an id and a token: what is kept, and
     beyond sessions only what they have stated. `sessions`: only what is kept with these."""
-    if not (config.home / KEY_FILE).exists() or (user := user_of(config)) is None:
+    memory = _memory(store, config)
+    if memory is None:
         return ()
-    memory = MemoryReader(store, user, caps_of(config))
     kept = memory.of_user() + [e for e in memory.all(state="kept") if e.document.place != "global"]
     return tuple(
         (entry.id, str(entry.token))
@@ -110,10 +110,16 @@ def shown_memories(
 
 def stated_memories(store: Store, config: Config, project: str) -> tuple[tuple[str, str], ...]:
     """The same, for a model outside any session: what its user has stated that holds here."""
-    if not (config.home / KEY_FILE).exists() or (user := user_of(config)) is None:
-        return ()
-    kept = MemoryReader(store, user, caps_of(config)).of_user(project)
+    memory = _memory(store, config)
+    kept = () if memory is None else memory.of_user(project)
     return tuple((entry.id, str(entry.token)) for entry in kept)
+
+
+def _memory(store: Store, config: Config) -> MemoryReader | None:
+    # Without a key nothing was ever kept, and asking for the user would make one.
+    if not (config.home / KEY_FILE).exists() or (user := user_of(config)) is None:
+        return None
+    return MemoryReader(store, user, caps_of(config))
 
 
 class _LongEnough(Exception):

@@ -149,7 +149,8 @@ def project_folder(folder: str) -> str:
 
 
 def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord | None]:
-    """The newest call of each session, found by doubling: calls are numbered without gaps."""
+    """The newest call of each session."""
+    # By doubling, then halving: calls are numbered without gaps, and some sessions have thousands.
     low, high = dict.fromkeys(sessions, 0), dict.fromkeys(sessions, 1)
     found: dict[str, Head | None] = dict.fromkeys(sessions)
     searching = set(sessions)
@@ -210,6 +211,8 @@ def _name_in(file: str) -> str:
     return _name_in_state(file, status.st_size, status.st_mtime_ns)
 
 
+# By size and time of change: a list of sessions is asked for again and again, and each file has to
+# be read as a whole.
 @lru_cache(maxsize=2_000)
 def _name_in_state(file: str, _size: int, _changed_ns: int) -> str:
     return session_name(file)

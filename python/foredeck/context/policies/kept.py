@@ -1,10 +1,6 @@
 """Last uses of a message list as they are kept between processes.
 
-They follow from the messages, so whoever has lost them, or finds that they are of other messages,
-reads the messages again. Reading a thousand calls takes five times as long as taking these over.
-
-Most of it is names, which the first call after a pause may not need: they stay packed until
-somebody asks.
+They follow from the messages: where they are lost, or of other messages, these are read again.
 """
 
 from __future__ import annotations
@@ -26,15 +22,17 @@ DECIDED_BY = (
 )
 """The modules that decide what counts as a use, a piece or an identifier."""
 
+# Reading a thousand calls takes five times as long as taking over what was found in them. Most of
+# that is names, which the first call after a pause may not need: they stay packed until then.
 Unpack = Callable[[], bytes]
 """Gives bytes that were kept, as often as it is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptHolders:
-    """By identifier, the pieces that are recognised by it, by their numbers; in few long texts and
-    lists, which are read back much faster than as many short ones."""
+    """By identifier, the pieces that are recognised by it, by their numbers."""
 
+    # In few long texts and lists, which are read back much faster than as many short ones.
     unpack: Unpack
     """Gives JSON: for each number of pieces the identifiers that so many hold, in one text, and
     for one after the other the numbers of these."""
@@ -61,8 +59,7 @@ class KeptHolders:
 
 
 class KeptNames(Mapping[int, str]):
-    """Messages with all the identifiers in them, spaces between these, as far as they were searched
-    for; unpacked when one is asked for."""
+    """Messages with all identifiers in them, spaces between these, as far as they were searched."""
 
     __slots__ = ("_names", "unpack")
 

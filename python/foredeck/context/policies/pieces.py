@@ -1,8 +1,4 @@
-"""What of a message can fold: long arguments of tool calls, thinking, the middle of long texts.
-
-A folded argument stays a valid argument of its tool: a string stays a string. The shim refuses a
-tool call whose arguments carry the marker, since models imitate what they see.
-"""
+"""What of a message can fold: long arguments of tool calls, thinking, the middle of long texts."""
 
 from __future__ import annotations
 
@@ -113,8 +109,8 @@ def _is_long(item: Item, block: Block) -> bool:
 
 
 def _is_signed(item: Item, block: Block) -> bool:
-    """Whether a provider has signed a text. OpenAI's wires keep the id and the phase of the output
-    item where others keep a signature."""
+    """Whether a provider has signed a text."""
+    # OpenAI's wires keep the id and the phase of the output item where others keep a signature.
     return bool(block.get("textSignature")) and item.meta.get("api") not in RESPONSES_APIS
 
 
@@ -142,6 +138,8 @@ class _ArgumentFolder:
             self.nameless = True
             return None
         self.folded = True
+        # A string stays a string, so that the arguments are still valid for their tool. The shim
+        # refuses a call whose arguments carry this marker: models imitate what they see.
         return folded_argument(self._ordinal, len(text))
 
 
@@ -173,7 +171,8 @@ def _map(value: Any, key: str, visit: Callable[[str, str], str | None]) -> Any:
 
 
 def _sorted(value: Any) -> Any:
-    """The same with all keys in order: as a stored block comes back after a restart."""
+    """The same with all keys in order."""
+    # A stored block comes back like that after a restart, and the prompt must have the same bytes.
     if isinstance(value, dict):
         return {name: _sorted(value[name]) for name in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value

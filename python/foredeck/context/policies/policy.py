@@ -2,10 +2,7 @@
 
 A policy names messages whose content it no longer wants; it never touches the prompt. The content
 leaves at the next rebase. Pinned objects, and results that answer the newest assistant message, are
-never offered to a policy (`policy_run.py`).
-
-To add one: write a class that fits `Policy`, and name it in an entry point (docs/policies.md); one
-of foredeck's own: docs/architecture.md.
+never offered to a policy. docs/policies.md says how to add one.
 """
 
 from __future__ import annotations

@@ -44,10 +44,7 @@ class PolicyRun:
 def run_policy(
     branch: Branch, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
 ) -> PolicyRun:
-    """Ask the policy, and release at once the content that it says has expired.
-
-    Pinned objects and what answers the newest assistant message are never offered to it.
-    """
+    """Ask the policy, and release at once the content that it says has expired."""
     plan = branch.plan
     if policy.use_rule:
         uses.follow(plan)
@@ -66,7 +63,7 @@ def run_policy(
     )
     decision = policy.decide(history)
     branch.policy_state = decision.state
-    # Only what was offered: a policy never gets hold of what is pinned or in flight.
+    # Only what was offered: a policy must not release what is pinned or answers the newest message.
     for index in sorted({content.message for content in contents} & decision.expired):
         branch.release(index)
     return PolicyRun(policy, history, decision.foldable)
@@ -76,6 +73,7 @@ def _active_contents(
     branch: Branch, uses: Uses, flight: int, *, cold: bool
 ) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
+    # What answers the newest assistant message has not been seen by the model yet.
     plan, pinned = branch.plan, branch.sets.pins
     items, counted = plan.items, plan.results_in_turn
     turn, last_use = plan.turn, plan.referred_at.get

@@ -1,12 +1,10 @@
 """When each piece of content was last used, read off what the model wrote.
 
 A use is an edit of text that the piece holds, a mention of identifiers that hardly anything else
-holds, or, of a result, a tool call that names its path: the next edit of a file goes by what shows
-the file, not by the arguments of the edits before. What a turn has read it is about to edit: until
-it edits, each further read is a use of all its reads, and then each edit of one of these files is a
-use of the reads of the others, until the turn ends. A cold cache ends that, too: to write all of
-them anew costs more than they are worth. Everything here follows from the message list alone, so a
-restarted engine comes to the same.
+holds, or, of a result, a tool call that names its path. What a turn has read is *prepared*: each
+further read, and later each edit of one of these files, counts as a use of the others until the
+turn ends. Everything follows from the message list alone, so that a restarted engine comes to the
+same.
 """
 
 from __future__ import annotations
@@ -84,15 +82,16 @@ class Uses:
     _done: int = 0
     _mark: int = 0
     """How much was written into the plan by then."""
+    # One more than `max_holders`: an identifier with as many tells nothing any more.
     _holders: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """By identifier, the numbers of the first pieces that hold it: one more than may tell
-    anything."""
+    """By identifier, the numbers of the first pieces that hold it."""
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
     _paths: dict[str, str] = field(default_factory=dict)
     """Absolute paths by the arguments that name them: a session names the same files all along."""
+    # Unpacked when it is first needed, and not while a user waits for the call with which a session
+    # is resumed.
     _packed: KeptHolders | None = None
-    """What `_holders` is made of when it is first needed, and not while a user waits for the call
-    with which a session is resumed."""
+    """What `_holders` is made of."""
     _is_kept: bool = False
     """Whether what is read now is kept: neither uses nor identifiers need be searched for."""
 
@@ -173,6 +172,7 @@ class Uses:
         use = self.by_ref.get((message, slot))
         if use is None:
             return PieceRef(message, slot), 0, False, False
+        # Not with a cold cache: to write all that is prepared anew costs more than it is worth.
         last = use.last if cold or not self.rule.prepared else max(use.last, use.prepared)
         return use.ref, self.calls - last, last <= self.turn_began, use.path in self.edited
 
@@ -240,6 +240,8 @@ class Uses:
 
     def _note_prepared(self, item: Item) -> None:
         """Find what else the turn has read and not edited, where it reads or edits a file."""
+        # What a turn has read it is about to edit: a model reads several files, then edits them one
+        # by one.
         edited = {self._path(call.arguments) for call in item.calls if call.tool in WRITERS}
         left = [use for use in self._prepared if use.path not in edited]
         self._has_edited |= bool(edited)
@@ -266,6 +268,8 @@ class Uses:
                 use.last = self.calls
 
     def _named(self, call: ToolUse) -> list[LastUse]:
+        # Of results alone: the next edit of a file goes by what shows the file, and not by the
+        # arguments of the edits before.
         path = self._path(call.arguments)
         return [self.by_ref[ref] for ref in self._by_path.get(path, ()) if not ref.slot]
 
@@ -318,8 +322,8 @@ class Uses:
         return next((use for use in self._possible_holders(text) if text in use.text), None)
 
     def _possible_holders(self, text: str) -> Iterable[LastUse]:
-        """The newest first, and none that holds the text is missing: of a long list most can be
-        found by a rare name."""
+        """Pieces that may hold a text, the newest first; none that does is missing."""
+        # Nearly every text has a rare name in it, so that few pieces have to be searched.
         for name in inner_identifiers(text):
             numbers = self.holders.get(name, ())
             if len(numbers) <= self.rule.max_holders:

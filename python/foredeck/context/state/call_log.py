@@ -214,7 +214,7 @@ class CallLog:
 
     def replay(self, id: str | None, load: Load) -> BranchState:
         """The state after call `id`; an empty one for None."""
-        # A chain of thousands of records takes a second: it starts at the checkpoint, if it can.
+        # A long chain takes long to read and to apply: it starts at the checkpoint, if it can.
         later = self._since_checkpoint(id)
         if later is None or self.checkpoint is None:
             state, later = BranchState(), self.chain(id, load)

@@ -26,7 +26,7 @@ DECIDED_BY = ("context/state/index.py", "model/records.py")
 class Member(NamedTuple):
     """What the newest version of a `member` document says, and the transaction that wrote it."""
 
-    # A named tuple: opening a session makes thousands of them, and no other class is made as fast.
+    # A named tuple, since a session that is opened makes thousands of them.
 
     token: str
     time_ms: int

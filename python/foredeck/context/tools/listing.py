@@ -182,11 +182,9 @@ def _row(
 
 
 def change_state(objects: Objects, branch: Branch, verb: str, arguments: str) -> str:
-    """`pin`, `unpin` and `fold`, as the user wants it. Raises `ToolError`.
-
-    The sets follow at once and the next call's record keeps them; the prompt changes when it is
-    rewritten next.
-    """
+    """`pin`, `unpin` and `fold`, as the user wants it. Raises `ToolError`."""
+    # The sets change at once, and the next call's record keeps that; the prompt changes when it is
+    # rewritten next.
     if not arguments:
         raise ToolError(f"Say which object: /foredeck {verb} @12.")
     entry = resolve_name(objects, arguments).entry

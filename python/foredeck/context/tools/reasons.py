@@ -106,8 +106,8 @@ def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
 
 
 def _compactions_in_view(chat: Chat) -> Iterator[Fields]:
-    """The compactions whose summaries are in the chat, each with those before it, newest first.
-    Where they cover messages, the call records of these are on another branch."""
+    """The compactions whose summaries are in the chat, each with those before it, newest first."""
+    # The call records of the messages that they cover are on another branch.
     items = chat.branch.plan.items
     texts = [item.blocks[0].get("text") for item in items if item.kind == "context" and item.blocks]
     ids = [by_summary(chat.compactions, str(text)) for text in reversed(texts)]

@@ -1,10 +1,8 @@
 """The model's own tools: activate, deactivate, pin, unpin.
 
-`activate` also shows what there is of an object without its content (`describing.py`).
-
-Each returns the text that the model reads, and a decision. The decision travels in the result's
-details: it changes the sets now, and again wherever the result is in a message list, so that
-they follow the branch and survive a crash.
+Each returns the text that the model reads, and a decision. The decision is kept in the result's
+details: it changes the sets now, and again wherever the result is in a message list. `activate`
+also shows what there is of an object without its content (`describing.py`).
 """
 
 from __future__ import annotations
@@ -101,6 +99,7 @@ class ContextTools:
             # The handle in the decision must outlive a crash.
             self._objects.workspace.commit()
         self._chat.branch.sets.apply(answer.decision)
+        # The next call finds the result in the list, and must not carry the decision out again.
         self._chat.branch.applied.add(call_id)
         return answer
 
@@ -117,6 +116,7 @@ class ContextTools:
             return None
         head = self._objects.workspace.head(entry.object)
         source = {} if head is None else head.fields.get("source") or {}
+        # A file as of a commit is asked about as the file that is checked out.
         if source.get("type") != "git":
             return self._objects.name_of(entry)
         cwd = self._objects.info.cwd
@@ -178,6 +178,7 @@ class ContextTools:
         arguments = folded_arguments(self._objects, self._chat.branch, entry)
         if arguments is not None:
             text = wording.whole_call(arguments, content.text)[:MAX_CHARS]
+            # Without a hash: what is shown is more than the content, and the same as nothing else.
             partial = replace(content, text_hash=None)
             return ToolAnswer(text, _decision(op, entry, partial, form="full"))
         if self._visible(entry, content):
@@ -206,7 +207,7 @@ class ContextTools:
         return ToolAnswer("\n".join(lines), _decision(op, entry, content, form="full"), images)
 
     def _read_if_listed(self, entry: Entry) -> None:
-        """A file that is known by its name alone is read, as the model's `read` would do."""
+        """Read a file that is known by its name alone, as the model's `read` would do."""
         head = self._objects.workspace.head(entry.object)
         if head is not None and is_unread(head.fields):
             read_listed(self._objects, self._objects.name_of(entry))
@@ -223,6 +224,7 @@ class ContextTools:
     def _beginning(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
         """The first lines of a text that is too long for one answer, unless a read shows them."""
         whole = content.text or ""
+        # At the end of a line, unless one line alone is as long.
         end = whole.rfind("\n", 0, MAX_CHARS) + 1 or MAX_CHARS
         newest = content.version == entry.newest.version
         name = wording.handle(entry.ordinal, None if newest else content.version)
@@ -324,10 +326,9 @@ _NAME = re.compile(r"(?:[tm]-[0-9a-z]{4,}|memory:\S+|[0-9a-f]{8}-[0-9a-f-]{27})"
 
 
 def read_record(store: Store, memory: SessionMemory | None, name: str) -> str | None:
-    """What a task or an entry of memory says, for the model; None where `name` is neither.
-
-    Of memory only what may be shown in this session.
-    """
+    """What a task or an entry of memory says, for the model; None where `name` is neither, or of
+    memory that may not be shown in this session."""
+    # A session's index does not hold them: they are found by their names.
     if _NAME.fullmatch(name) is None:
         return None
     if name.lower().startswith("m"):

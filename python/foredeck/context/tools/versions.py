@@ -68,11 +68,9 @@ def wanted_content(objects: Objects, chat: Chat, wanted: Wanted) -> Content:
 
 
 def versions_seen(store: Store, session: str, ordinal: int) -> Iterator[VersionRef]:
-    """Every version of `@ordinal` that a session has seen.
-
-    A forked session has the older ones from its parent. What the parent met after the fork is
-    left out: newer versions, or another object under the same handle.
-    """
+    """Every version of `@ordinal` that a session has seen, as a fork also those of its parent."""
+    # What the parent met after the fork is left out: newer versions, or another object under the
+    # same handle.
     member = store.head(member_id(session, ordinal))
     object = None if member is None else member.view(MemberDocument).object
     current: str | None = session
@@ -101,14 +99,14 @@ def version_seen(store: Store, session: str, ordinal: int, version: int) -> Vers
 def version_at_call(store: Store, session: str, ordinal: int, call: int) -> VersionRef:
     """What `@ordinal` meant when a call was made: the version that the session had then.
 
-    It goes by the session's own index as of the call's record. The object's history would not do:
-    what was imported or delivered late takes its place there by time, though it was not seen here.
     Raises `ToolError` where there is no such call, or the session did not know the object yet.
     """
     record = store.head(call_id(session, call))
     if record is None:
         calls = len(store.query("call", {"session": session}))
         raise ToolError(f"There is no call {call}; calls go from 1 to {calls}.")
+    # By the session's own index, and not by the object's history: what was imported or delivered
+    # late stands there by its time, though it was not seen here.
     member = store.head(member_id(session, ordinal), record.token)
     if member is None:
         raise ToolError(f"@{ordinal} did not exist yet at call {call}.")
@@ -229,8 +227,8 @@ def _chat_text(
 
 
 def _with_owner(info: SessionInfo, owner: str, text: str) -> str:
-    """A text of a session's, with a line on what its handles mean here, where that is another one:
-    what was said stays word for word."""
+    """A text of a session's; of another one's with a line on what its handles mean here."""
+    # The handles in the text are not replaced: what was said stays word for word.
     is_ours = owner in (info.id, *info.ancestors)
     if is_ours or _HANDLE_SAID.search(text) is None:
         return text
@@ -252,7 +250,8 @@ def _chosen(store: Store, info: SessionInfo, wanted: Wanted) -> tuple[Document |
 
 
 def _newest(store: Store, info: SessionInfo, entry: Entry) -> Document | None:
-    """What the session has seen last, though others may have stored a newer version since."""
+    """What the session has seen last."""
+    # Not the newest of the store: another session may have stored a version since.
     ref = entry.newest
     if ref.token != SAME_TRANSACTION:
         return load_version(store, ref)

@@ -6,8 +6,8 @@ import json
 
 from foredeck.regular_files import open_to_read
 
+# Of the first line, which has less in any real file: another file may be one endless line.
 MOST_HEADER_BYTES = 64 * 1024
-"""Of the first line, which has less in any real file."""
 
 
 def session_id_in(path: str) -> str | None:
@@ -41,11 +41,9 @@ def session_name(path: str) -> str:
 
 
 def unreadable_lines(path: str) -> int:
-    """How many lines of a session file are cut off or damaged, judged by their first and last
-    characters.
-
-    Pi skips such lines silently. 0 where the file cannot be opened.
-    """
+    """How many lines of a session file are cut off or damaged; 0 where it cannot be opened."""
+    # Pi skips such lines silently. The first and the last character tell most of them, and reading
+    # a long file as JSON would take seconds.
     try:
         with open_to_read(path) as file:
             return sum(not _is_whole(line.strip()) for line in file)

@@ -11,11 +11,12 @@ from typing import Any
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.intake.toolcalls import Nesting
-from foredeck.context.messages.items import Block, message_text
+from foredeck.context.messages.items import Block, Item, message_text
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
 from foredeck.hosts.protocol import (
     AssembleParams,
+    ListParams,
     OutcomeParams,
     SessionCompactParams,
     SessionHistoryParams,
@@ -28,8 +29,8 @@ from foredeck.sources.snapshots import ToolEvent
 
 log = logging.getLogger(__name__)
 
+# A larger output is not kept: every copy of the session would be as large.
 MAX_BYTES = 16 * 1024 * 1024
-"""A larger output is not kept: every copy of the session would be as large."""
 
 _LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
 """Seconds of the long cache retention where the model record does not say, by the first part of the
@@ -44,10 +45,7 @@ def to_request(
     zone = params.zone
     return Request(
         keep=params.keep,
-        items=[
-            to_item(message, entry, blobs, known)
-            for message, entry in zip(params.messages, params.entries, strict=True)
-        ],
+        items=_items(params, blobs, known),
         time_ms=int(params.time_ms),
         model=to_model(params.model),
         outcomes=[to_outcome(outcome) for outcome in params.outcomes],
@@ -65,14 +63,16 @@ def to_history(
     as in `to_request`."""
     return Request(
         keep=0,
-        items=[
-            to_item(message, entry, blobs, known)
-            for message, entry in zip(params.messages, params.entries, strict=True)
-        ],
+        items=_items(params, blobs, known),
         time_ms=0,
         system=None if params.system is None else sections_as_text(params.system),
         tools=params.tools,
     )
+
+
+def _items(params: ListParams, blobs: dict[str, bytes], known: KnownMessages | None) -> list[Item]:
+    pairs = zip(params.messages, params.entries, strict=True)
+    return [to_item(message, entry, blobs, known) for message, entry in pairs]
 
 
 _ASKED_BY: dict[str, AskedBy] = {
@@ -160,12 +160,10 @@ def to_blocks(params: ToolObservedParams) -> list[Block]:
 
 
 def to_nesting(params: ToolObservedParams) -> Nesting | None:
-    """Inside which call a tool ran; None for a call of the model's.
-
-    The n-th call of a script has the id `<parent>/<n>`.
-    """
+    """Inside which call a tool ran; None for a call of the model's."""
     if params.parent is None:
         return None
+    # Pi gives the n-th call of a script the id `<parent>/<n>`.
     number = params.id.removeprefix(f"{params.parent}/")
     return Nesting(params.parent, int(number) - 1 if re.fullmatch("[1-9][0-9]*", number) else None)
 
@@ -185,12 +183,10 @@ def to_tool_event(params: ToolObservedParams, cwd: str, changed: Iterable[str] =
 
 
 def sections_as_text(messages: list[Any]) -> list[Message]:
-    """The messages with `content` as the text that Pi sends, and without `sections`.
-
-    Pi >= 0.87 keeps the prompt in named sections whose order counts: the leading message declares
-    them, later ones replace or remove them. An object's order does not survive in the store, so the
-    sections are written out as text before anything is kept.
-    """
+    """The messages with `content` as the text that Pi sends, and without `sections`."""
+    # Pi >= 0.87 keeps the prompt in named sections whose order counts: the leading message declares
+    # them, later ones replace or remove them. An object's order does not survive in the store, so
+    # the sections are written out as text before anything is kept.
     found = [message for message in messages if isinstance(message, dict)]
     return [_with_text(message, leading=n == 0) for n, message in enumerate(found)]
 
@@ -213,12 +209,9 @@ def _section(name: str, text: Any, *, leading: bool) -> str:
 
 
 def full_output(details: Any) -> bytes | None:
-    """The untruncated output that a tool result's `details` name a file for: Pi keeps it in one
-    where it truncates the result.
-
-    None where they name none, where the file is gone or no regular file, and where it holds more
-    than `MAX_BYTES`.
-    """
+    """The untruncated output that a tool result's `details` name a file for. None where they name
+    none, where the file is gone or no regular file, and where it holds more than `MAX_BYTES`."""
+    # Pi keeps it in a file where it truncates the result.
     path = details.get("fullOutputPath") if isinstance(details, dict) else None
     if not isinstance(path, str) or not path:
         return None
