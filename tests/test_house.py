@@ -152,8 +152,8 @@ def defined_in(module: Path) -> set[str]:
 #: because the stored shape is that of its messages.
 NAME_PI = frozenset(
     {
-        "context/cache/cached.py",
-        "context/calls/reports.py",
+        "context/provider_cache.py",
+        "context/calls/feedback.py",
         "context/messages/shape.py",
         "context/window/compacting.py",
         "model/documents.py",

@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from foredeck.config.sections import ToolsSection
-from foredeck.context.cache.economics import declared_chars
+from foredeck.context.rebase import declared_chars
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility, definition_chars
 
 TOOLS = Path(__file__).parents[1] / "ts-shim" / "tools.json"

@@ -20,12 +20,11 @@ from foredeck.accounting.shapes import texts_of
 from foredeck.cli.arguments import add_json_flag, positive
 from foredeck.cli.output import Progress, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.context.messages.shape import Message, to_item
-from foredeck.context.messages.validity import find_faults
+from foredeck.context.messages.shape import Message, find_faults, to_item
+from foredeck.context.messages.transcript import TranscriptNames, split_turns
 from foredeck.context.plan.plan import Plan
+from foredeck.context.summary import SummaryInput, summarise
 from foredeck.context.tools.found import NOT_UP_TO_DATE
-from foredeck.context.window.summary import SummaryInput, summarise
-from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
 from foredeck.histories.recordings import find_recordings

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from foredeck.accounting.shapes import blocks_of, is_sent
-from foredeck.context.cache.economics import Prices
 from foredeck.context.messages.shape import Message
+from foredeck.context.rebase import Prices
 from foredeck.histories.records import Transcript
 from foredeck_bench.judging.judge import Rule, SessionFacts
 

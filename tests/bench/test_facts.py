@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.context.messages.validity import find_faults
+from foredeck.context.messages.shape import find_faults
 from foredeck.histories.pi import load_transcript
 from foredeck_bench.facts import facts_svg, run_facts, summary_before
 from foredeck_bench.long_session import SPEAKERS, join_sessions, make_facts, write_session

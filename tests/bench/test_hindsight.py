@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.context.cache.economics import Prices
+from foredeck.context.rebase import Prices
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript
 from foredeck_bench.hindsight import NEVER, Stay, cheapest, head_cost, hindsight_cost, stays_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.context.messages.validity import find_faults
+from foredeck.context.messages.shape import find_faults
 from foredeck.histories.pi import load_transcript
 from foredeck_bench.engine_process import (
     EngineFailed,

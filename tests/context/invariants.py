@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from context.sent import Sent, as_bytes, as_values, common, message_text
 from foredeck.context.calls.call import rendering_of
 from foredeck.context.messages.items import value_chars
-from foredeck.context.messages.shape import Message, to_item
-from foredeck.context.messages.validity import find_faults
+from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rendering.view import PromptNames
-from foredeck.context.rewriting.foldable import FoldFinder
+from foredeck.context.rendering.context import PromptNames
+from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.state.gauge import Gauge
 
 if TYPE_CHECKING:

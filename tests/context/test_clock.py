@@ -11,9 +11,9 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.scenes import ask, bash, finish
 from context.sent import Sent, as_bytes
-from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.items import Item
-from foredeck.context.window.transcript import TranscriptNames, pause_marks
+from foredeck.context.messages.transcript import TranscriptNames, pause_marks
+from foredeck.context.provider_cache import CacheEntries
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import MessageKey

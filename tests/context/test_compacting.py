@@ -16,13 +16,12 @@ from context.messages import assistant, calls, lines, result, user
 from context.noted import Noted
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import message_text
+from foredeck.context.messages import transcript
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, to_item
+from foredeck.context.messages.transcript import TranscriptNames, split_turns
 from foredeck.context.plan.plan import Plan
-from foredeck.context.window import transcript
-from foredeck.context.window.losses import NOTHING_LOST, losses_of
-from foredeck.context.window.summary import SummaryInput, summarise
-from foredeck.context.window.transcript import TranscriptNames, split_turns
+from foredeck.context.summary import NOTHING_LOST, SummaryInput, losses_of, summarise
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import (
     CommandParams,

@@ -1,4 +1,4 @@
-"""When a rebase pays: prices, rent against premium, and the guard."""
+"""When a rebase pays: prices, carrying cost against rewrite cost, and the guard."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.context.cache.economics import (
+from foredeck.context.rebase import (
     CandidateMessage,
     Ledger,
     Prices,
@@ -55,7 +55,7 @@ def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
     assert best_rebase([short], Prices(), RebaseThresholds(), RICH) is None
     offer = best_rebase([enough], Prices(), RebaseThresholds(), RICH)
     assert offer is not None
-    assert (offer.index, offer.premium) == (5, pytest.approx(premium))
+    assert (offer.index, offer.rewrite_cost) == (5, pytest.approx(premium))
     explained = Decision("rebase", "pays", 5, rent=1035, premium=1035, saves=100)
     assert offer.explain(Decision("rebase", "pays", 5)) == explained
 
@@ -107,9 +107,9 @@ def test_what_is_offered_is_within_the_rules(
     if offer is None:
         return
     taken = [d for d in dues if d.index >= offer.index]
-    assert offer.rent == pytest.approx(sum(d.rent for d in taken))
-    assert offer.rent >= offer.premium - 1e-6
-    assert not offer.premium or ledger.ours + offer.premium <= 1.02 * ledger.plain + 1e-6
+    assert offer.carrying_cost == pytest.approx(sum(d.carrying_cost for d in taken))
+    assert offer.carrying_cost >= offer.rewrite_cost - 1e-6
+    assert not offer.rewrite_cost or ledger.ours + offer.rewrite_cost <= 1.02 * ledger.plain + 1e-6
 
 
 @given(

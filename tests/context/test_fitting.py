@@ -21,8 +21,7 @@ from examples import examples
 from foredeck.context.messages.items import IMAGE_CHARS, message_text, text_block
 from foredeck.context.messages.shape import to_item
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.window.budget import DOUBT, room
-from foredeck.context.window.fitting import trimmed
+from foredeck.context.window.fitting import DOUBT, room, trimmed
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 WINDOW = 10_000

@@ -21,24 +21,17 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
-from foredeck.context import arguments, wording
+from foredeck.context import arguments, compactions, summary, wording
 from foredeck.context.calls import newest_lines
 from foredeck.context.intake import file_changes, worked
+from foredeck.context.messages import transcript
 from foredeck.context.plan import repairs
 from foredeck.context.policies import pieces
-from foredeck.context.rendering import anchored, layout, pools, savings
-from foredeck.context.rewriting import copies, refresh, runs, stand_in_lines
+from foredeck.context.rendering import anchored, layout, pools
+from foredeck.context.rewriting import current, folding, replacing, runs
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, reasons, tools
-from foredeck.context.window import (
-    compacting,
-    compactions,
-    fitting,
-    folded_texts,
-    losses,
-    summary,
-    transcript,
-)
+from foredeck.context.window import compacting, fitting
 from foredeck.model.call_values import Decision, PartRow
 from foredeck.model.quoting import is_reference
 
@@ -46,21 +39,19 @@ USERS = (
     anchored,
     compacting,
     compactions,
-    copies,
+    current,
     fitting,
-    folded_texts,
+    folding,
     layout,
     listing,
-    losses,
     newest_lines,
     file_changes,
     pieces,
     pools,
     reasons,
-    refresh,
     repairs,
+    replacing,
     runs,
-    stand_in_lines,
     summary,
     tools,
     transcript,
@@ -68,16 +59,24 @@ USERS = (
     worked,
 )
 
+LINES = (
+    newest_lines.continuation,
+    replacing.stand_in_heading,
+    runs.run_heading,
+    runs.last_words,
+)
+"""Lines of ours that stand with what says them."""
+
 
 def other_words(patch: pytest.MonkeyPatch) -> None:
     """Every line of ours says something else, wherever it was imported."""
-    for words in (wording, stand_in_lines):
-        for name, line in inspect.getmembers(words, inspect.isfunction):
-            if name.startswith("_") or line.__module__ != words.__name__:
-                continue
-            for module in USERS:
-                if getattr(module, name, None) is line:
-                    patch.setattr(module, name, _reworded(line))
+    fixed = inspect.getmembers(wording, inspect.isfunction)
+    lines = [line for name, line in fixed if not name.startswith("_")]
+    lines = [line for line in lines if line.__module__ == wording.__name__]
+    for line in [*lines, *LINES]:
+        for module in USERS:
+            if getattr(module, line.__name__, None) is line:
+                patch.setattr(module, line.__name__, _reworded(line))
 
 
 def _reworded(line: Callable[..., str]) -> Callable[..., str]:
@@ -92,7 +91,7 @@ def other_numbers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gauge, "rate_of", lambda _points: 2.0)
     patch.setattr(layout, "HANDLE_FROM_CHARS", 20)
     patch.setattr(anchored, "HANDLE_FROM_CHARS", 20)
-    patch.setattr(savings, "MIN_SAVING_CHARS", 5)
+    patch.setattr(layout, "MIN_SAVING_CHARS", 5)
     patch.setattr(arguments, "ARGS_CHARS", 12)
 
 

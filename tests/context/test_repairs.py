@@ -9,8 +9,7 @@ import pytest
 from context.driver import Host
 from context.messages import Block, assistant, calls, lines, result, text, user
 from context.scenes import ask, bash, finish
-from foredeck.context.messages.shape import Message, to_item
-from foredeck.context.messages.validity import find_faults
+from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.plan.repairs import Repairs, repair
 from foredeck.context.wording import history_cut, no_result
 from foredeck.model.documents import ToolcallDocument

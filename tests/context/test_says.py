@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.context.messages.items import text_block
 from foredeck.context.plan.codec import pack_says, packed_span, unpack_says
-from foredeck.context.plan.says import MessageSpan, Say
+from foredeck.context.plan.ops import MessageSpan, Say
 
 TEXT = [text_block("a text")]
 LONG = [text_block("a long text " * 1000)]

@@ -12,8 +12,8 @@ from context.sent import Sent
 from context.test_window import folded
 from foredeck.cli.doctor_command import SEALS, check_stored
 from foredeck.config import Config
-from foredeck.context.calls.sealing import has_refused, is_about_seals
-from foredeck.context.messages.seals import SEALINGS, binds_by_table
+from foredeck.context.calls.feedback import has_refused, is_about_seals
+from foredeck.context.messages.wires import SEALINGS, binds_by_table
 from foredeck.finding import Finding
 from foredeck.model.call_values import Decision
 

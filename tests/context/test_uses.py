@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foredeck.config.prompt import AdaptiveSection
-from foredeck.context.cache.rebase import precedes_bound_turn
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.plan.ops import REASONING, PieceRef, Rewrite
 from foredeck.context.plan.plan import Plan
@@ -24,6 +23,7 @@ from foredeck.context.policies.policy import (
     UseRule,
 )
 from foredeck.context.policies.uses import Uses
+from foredeck.context.rebase import precedes_bound_turn
 from foredeck.model.messages import MessageKey
 from foredeck.model.names import identifiers
 
@@ -44,8 +44,8 @@ class Chat:
     def user(self, text: str = "go on") -> int:
         return self.add("user", [{"type": "text", "text": text}])
 
-    def says(self, text: str, void: bool = False) -> int:
-        return self.add("assistant", [{"type": "text", "text": text}], void=void)
+    def says(self, text: str, unsent: bool = False) -> int:
+        return self.add("assistant", [{"type": "text", "text": text}], unsent=unsent)
 
     def runs(self, tool: str, output: str, **arguments: Any) -> PieceRef:
         id = f"c{len(self.plan)}"
@@ -139,7 +139,7 @@ def test_what_the_newest_turn_has_not_used_is_idle_and_aborted_answers_are_no_ca
     chat = Chat()
     chat.user()
     ref = chat.runs("bash", "make_one make_two", command="a")
-    chat.says("never", void=True)
+    chat.says("never", unsent=True)
     assert (chat.uses.calls, chat.uses.state(*ref)[2]) == (1, False)
     chat.user()
     assert chat.uses.state(*ref)[2]
@@ -224,7 +224,7 @@ def test_a_turn_is_taken_to_be_like_the_one_before(kinds: list[str], closing: bo
             chat.user()
         else:
             sealed, void = kind != "plain", kind == "void"
-            chat.add("assistant", [], signed=sealed, void=void)
+            chat.add("assistant", [], signed=sealed, unsent=void)
     assert precedes_bound_turn(chat.plan) is closing
 
 

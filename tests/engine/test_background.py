@@ -17,7 +17,6 @@ from foredeck.config import Config
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.opening import Session
 from foredeck.engine.asking import (
-    MINUTE_MS,
     AskingPrices,
     AskingTerms,
     SessionAsking,
@@ -40,6 +39,7 @@ from foredeck.hosts.host import (
 )
 from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
 from foredeck.model.records import AskedDocument
+from foredeck.store.clock import MINUTE_MS
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?" * 400}], max_tokens=100)
 NOW = 1_000_000_000

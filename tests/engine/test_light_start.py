@@ -12,7 +12,7 @@ from pathlib import Path
 LATER = (
     "foredeck.accounting.composition",
     "foredeck.context.window.compacting",
-    "foredeck.context.window.summary",
+    "foredeck.context.summary",
     "foredeck.engine.commands",
     "foredeck.engine.memory_commands",
     "foredeck.engine.observing.observing",

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from written_histories import ClaudeCode, claude_code_session, said, thought, use, write_lines
 
-from foredeck.histories.recordings import find_recordings, in_pis_tools, load_recording, stem_of
+from foredeck.histories.recordings import find_recordings, load_recording, stem_of
 from foredeck.histories.records import TranscriptError
+from foredeck.histories.tools import in_pis_tools
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 from foredeck_bench import converted

@@ -27,9 +27,10 @@ from context.working import Work
 from foredeck.config import Config
 from foredeck.context import head as head_lines
 from foredeck.context import wording
+from foredeck.context.calls.newest_lines import continuation
 from foredeck.context.digests import DigestSize, digest
-from foredeck.context.rewriting import stand_in_lines
-from foredeck.context.rewriting.runs import _Called
+from foredeck.context.rewriting.replacing import stand_in_heading
+from foredeck.context.rewriting.runs import _Called, last_words, run_heading
 from foredeck.context.tools import describing
 from foredeck.lookup.reader import Reader
 from foredeck.mcp_server.server import Answers
@@ -58,10 +59,10 @@ OTHER_LINES = [
     head_lines.head_opening(),
     head_lines.head_section("memory of the user and the project"),
     head_lines.pool_rest(3, ["notes"], more=False),
-    stand_in_lines.stand_in_heading("observation", 9, 1, 3, leads=True),
-    stand_in_lines.run_heading(8),
-    stand_in_lines.run_heading(8, (2, 3)),
-    stand_in_lines.last_words("done"),
+    stand_in_heading("observation", 9, 1, 3, leads=True),
+    run_heading(8),
+    run_heading(8, (2, 3)),
+    last_words("done"),
     "bash @9 npm test (fail: exit 2)",
     "names: a_b c.py",
     "- [user-stated] [preference] The user wants",
@@ -139,8 +140,8 @@ FIELDS: dict[str, Callable[[str], str]] = {
     "compaction": lambda text: wording.object_line(9, {"type": "compaction", "short": text}),
     "pool": lambda text: head_lines.pool_line(name(text), one_line(text)),
     "folders": lambda text: head_lines.pool_rest(3, [text], more=True),
-    "answer": stand_in_lines.last_words,
-    "task": lambda text: stand_in_lines.continuation(text, text),
+    "answer": last_words,
+    "task": lambda text: continuation(text, text),
     "call": lambda text: _Called(["@9"], [True], one_line(text)).line(text),
     "digest": lambda text: digested("bash", {"command": "make"}, f"{text}\nError: {text}\n" * 9),
     "headings": lambda text: digested("read", {"path": "a.md"}, f"# {text}\n" * 9),

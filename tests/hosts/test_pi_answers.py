@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.context.plan.ops import Keep, Omit, Rewrite, Shown
-from foredeck.context.plan.says import Say
+from foredeck.context.plan.ops import Keep, Omit, Rewrite, Say, Shown
 from foredeck.hosts.outgoing import SlotPlan, WireOp, to_ops
 from foredeck.hosts.pi.requests import to_model, to_outcome, to_request
 from foredeck.hosts.protocol import AssembleParams, OutcomeParams

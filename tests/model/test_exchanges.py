@@ -25,7 +25,7 @@ class Message:
     kind: MessageKind
     calls: list[Call] = field(default_factory=list)
     call_id: str = ""
-    void: bool = False
+    unsent: bool = False
 
 
 def chat(shorthand: str) -> list[Message]:
@@ -39,7 +39,7 @@ def chat(shorthand: str) -> list[Message]:
         elif letter in kinds:
             found.append(Message(kinds[letter]))
         else:
-            found.append(Message("assistant", [Call(id) for id in ids], void=letter == "v"))
+            found.append(Message("assistant", [Call(id) for id in ids], unsent=letter == "v"))
     return found
 
 

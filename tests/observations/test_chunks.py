@@ -40,7 +40,7 @@ def test_calls_that_a_question_finds_open_are_no_reason_to_wait() -> None:
 
 
 def test_a_void_answer_waits_for_no_result() -> None:
-    void = replace(answer("broke off", "never"), void=True)
+    void = replace(answer("broke off", "never"), unsent=True)
     assert ends_of_batches([user("go"), void, answer("again")]) == [2, 3]
 
 
@@ -120,7 +120,7 @@ def _chat(pieces: list[str]) -> list[SourceMessage]:
         elif piece == "answer":
             chat.append(answer(text, tokens=tokens))
         elif piece == "void":
-            chat.append(replace(answer(text, f"v{n}", tokens=tokens), void=True))
+            chat.append(replace(answer(text, f"v{n}", tokens=tokens), unsent=True))
         elif piece == "open":
             chat.append(answer(text, f"o{n}", tokens=tokens))
         else:
@@ -139,7 +139,7 @@ def test_every_message_up_to_the_last_end_is_observed_once_and_no_batch_is_cut(
     ends = ends_of_batches(chat)
     assert covered == [message.address for message in chat[: ends[-1] if ends else 0]]
     for chunk in chunks:
-        waiting = {c.id for m in chunk.messages if not m.void for c in m.calls}
+        waiting = {c.id for m in chunk.messages if not m.unsent for c in m.calls}
         answered = {m.call_id for m in chunk.messages if m.kind == "result"}
         whole = chunk.part is None or chunk.part.end == chunk.part.length
         assert not whole or answered >= {c for c in waiting if not c.startswith("o")}

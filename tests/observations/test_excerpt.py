@@ -79,7 +79,7 @@ def test_nothing_of_foredecks_own_is_shown_or_vouches_for_a_name() -> None:
 
 
 def test_what_the_host_does_not_send_is_not_shown() -> None:
-    void = replace(answer("half an ans"), void=True)
+    void = replace(answer("half an ans"), unsent=True)
     assert "half" not in shown(user("go"), void)
 
 

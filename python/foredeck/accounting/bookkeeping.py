@@ -16,8 +16,7 @@ from foredeck.accounting.account import (
 from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, CachedPrompt, Hit, PromptMaker
 from foredeck.accounting.figure import CostFigure, figure_of, session_figure
 from foredeck.accounting.stored import StoredCall, StoredCalls
-from foredeck.context.cache.economics import Prices
-from foredeck.context.cache.rebase import DEFAULT_TTL_S
+from foredeck.context.rebase import DEFAULT_TTL_S, Prices
 from foredeck.context.state.spending import spent_at, spent_by
 from foredeck.model.call_values import CHARS_PER_TOKEN, CallStats
 from foredeck.model.calls import CallRecord
@@ -238,7 +237,7 @@ class _Bookkeeper:
             line.reason,
             lost,
             saved,
-            max(0, lost - saved) * prices.premium,
+            max(0, lost - saved) * prices.rewrite,
             0.0,
             weighed,
         )

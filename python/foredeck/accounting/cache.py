@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from foredeck.accounting.shapes import Shape
-from foredeck.context.cache.cached import LOOKBACK_BLOCKS, MINIMUM_TOKENS
+from foredeck.context.provider_cache import LOOKBACK_BLOCKS, MINIMUM_TOKENS
 
 STEP_TOKENS = 128
 """OpenAI's cache is read in steps of this many tokens."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foredeck.context.calls.answering import answer_again, answer_call
 from foredeck.context.calls.call import (
     AssemblySettings,
     CallInProgress,
@@ -18,19 +17,24 @@ from foredeck.context.calls.call import (
     Withdrawal,
     rendering_of,
 )
+from foredeck.context.calls.costs import predict_cache
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window
-from foredeck.context.calls.host_calls import record_host_calls, repeated_record
+from foredeck.context.calls.feedback import Refusals, seal_rule, take_report
 from foredeck.context.calls.newest_lines import attach_continuation, attach_task_news, attach_time
-from foredeck.context.calls.prediction import predict_cache
-from foredeck.context.calls.recording import record_call
-from foredeck.context.calls.reports import take_report
-from foredeck.context.calls.sealing import Refusals, seal_rule
+from foredeck.context.calls.recording import (
+    answer_again,
+    answer_call,
+    record_call,
+    record_host_calls,
+    repeated_record,
+)
 from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
 from foredeck.context.intake.file_changes import attach_notices, follow_renames
 from foredeck.context.intake.take_in import put_layout_text, repair_list, take_in, take_system
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
+from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.layout import Layout
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Calibrator, Gauge
@@ -39,7 +43,7 @@ from foredeck.context.state.request import Answer, CompactionRequest, Model, Req
 from foredeck.model.observations import Writer
 
 if TYPE_CHECKING:  # imported with the first compaction
-    from foredeck.context.window.compacting import CompactionDecision, CompactionSettings
+    from foredeck.context.window.compacting import CompactionDecision
 
 
 class Assembler:
@@ -92,10 +96,10 @@ class Assembler:
         self._take_in(call)
         if self.facilities.memory is not None:
             self.facilities.memory.take_over()
-        basis = decide(call)
+        costs, policy_run = decide(call)
         put_layout_text(call.context, call.layout)
-        fit_window(call, basis)
-        # After the window was fitted: the lines are short, and `budget.py` leaves room for them.
+        fit_window(call)
+        # After the window was fitted: the lines are short, and `fitting.py` leaves room for them.
         if call.first_new < len(call.items):
             self._attach_worked_lines(call)
             pause = self.settings.pause_minutes
@@ -103,7 +107,7 @@ class Assembler:
             attach_continuation(call)
             attach_task_news(self.facilities.tasks, call.context)
             attach_notices(call.context, self._inbox)
-        record = record_call(call, predict_cache(call, basis))
+        record = record_call(call, predict_cache(call, costs, policy_run))
         return answer_call(call, record)
 
     def take_history(self, request: Request) -> int:
@@ -130,26 +134,27 @@ class Assembler:
         if self.policy.use_rule:
             self.uses.follow(self._chat.branch.plan)
 
-    def compact(
-        self, request: CompactionRequest, settings: CompactionSettings
-    ) -> CompactionDecision:
+    def compact(self, request: CompactionRequest) -> CompactionDecision:
         """What to do about a compaction that the host has in mind."""
         # Loads with the first compaction.
-        from foredeck.context.window.compacting import decide_compaction
+        from foredeck.context.window.compacting import HostCompaction, decide_compaction
 
         self._use_gauge_of(request.model)
         self._chat.take_up_newest()
         context = rendering_of(self.session, self.settings, self._gauge, self.uses.names)
-        stand_ins, folds = self.facilities.stand_ins, self.finders.folds
-        return decide_compaction(context, self._inbox, stand_ins, folds, request, settings)
+        settings = self.settings
+        compaction = HostCompaction(context, request, self.facilities.stand_ins, settings.marks)
+        by_user = request.by == "user"
+        author = settings.manual_summary if by_user else settings.automatic_summary
+        return decide_compaction(compaction, self._inbox, self.finders.folds, author)
 
     def finish_compaction(self, summary: str, writer: Writer) -> None:
         """Another has written the summary of the compaction that was asked for last."""
         # Loads with the first compaction.
         from foredeck.context.window.compacting import finish_compaction
 
-        stand_ins = self.facilities.stand_ins
-        finish_compaction(self._objects, self._chat, self._inbox, stand_ins, summary, writer)
+        context = RenderContext(self._objects, self._chat)
+        finish_compaction(context, self._inbox, self.facilities.stand_ins, summary, writer)
 
     def _align(self, request: Request) -> CallInProgress:
         """Go to the branch that the list continues, and learn what became of the previous call."""
@@ -180,7 +185,7 @@ class Assembler:
             self.finders,
             reported,
             first_new=alignment.matched,
-            first_changed_insert=alignment.matched,
+            says_decided_from=alignment.matched,
             facilities=self.facilities,
             withdrawal=self._withdrawal,
         )
@@ -190,7 +195,7 @@ class Assembler:
         # All of them: which repairs a list needs is seen in the whole list only.
         for item in call.items[len(call.context.plan) :]:
             call.context.plan.append(item)
-        repair_list(call.context, call.items, call.first_changed_insert)
+        repair_list(call.context, call.items, call.says_decided_from)
         take_in(
             call.context,
             self._inbox,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from foredeck.accounting.figure import session_figure
-from foredeck.context.calls.reports import unpriced
+from foredeck.context.calls.feedback import unpriced
+from foredeck.context.compactions import take_back
 from foredeck.context.intake.early_results import take_answer
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import Message, to_item
 from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Answer
 from foredeck.context.status import status_line
-from foredeck.context.window.compactions import take_back
 from foredeck.engine.memory import advise_on_rules
 from foredeck.engine.opened import OpenedSession
-from foredeck.engine.settings import compaction_settings
 from foredeck.errors import OutOfSync
 from foredeck.hosts.outgoing import to_ops
 from foredeck.hosts.pi.requests import to_compaction_request, to_history, to_request
@@ -103,8 +102,7 @@ def _offer_to_rewind(opened: OpenedSession, before: CallRecord | None) -> None:
 
 def compact(opened: OpenedSession, params: SessionCompactParams) -> SessionCompactResult:
     """What to do about a compaction that the host has in mind."""
-    settings = compaction_settings(opened.config)
-    decision = opened.assembler.compact(to_compaction_request(params), settings)
+    decision = opened.assembler.compact(to_compaction_request(params))
     answer: SessionCompactResult = {"action": decision.action}
     if decision.notice:
         answer["notice"] = decision.notice

@@ -7,18 +7,17 @@ import logging
 import re
 from pathlib import Path
 
+from foredeck.context.compactions import names_of
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.shape import name_of, to_item
+from foredeck.context.messages.transcript import split_turns
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import by_summary
-from foredeck.context.window.compactions import names_of
-from foredeck.context.window.losses import losses_of
-from foredeck.context.window.preview import last_compaction, preview, report_of
-from foredeck.context.window.stretch import compact_calls
-from foredeck.context.window.transcript import split_turns
+from foredeck.context.summary import losses_of
+from foredeck.context.window.compacting import compact_calls, last_compaction, preview, report_of
 from foredeck.context.wording import handle
 from foredeck.engine.opened import OpenedSession
-from foredeck.engine.settings import compaction_settings
+from foredeck.engine.settings import SUMMARY_CHARS
 from foredeck.errors import ToolError
 from foredeck.histories.pi import load_transcript
 from foredeck.histories.records import Transcript, TranscriptError
@@ -35,7 +34,7 @@ def compact_text(opened: OpenedSession, arguments: str) -> str:
     """The answer to all but `--calls`. Raises `ToolError` with what to type instead."""
     objects, chat = opened.session.objects, opened.session.chat
     if arguments == "--preview":
-        return preview(objects, chat, compaction_settings(opened.config).summary_chars)
+        return preview(objects, chat, SUMMARY_CHARS)
     if arguments:
         raise ToolError(
             "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
@@ -51,8 +50,8 @@ def compact_stretch(opened: OpenedSession, arguments: str) -> CommandResult:
     if asked is None:
         raise ToolError("It is /foredeck compact --calls A-B, with the numbers of two calls.")
     first, last = int(asked[1]), int(asked[2] or asked[1])
-    session, most = opened.session, compaction_settings(opened.config).summary_chars
-    stretch = compact_calls(session.objects, session.chat, first, last, most)
+    session = opened.session
+    stretch = compact_calls(session.objects, session.chat, first, last, SUMMARY_CHARS)
     name = handle(stretch.made.ordinal)
     calls = f"call {first}" if first == last else f"calls {first} to {last}"
     return {

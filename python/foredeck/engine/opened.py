@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
+from foredeck.context.calls.deciding import make_layout
 from foredeck.context.head import FollowingSection
 from foredeck.context.intake.file_changes import look_again
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.built_in import make_policy
-from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.opening import Session, SessionFolder
 from foredeck.derived.layer import TimeBudget

@@ -13,8 +13,7 @@ from typing import Any
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.shape import Message
-from foredeck.context.plan.ops import Omit, Op, apply_recipe
-from foredeck.context.plan.says import Say
+from foredeck.context.plan.ops import Omit, Op, Say, apply_recipe
 
 WireOp = list[Any]
 

@@ -256,14 +256,14 @@ class CallOrResult(Protocol):
     @property
     def call_id(self) -> str: ...
     @property
-    def void(self) -> bool: ...
+    def unsent(self) -> bool: ...
 
 
 def are_answered(messages: Iterable[CallOrResult]) -> Iterator[bool]:
     """After each message: whether every call so far has its result."""
     open_calls: set[str] = set()
     for message in messages:
-        if message.kind == "assistant" and not message.void:
+        if message.kind == "assistant" and not message.unsent:
             open_calls.update(call.id for call in message.calls)
         elif message.kind == "result":
             open_calls.discard(message.call_id)
@@ -277,7 +277,7 @@ def newest_answer(items: Sequence[CallOrResult], before: int, *, sent: bool = Fa
     """The newest answer before a place, -1 where there is none. `sent`: one that the host sends,
     neither aborted nor failed."""
     for index in range(before - 1, -1, -1):
-        if items[index].kind == "assistant" and not (sent and items[index].void):
+        if items[index].kind == "assistant" and not (sent and items[index].unsent):
             return index
     return -1
 

@@ -60,7 +60,7 @@ class SourceMessage:
     shown: str = ""
     """Result: the arguments of that call in a few words."""
     failed: bool = False
-    void: bool = False
+    unsent: bool = False
     """Aborted or failed: the host does not send it."""
     is_ours: bool = False
 
@@ -133,7 +133,7 @@ def pending_tokens(messages: Sequence[SourceMessage], position: Position) -> int
 def shown_tokens(message: SourceMessage, rules: ChunkRules) -> int:
     """Tokens that an observer is shown of a message: user and assistant text whole, of a result
     the beginning and the end."""
-    if message.is_ours or message.void or message.kind == "opaque":
+    if message.is_ours or message.unsent or message.kind == "opaque":
         return 0
     return min(message.tokens, rules.result) if message.kind == "result" else message.tokens
 

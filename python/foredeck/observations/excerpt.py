@@ -115,7 +115,7 @@ def _shown(chunk: Chunk) -> Iterator[SourceMessage]:
     for message in chunk.messages:
         writes |= {call.id: bool(written_texts(call.arguments)) for call in message.calls}
         is_receipt = writes.get(message.call_id, False) and len(message.text) <= _RECEIPT_CHARS
-        if not (message.is_ours or message.void or message.kind == "opaque") and (
+        if not (message.is_ours or message.unsent or message.kind == "opaque") and (
             message.failed or not is_receipt
         ):
             yield message

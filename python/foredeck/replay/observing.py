@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from foredeck.context.cache.economics import Ledger, Prices, RebaseThresholds
+from foredeck.context.compactions import SummaryRequest, summary_of
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.observable import observable
+from foredeck.context.messages.transcript import observable, split_turns
+from foredeck.context.rebase import Ledger, Prices, RebaseThresholds
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.features import StandIn, StandInKind
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.objects import Objects
 from foredeck.context.state.opening import Session
-from foredeck.context.window.compactions import SummaryRequest, summary_of
-from foredeck.context.window.losses import written_names
-from foredeck.context.window.transcript import split_turns
+from foredeck.context.summary import written_names
 from foredeck.engine.observing.runs import later_calls
 from foredeck.model.names import identifiers
 from foredeck.model.observations import (

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from foredeck.config import Config, load_config
-from foredeck.context.cache.economics import Prices, prices_of
-from foredeck.context.cache.rebase import DEFAULT_TTL_S
+from foredeck.config import Config
+from foredeck.config.load import load_config
+from foredeck.context.rebase import DEFAULT_TTL_S, Prices, prices_of
 from foredeck.errors import ConfigError, ForedeckError
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.regular_files import read_regular

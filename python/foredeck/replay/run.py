@@ -19,8 +19,7 @@ from typing import Any
 from foredeck.accounting.figure import CostFigure
 from foredeck.accounting.shapes import chars_of
 from foredeck.config import Config
-from foredeck.context.messages.shape import Message
-from foredeck.context.messages.validity import find_faults
+from foredeck.context.messages.shape import Message, find_faults
 from foredeck.errors import ForedeckError
 from foredeck.histories.recordings import load_recording, stem_of
 from foredeck.histories.records import RecordedCall

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from foredeck.accounting.cache import CACHES, Cache, Hit, PromptMaker
 from foredeck.accounting.shapes import Shape, Shapes, chars_of
-from foredeck.context.cache.economics import Prices
-from foredeck.context.cache.rebase import DEFAULT_TTL_S
 from foredeck.context.messages.shape import Message
+from foredeck.context.rebase import DEFAULT_TTL_S, Prices
 from foredeck.histories.records import RecordedCall, Transcript
 from foredeck.replay.replayed_session import Calibration, calibrate
 from foredeck_bench.judging.evidence import Needs, View, has_code_shape, needs_of

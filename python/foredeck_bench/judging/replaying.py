@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from foredeck.context.messages.validity import find_faults
+from foredeck.context.messages.shape import find_faults
 from foredeck.engine.opened import Facilities, FacilityInputs, configured_facilities
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.records import Transcript

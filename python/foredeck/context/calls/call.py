@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from foredeck.context.cache.cached import CacheRule
-from foredeck.context.cache.economics import RebaseThresholds
-from foredeck.context.cache.rebase import WaterMarks
+from foredeck.context.compactions import SummaryAuthor
 from foredeck.context.digests import DigestSize
 from foredeck.context.head import HeadBudget
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rendering.layout import Layout, RenderContext
-from foredeck.context.rendering.view import PromptNames
-from foredeck.context.rewriting.foldable import FoldFinder
-from foredeck.context.rewriting.refresh import RefreshFinder
+from foredeck.context.provider_cache import CacheRule
+from foredeck.context.rebase import RebaseThresholds, WaterMarks
+from foredeck.context.rendering.context import PromptNames, RenderContext
+from foredeck.context.rendering.layout import Layout
+from foredeck.context.rewriting.current import RefreshFinder
+from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.rewriting.replacing import MessagePlaces, Replacer
 from foredeck.context.state.features import ContextFacilities
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.opening import Session
 from foredeck.context.state.request import Request
-from foredeck.context.window.budget import marks_below, usable_window
-from foredeck.context.window.folded_texts import fold_text
+from foredeck.context.window.fitting import marks_below, usable_window
 from foredeck.model.call_values import Decision, ReportedUsage
 from foredeck.model.own_tools import DEFAULT_FACILITIES, definition_chars
-
-
-@dataclass(frozen=True, slots=True)
-class RebaseSettings:
-    """What the user can change about rebases."""
-
-    marks: WaterMarks = field(default_factory=WaterMarks)
-    thresholds: RebaseThresholds = field(default_factory=RebaseThresholds)
 
 
 @dataclass(frozen=True, slots=True)
 class AssemblySettings:
     """What the user can change about assembling."""
 
-    rebase: RebaseSettings = field(default_factory=RebaseSettings)
+    marks: WaterMarks = field(default_factory=WaterMarks)
+    thresholds: RebaseThresholds = field(default_factory=RebaseThresholds)
     ending_share: float = 1.0
     """A turn is ended after a pause if by that at least this share of the chat can go; 1: never."""
     within_sealed_turns: bool = False
@@ -54,6 +46,11 @@ class AssemblySettings:
     min_saving_chars: int = 120
     digests: DigestSize = field(default_factory=DigestSize)
     summary_chars: int = 8000
+    """Longest summary that foredeck writes; never more than a tenth of the model's window."""
+    automatic_summary: SummaryAuthor = "foredeck"
+    """Who writes the summary of a compaction that the host makes by itself."""
+    manual_summary: SummaryAuthor = "model"
+    """Who writes that of one which the user asks for."""
     pastes: bool = True
     """Whether long texts of the user's become objects at once."""
     definition_chars: int = definition_chars(*DEFAULT_FACILITIES)
@@ -100,7 +97,7 @@ class CallInProgress:
     """What the provider has counted of the call before."""
     first_new: int
     """The first message that no call has held."""
-    first_changed_insert: int
+    says_decided_from: int
     """From this message on the call decides which inserts and drops there are."""
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
@@ -129,10 +126,9 @@ class CallInProgress:
         return usable_window(self.session.chat.compactions, self.request.model, self.gauge)
 
     @property
-    def rebase(self) -> RebaseSettings:
-        """When to rebase in this window."""
-        given = self.settings.rebase
-        return replace(given, marks=marks_below(given.marks, self.request.model, self.window))
+    def marks(self) -> WaterMarks:
+        """Shares of this window between which a rebase keeps the prompt."""
+        return marks_below(self.settings.marks, self.request.model, self.window)
 
     @property
     def replacer(self) -> Replacer | None:
@@ -145,7 +141,7 @@ class CallInProgress:
         """From this message on the list may go out otherwise than before: an operation is another,
         or what is said and omitted is; `first_new` where neither is."""
         changed = min(self.context.changed, default=self.first_new)
-        return min(changed, self.first_changed_insert, self.first_new)
+        return min(changed, self.says_decided_from, self.first_new)
 
     def start_rendering(self) -> None:
         """Begin to render the branch as it is now: nothing counts as changed by this call yet."""
@@ -157,8 +153,5 @@ def rendering_of(
     session: Session, settings: AssemblySettings, gauge: Gauge, names: PromptNames
 ) -> RenderContext:
     """What rendering a session's branch may look up and change, for one model."""
-    least, digests = settings.min_saving_chars, settings.digests
-    context = RenderContext(session.objects, session.chat, gauge, names, least, digests)
-    # Set from here: it makes objects as compactions do, which rendering does not know.
-    context.fold_text = lambda item, text: fold_text(context, item, text, settings.summary_chars)
-    return context
+    limits = settings.min_saving_chars, settings.digests, settings.summary_chars
+    return RenderContext(session.objects, session.chat, gauge, names, *limits)

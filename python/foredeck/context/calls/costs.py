@@ -1,35 +1,47 @@
-"""What a call costs as it is, with nothing folded, and with a rebase. In tokens of input."""
+"""What a call costs as it is, with nothing folded, and with a rebase; what is then cached.
+
+A rebase is decided by `PromptBill`s, which count characters. A `CachePrediction` is counted by the
+model's `Gauge`: call records keep it, to be compared with what the provider reports.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from foredeck.context.cache.cached import HEAD, NOTHING, CacheReach, reach_of
-from foredeck.context.cache.economics import (
+from foredeck.context.calls.call import CallInProgress
+from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.plan.plan import Plan
+from foredeck.context.policies.policy_run import PolicyRun
+from foredeck.context.provider_cache import (
+    HEAD,
+    MINIMUM_TOKENS,
+    NOTHING,
+    CacheReach,
+    reach_of,
+)
+from foredeck.context.rebase import (
+    DEFAULT_TTL_S,
     CandidateMessage,
     Ledger,
     Prices,
     PromptBill,
+    RebaseInputs,
     RebaseOffer,
     RebaseThresholds,
     best_rebase,
     declared_chars,
-)
-from foredeck.context.cache.rebase import (
-    DEFAULT_TTL_S,
-    RebaseInputs,
     is_cold,
     may_change,
     precedes_bound_turn,
 )
-from foredeck.context.calls.call import CallInProgress
-from foredeck.context.rewriting.foldable import Fold
-from foredeck.context.rewriting.refresh import Refresh
+from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rewriting.current import Refresh
+from foredeck.context.rewriting.folding import Fold
 from foredeck.context.rewriting.replacing import Cover
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.request import Model
-from foredeck.model.call_values import CHARS_PER_TOKEN
+from foredeck.model.call_values import CHARS_PER_TOKEN, CachePrediction, PromptTokens
 
 Candidate = Fold | Refresh | Cover
 """What can change at a rebase: where it is (`ref`), and how many characters that saves."""
@@ -49,12 +61,7 @@ class CallCosts:
     """Those of them that are the definitions of our tools."""
     reach: CacheReach
     """What the provider's cache would find."""
-    rewritten: int | None = None
-    """From this message on the host has changed what it had sent before: these bytes are new to
-    the provider whatever we do."""
-    strips_reasoning: bool = False
-    """Whether the wire lets reasoning of earlier turns be left out."""
-    head_chars: int = 0
+    head_chars: int
     """Characters of our own block before the chat."""
 
     @property
@@ -65,7 +72,7 @@ class CallCosts:
     @property
     def warm(self) -> bool:
         """Whether the provider's cache may hold what was sent before."""
-        return self.first_new > 0 and not self.inputs.lost
+        return self.first_new > 0 and not self.inputs.cache_lost
 
     def ledger_after(self, branch: Branch, changed_from: int) -> Ledger:
         """The branch's ledger after this call, if it changes from that message on."""
@@ -100,9 +107,7 @@ def call_costs(call: CallInProgress, inputs: RebaseInputs) -> CallCosts:
         call.first_new,
         frame.chars,
         declared_chars(frame.tools, call.settings.definition_chars),
-        _reach(call, warm=call.first_new > 0 and not inputs.lost),
-        _first_rewritten(call),
-        request.wire.thinking,
+        _reach(call, warm=call.first_new > 0 and not inputs.cache_lost),
         call.session.chat.branch.plan.head_chars,
     )
 
@@ -113,7 +118,7 @@ def paying_rebase(
     thresholds: RebaseThresholds,
     messages: Sequence[CandidateMessage],
 ) -> RebaseOffer | None:
-    """The rebase that pays at this call, by the rent that what may go has cost so far."""
+    """The rebase that pays at this call, by what carrying it has cost so far."""
     if not messages:
         return None
     if precedes_bound_turn(branch.plan):
@@ -129,20 +134,21 @@ def priced(
     """What may go, message by message in their order, as far back as bytes may change."""
     plan = branch.plan
     savings: dict[int, int] = {}
-    rents: dict[int, float] = {}
+    carrying: dict[int, float] = {}
     for candidate in candidates:
         ref = candidate.ref
         calls = branch.depth + 1 - branch.retention.candidates[ref]
         saving = candidate.saving / CHARS_PER_TOKEN
         savings[ref.message] = savings.get(ref.message, 0) + candidate.saving
-        rents[ref.message] = rents.get(ref.message, 0.0) + costs.prices.read * saving * calls
+        carried = costs.prices.read * saving * calls
+        carrying[ref.message] = carrying.get(ref.message, 0.0) + carried
     before, allowed = plan.chars_before, may_change(plan, savings)
     found = max(costs.reach.hit(costs.first_new), HEAD)
     messages: list[CandidateMessage] = []
     for index in sorted(allowed):
         suffix = before(found) - before(max(min(costs.reach.hit(index), found), HEAD))
         saving = savings[index] / CHARS_PER_TOKEN
-        messages.append(CandidateMessage(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
+        messages.append(CandidateMessage(index, saving, carrying[index], suffix / CHARS_PER_TOKEN))
     return messages
 
 
@@ -189,16 +195,100 @@ def _reach(call: CallInProgress, *, warm: bool) -> CacheReach:
     )
 
 
-def _first_rewritten(call: CallInProgress) -> int | None:
-    """Where the host has changed what it had sent before: `first_new`, or None where it has not."""
-    known = call.session.chat.log.known
-    rewritten = any(item.key.address in known for item in call.items[call.first_new :])
-    return call.first_new if rewritten else None
-
-
 def _ttl_s(call: CallInProgress) -> float:
     """For how long the provider keeps what is not used again, in seconds."""
     if call.settings.cache_ttl_s is not None:
         return call.settings.cache_ttl_s
     model = call.request.model
     return (model.cache_ttl_s if model else None) or DEFAULT_TTL_S
+
+
+KEEP_CALLS = 5
+"""For how many calls a marker stays where it is, if it can, before its place is chosen again: that
+costs asking the policy once more."""
+
+HOST_RESERVES = 16_384
+"""Tokens of the window that the host keeps free: it compacts a longer chat."""
+
+HOST_KEEPS = 20_000 + 1_500
+"""Tokens of the chat that it then keeps, and of the summary before them."""
+
+
+def predict_cache(call: CallInProgress, costs: CallCosts, policy: PolicyRun) -> CachePrediction:
+    """What the provider's cache is expected to do with the call, and where one more marker goes."""
+    context, reach, model = call.context, costs.reach, call.request.model
+    changed_from = call.first_changed if call.keeps_bytes else 0
+    hit = reach.hit(min(changed_from, costs.first_new))
+    rebased = changed_from < costs.first_new
+    return CachePrediction(
+        reach.rule,
+        hit,
+        *_foresee(context, costs, hit),
+        marked=_mark(call, costs, policy, hit, rebased=rebased) if reach.markable else None,
+        warmed_ms=call.request.warmed_ms,
+        reported=call.reported,
+        plain=_foresee_plain(context, costs, model.window if model else None),
+    )
+
+
+def marker_of(plan: Plan, cache: CachePrediction) -> str:
+    """Id of the tool call whose result the marker of a call is on, empty for none."""
+    return "" if cache.marked is None else plan.items[cache.marked - 1].call_id
+
+
+def _mark(
+    call: CallInProgress, costs: CallCosts, policy: PolicyRun, hit: int, *, rebased: bool
+) -> int | None:
+    """After how many messages one more marker goes. `hit`: how many of them are found."""
+    branch, record, reach = call.context.branch, call.session.chat.branch_record, costs.reach
+    if rebased or not branch.depth % KEEP_CALLS:
+        return reach.mark(hit, policy.first_to_go(), rebased=rebased)
+    before = record.cache.marked if record else None
+    if before is not None and before in reach.markable and before <= hit and hit >= reach.nearest:
+        return before
+    return reach.mark(hit, None, rebased=False)
+
+
+def _foresee(context: RenderContext, costs: CallCosts, hit: int) -> PromptTokens:
+    """Tokens of the prompt as it goes out."""
+    plan, gauge = context.plan, context.gauge
+    total = gauge.prompt(plan, costs.around_chars)
+    if hit == NOTHING:
+        return _split(costs, total, 0)
+    after = plan.chars_sent - plan.chars_before(hit)
+    if hit == HEAD:
+        after += costs.head_chars
+    return _split(costs, total, total - gauge.tokens(after))
+
+
+def _foresee_plain(context: RenderContext, costs: CallCosts, window: int | None) -> PromptTokens:
+    """Tokens of what the host alone would have sent: every message as it has it, without our tools,
+    their calls and results, and without our cache marker."""
+    plan, gauge, branch = context.plan, context.gauge, context.branch
+    fixed = costs.fixed_chars - min(costs.own_chars, costs.fixed_chars)
+    chat = plan.chars_host - plan.chars_own
+    left = min(branch.ledger.left, chat)
+    images, image_tokens = gauge.images(plan)
+    pictured = image_tokens - gauge.tokens(images * IMAGE_CHARS)
+    total = gauge.tokens(fixed + chat - left) + pictured
+    new = plan.items[costs.first_new if costs.first_new >= costs.reach.nearest else HEAD :]
+    after = sum(item.chars - item.own_chars for item in new)
+    # What does not fit into the window any more the host would have compacted. The branch's ledger
+    # notes how much of the chat is left out from here on.
+    if window is not None and total > window - min(HOST_RESERVES, window // 8):
+        kept = min(HOST_KEEPS, window // 2 - window // 8) * gauge.rate
+        after = max(after, min(chat - left, int(kept)))
+        left = chat - after
+        total = gauge.tokens(fixed + after) + pictured
+    branch.ledger = replace(branch.ledger, left=left)
+    is_warm = costs.warm and costs.reach.rule != "none"
+    return _split(costs, total, max(0, total - gauge.tokens(after)) if is_warm else 0)
+
+
+def _split(costs: CallCosts, total: int, found: int) -> PromptTokens:
+    """The tokens of a prompt by what becomes of them. `found`: those that the cache holds."""
+    read = found if found >= MINIMUM_TOKENS else 0
+    rest = total - read
+    pays_for_writing = costs.reach.rule == "markers" or costs.prices.write > 1
+    written = rest if pays_for_writing and total >= MINIMUM_TOKENS else 0
+    return PromptTokens(read, written, rest - written)

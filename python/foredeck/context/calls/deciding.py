@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from foredeck.context import wording
-from foredeck.context.cache.economics import RebaseOffer, calls_until
-from foredeck.context.cache.rebase import RebaseReason, binds, first_mutable, reason_to_rebase
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.costs import (
     CallCosts,
@@ -29,24 +27,40 @@ from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_
 from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.take_in import has_leftovers
 from foredeck.context.messages.items import text_block
-from foredeck.context.plan.ops import PieceRef
-from foredeck.context.plan.says import Say
+from foredeck.context.plan.ops import PieceRef, Say
 from foredeck.context.policies.policy_run import PolicyRun, run_policy
-from foredeck.context.rendering.layouts import make_layout
-from foredeck.context.rewriting.copies import CurrentCopy, explain_copies, find_copies, place_copies
-from foredeck.context.rewriting.foldable import Fold
+from foredeck.context.rebase import (
+    RebaseOffer,
+    RebaseReason,
+    binds,
+    calls_until,
+    first_mutable,
+    reason_to_rebase,
+)
+from foredeck.context.rendering.anchored import Anchored
+from foredeck.context.rendering.layout import Layout
+from foredeck.context.rendering.pools import Pools
+from foredeck.context.rewriting.current import (
+    CurrentCopy,
+    Refresh,
+    explain_copies,
+    find_copies,
+    place_copies,
+    refresh,
+)
 from foredeck.context.rewriting.folding import (
-    fold,
+    Fold,
     fold_down,
     fold_pastes,
+    fold_pieces,
+    fold_results,
     objects_to_shed,
     strip_reasoning,
 )
-from foredeck.context.rewriting.refresh import Refresh
 from foredeck.context.rewriting.replacing import Cover
-from foredeck.context.rewriting.runs import fold_runs, run_rule
-from foredeck.context.window.budget import WindowBudget
-from foredeck.context.window.fitting import fit
+from foredeck.context.rewriting.runs import fold_runs
+from foredeck.context.window.fitting import WindowBudget, fit
+from foredeck.errors import ConfigError
 from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
 
 LEAST_TO_END_A_TURN = 2000
@@ -57,6 +71,15 @@ TURN_ENDED = (
     "of the prompt is paid for again anyway. rebase.ending_share = 1 keeps both."
 )
 """What the user reads where a turn was ended."""
+
+LAYOUTS: dict[str, type[Layout]] = {Anchored.name: Anchored, Pools.name: Pools}
+
+
+def make_layout(name: str) -> Layout:
+    """The layout of that name. Raises `ConfigError` for a name that is not known."""
+    if name not in LAYOUTS:
+        raise ConfigError(f"No layout is called {name!r}. Known: {', '.join(sorted(LAYOUTS))}.")
+    return LAYOUTS[name]()
 
 
 def choose_layout(call: CallInProgress) -> None:
@@ -70,25 +93,18 @@ def choose_layout(call: CallInProgress) -> None:
     call.layout_changed = is_other and not binds(session.chat.branch.plan, call.items)
     if call.layout_changed:
         session.chat.go_to(session.chat.branch.without_rendering())
-        call.first_new = call.first_changed_insert = 0
+        call.first_new = call.says_decided_from = 0
         call.start_rendering()
     elif is_other:
         call.layout = make_layout(written_in)
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionBasis:
-    """What a decision was made from."""
-
-    costs: CallCosts
-    policy: PolicyRun
-
-
-def decide(call: CallInProgress) -> DecisionBasis:
-    """Rebase where that is free, pays or must be; the call has the decision then."""
+def decide(call: CallInProgress) -> tuple[CallCosts, PolicyRun]:
+    """Rebase where that is free, pays or must be; the call has the decision then. Returns what it
+    was decided by."""
     session, request = call.session, call.request
     inputs = rebase_inputs(call)
-    if must_withdraw(call) and not inputs.lost:
+    if must_withdraw(call) and not inputs.cache_lost:
         inputs = replace(inputs, withdrawn=True)
         price = request.model.input_price if request.model else 0.0
         session.inbox.user_messages.append(withdrawn_now(inputs.tokens, price))
@@ -99,14 +115,14 @@ def decide(call: CallInProgress) -> DecisionBasis:
         call.policy,
         call.finders.uses,
         wire=request.wire,
-        cold=inputs.lost,
+        cold=inputs.cache_lost,
         time_ms=request.time_ms,
     )
     costs = call_costs(call, inputs)
     call.decision = Rebase(call, costs, run.foldable).run()
     if is_new_head:
         _rewrite_after_head(call, costs)
-    return DecisionBasis(costs, run)
+    return costs, run
 
 
 class RebaseChoice(NamedTuple):
@@ -140,7 +156,7 @@ class Rebase:
     def _rebase(self, folds: list[Fold]) -> Decision:
         call, branch = self.call, self.call.context.branch
         candidates = self._find(folds) if call.keeps_bytes else folds
-        # Before pricing: rent runs from the call at which content became a candidate.
+        # Before pricing: carrying cost counts from the call at which content became a candidate.
         branch.retention.set_candidates({each.ref for each in candidates}, branch.depth + 1)
         if not call.keeps_bytes:
             return self._shed_objects()
@@ -149,7 +165,7 @@ class Rebase:
             return Decision()
         decision = self._write(choice, [c for c in candidates if c.ref.message >= choice.first])
         # Last: sealed reasoning is checked against all bytes before it, whoever has changed them.
-        if decision.is_rebase and self.costs.strips_reasoning:
+        if decision.is_rebase and call.request.wire.thinking:
             strip_reasoning(call.context, decision.changed_from or 0)
         return decision
 
@@ -172,7 +188,7 @@ class Rebase:
 
     def _copies(self) -> list[CurrentCopy]:
         """The current copies of files at work, where nothing is cached."""
-        if not self.costs.inputs.lost:
+        if not self.costs.inputs.cache_lost:
             return []
         call, finders = self.call, self.call.finders
         return list(find_copies(call.context, finders.uses, finders.folds, call.request.wire))
@@ -183,21 +199,24 @@ class Rebase:
         """Where the prompt is written anew, if it is: whatever that costs where it must be or is
         free, else where it pays. The branch notes when a rebase may pay."""
         call, costs, branch = self.call, self.costs, self.call.context.branch
-        settings = call.rebase
+        thresholds = call.settings.thresholds
         branch.rebase_in = None
-        reason = reason_to_rebase(costs.inputs, settings.marks)
+        reason = reason_to_rebase(costs.inputs, call.marks)
         # Where sealed reasoning stands behind nearly everything, what could go now, one result at
         # a time, is what came last. A compaction does more, and is made before the window is full.
         if reason is not None and not (reason == "high-water" and self._is_futile(candidates)):
             return RebaseChoice(reason, 0)
-        if costs.rewritten is not None:
-            return RebaseChoice("history", costs.rewritten)
+        # Where the host has changed what it had sent before, the bytes are new to the provider
+        # whatever we do.
+        known = call.session.chat.log.known
+        if any(item.key.address in known for item in call.items[call.first_new :]):
+            return RebaseChoice("history", call.first_new)
         if not costs.warm:
             return None
         messages = priced(branch, costs, candidates)
-        offer = paying_rebase(branch, costs, settings.thresholds, messages)
+        offer = paying_rebase(branch, costs, thresholds, messages)
         if offer is None:
-            branch.rebase_in = calls_until(messages, costs.prices, settings.thresholds)
+            branch.rebase_in = calls_until(messages, costs.prices, thresholds)
             return None
         # What it changes may not be cached in any case.
         is_cached = costs.reach.hit(costs.first_new) > offer.index
@@ -207,7 +226,7 @@ class Rebase:
     def _is_futile(self, candidates: Sequence[Candidate]) -> bool:
         """Whether what may not be changed now keeps the prompt so near the high-water mark that it
         would be there again soon: nearer than half of the way down to the low one."""
-        context, inputs, marks = self.call.context, self.costs.inputs, self.call.rebase.marks
+        context, inputs, marks = self.call.context, self.costs.inputs, self.call.marks
         enough = (marks.high + marks.low) / 2 * (inputs.window or 0)
         savings = {each.ref: each.saving for each in candidates}
         chars, held = self.call.finders.folds.most_chars(context, savings)
@@ -236,12 +255,10 @@ class Rebase:
         is_shown = len(context.plan.written) > before
         # What shows a copy does not fold, and a read that goes is not brought up to date.
         folds = {ref for ref in folds if ref.slot or ref.message not in settled} | replaced
-        folded = fold(
-            context,
-            call.layout,
-            sorted(ref for ref in folds if ref.message not in covered),
-            [each for each in refreshes if each.index not in covered | settled],
-        )
+        folds = {ref for ref in folds if ref.message not in covered}
+        stale = [each for each in refreshes if each.index not in covered | settled]
+        folded = fold_results(context, call.layout, {ref.message for ref in folds if not ref.slot})
+        folded |= fold_pieces(context, [*folds, *refresh(context, stale)])
         # After folding: bringing a read up to date may have folded an argument in one of these
         # messages, which leave all the same.
         if call.replacer is not None:
@@ -250,8 +267,7 @@ class Rebase:
         more, further = self._fold_more(choice.reason)
         covers += further
         # Last: a run is of what has folded.
-        rule = run_rule(call.finders.uses.rule, call.request.wire)
-        runs = fold_runs(context, rule, choice.first)
+        runs = fold_runs(context, call.finders.uses.rule, call.request.wire, choice.first)
         # A rebase that changes no byte is none. A file may have been shown as it is now before.
         if not (folded or more or covers or is_shown or runs or costs.inputs.rewrites_all):
             return Decision()
@@ -260,7 +276,7 @@ class Rebase:
         # What covers a span changes what is said and omitted from its first message on, though the
         # operations before its last one may have been `Omit` already.
         firsts = [*(cover.first for cover in covers), *(run.first for run in runs)]
-        call.first_changed_insert = min([call.first_changed_insert, *firsts])
+        call.says_decided_from = min([call.says_decided_from, *firsts])
         changed_from = min(context.changed, default=costs.first_new)
         decision = Decision(
             "rebase",
@@ -276,7 +292,7 @@ class Rebase:
         """Above the high-water mark, go on down to the low one: results first, the least recently
         used ones before others, then spans that an observation can cover, whether it is due or not.
         Returns the messages that were folded, and the covers."""
-        call, context, marks = self.call, self.call.context, self.call.rebase.marks
+        call, context, marks = self.call, self.call.context, self.call.marks
         window, fixed = self.costs.inputs.window, self.costs.around_chars
         tokens = context.gauge.prompt(context.plan, fixed)
         if not window or not (reason == "high-water" or tokens > marks.high * window):
@@ -298,13 +314,13 @@ class Rebase:
         results = {ref.message for ref in self.foldable if not ref.slot}
         for index in results & branch.retention.contents.keys():
             branch.release(index)
-        if costs.strips_reasoning and not first_mutable(branch.plan):
+        if self.call.request.wire.thinking and not first_mutable(branch.plan):
             strip_reasoning(context, 0)
         gone = objects_to_shed(
             context,
             fixed_chars=costs.around_chars,
             window=costs.inputs.window,
-            marks=self.call.rebase.marks,
+            marks=self.call.marks,
         )
         for ordinal in gone:
             branch.release_object(ordinal)
@@ -350,31 +366,32 @@ class Rebase:
 
 def _rewrite_after_head(call: CallInProgress, costs: CallCosts) -> None:
     """The first bytes of the prompt are others now: so is every prefix that was sent before."""
-    call.first_changed_insert = 0
+    call.says_decided_from = 0
     if not call.first_new:
         return
-    reason = call.decision.reason or reason_to_rebase(costs.inputs, call.rebase.marks)
+    reason = call.decision.reason or reason_to_rebase(costs.inputs, call.marks)
     call.decision = call.decision._replace(kind="rebase", reason=reason, changed_from=0)
     if call.request.wire.thinking:
         strip_reasoning(call.context, 0)
 
 
-def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
+def fit_window(call: CallInProgress) -> None:
     """Bring the prompt into the window, where folding was not enough."""
-    settings, model, window = call.settings, call.request.model, basis.costs.inputs.window
+    model, window = call.request.model, call.window
+    if model is None or not window:
+        return
     budget = WindowBudget(
+        call.context,
         window,
-        call.gauge,
         call.session.frame.chars,
-        call.rebase.marks.low,
-        settings.summary_chars,
+        call.marks.low,
         call.request.time_ms,
         strips_reasoning=call.request.wire.thinking,
-        refused=bool(model and window != model.window),
+        refused=window != model.window,
     )
-    decision = fit(call.context, budget, call.replacer)
+    decision = fit(budget, call.replacer)
     if decision is not None:
         # It may have put a summary at the beginning, so the answer has all of the list.
         ended = call.decision.turn_ended
-        call.decision, call.first_changed_insert = decision._replace(turn_ended=ended), 0
+        call.decision, call.says_decided_from = decision._replace(turn_ended=ended), 0
         replace_head(call)

@@ -11,12 +11,11 @@ turn under way is bound to it, it leaves when the turn has ended.
 
 from __future__ import annotations
 
-from foredeck.context.cache.economics import Prices
-from foredeck.context.cache.rebase import RebaseInputs, first_mutable
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.head import WithdrawingSection, chars_of, compose, said_by
 from foredeck.context.messages.items import text_block
-from foredeck.context.plan.says import Say
+from foredeck.context.plan.ops import Say
+from foredeck.context.rebase import Prices, RebaseInputs, first_mutable
 
 WITHDRAWN_LATER = (
     "Memory that you took back, or whose files have changed, leaves the prompt when this turn has "
@@ -30,7 +29,7 @@ can: so many are common from one pause to the next."""
 
 def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
     """Write the head again where that costs nothing; returns whether it has changed."""
-    is_free = call.first_new == 0 or inputs.lost
+    is_free = call.first_new == 0 or inputs.cache_lost
     if not is_free or not call.keeps_bytes or first_mutable(call.context.plan):
         return False
     return _put(call, _affordable(call))
@@ -102,4 +101,4 @@ def _affordable(call: CallInProgress) -> int:
     prices = model.prices if model else Prices()
     longer = budget.next(before)
     price = longer * (prices.write + HORIZON_CALLS * prices.read)
-    return longer if ledger.allows(price, call.settings.rebase.thresholds) else budget.least
+    return longer if ledger.allows(price, call.settings.thresholds) else budget.least

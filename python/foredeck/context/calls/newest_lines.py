@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.items import Item
-from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.rewriting.stand_in_lines import continuation
+from foredeck.context.rendering.context import RenderContext
 from foredeck.context.state.features import StandIn
 from foredeck.context.state.request import Zone
 from foredeck.context.wording import time_now
+from foredeck.model.quoting import block
 from foredeck.store.clock import MINUTE_MS
 
 if TYPE_CHECKING:  # imported where a session has tasks
@@ -65,6 +65,20 @@ def attach_continuation(call: CallInProgress) -> None:
     newest = _newest(call)
     task, suggestion = ("", "") if newest is None else (newest.task, newest.suggestion)
     context.attach(index, continuation(task, suggestion))
+
+
+def continuation(task: str, suggestion: str) -> str:
+    """On the newest message, once, when older ones have made way. `task`, `suggestion`: what was
+    noted last of the work and of what would come next; empty where nothing was."""
+    lines = [
+        "[foredeck] Notes above have just replaced older messages. Go on with the work: nothing "
+        "new was asked, and no comment is needed."
+    ]
+    if task:
+        lines.append(f"current task:\n{block(task)}")
+    if suggestion:
+        lines.append(f"suggested next:\n{block(suggestion)}")
+    return "\n".join(lines)
 
 
 def _made_way(call: CallInProgress) -> bool:

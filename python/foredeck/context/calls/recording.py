@@ -1,4 +1,5 @@
-"""Writing call records: everything about a call that must never be computed again."""
+"""The records of calls, which hold all that must never be computed again, and the answers made of
+them."""
 
 from __future__ import annotations
 
@@ -6,12 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.calls.call import CallInProgress
+from foredeck.context.calls.costs import marker_of
+from foredeck.context.intake.alignment import ADOPTED, adopted_call, adoption_report, layout_before
+from foredeck.context.intake.take_in import first_unrepaired, take_in
 from foredeck.context.plan.codec import pack_op, pack_says
 from foredeck.context.state.call_log import CallLog
-from foredeck.context.state.chat import Branch, Chat
+from foredeck.context.state.chat import Chat
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.objects import Objects, SessionInfo, Workspace
-from foredeck.context.state.request import Outcome, PromptFrame, Request
+from foredeck.context.state.objects import SessionInfo, Workspace
+from foredeck.context.state.opening import Session
+from foredeck.context.state.request import Answer, Outcome, PromptFrame, Request
 from foredeck.context.state.spending import spent_after
 from foredeck.model.call_values import (
     NO_PREDICTION,
@@ -24,6 +29,47 @@ from foredeck.model.call_values import (
 )
 from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
+
+
+def record_host_calls(call: CallInProgress) -> None:
+    """Take in and record the calls of this list that went out without us.
+
+    Moves `first_new` behind the messages that they held, and `says_decided_from` to where the
+    newest of them had none of our messages any more.
+    """
+    session, alignment = call.session, call.alignment
+    for outcome in alignment.without_us or adopted_call(session.chat.log, alignment):
+        if outcome.messages < call.first_new:
+            continue
+        items, active = call.items[: outcome.messages], call.facilities.active_task
+        take_in(call.context, session.inbox, call.layout, items, call.first_new, active=active)
+        call.first_new = outcome.messages
+        call.says_decided_from = min(call.says_decided_from, outcome.edited)
+        if outcome.reason == ADOPTED:
+            session.inbox.user_messages.append(adoption_report(call.items))
+        _record_host_call(call, outcome)
+        call.start_rendering()
+    call.says_decided_from = min(call.first_new, call.says_decided_from)
+    if not alignment.continued:
+        # A call that went out without us may have left the list with holes.
+        unrepaired = first_unrepaired(session.chat.branch, call.items)
+        call.says_decided_from = min(call.says_decided_from, unrepaired)
+
+
+def repeated_record(call: CallInProgress) -> CallRecord | None:
+    """The record of the call before, where the very same list is to go to the same model again."""
+    session, model = call.session, call.request.model
+    record = session.chat.branch_record
+    if record is None or call.first_new != len(call.items):
+        return None
+    if record.is_host or record.layout != call.layout.name:
+        return None
+    if record.length != call.first_new:
+        return None
+    if model is not None and record.model.name != model.name:
+        return None
+    return record
+
 
 ACKNOWLEDGED = ("applied", "aborted")
 """Outcomes of calls that we answered; what went out without us has a record of its own."""
@@ -56,25 +102,24 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
     new = _NewCall(
         changed=sorted(call.context.changed | call.context.attributed),
         # A layout that renders all at every call may have put text of ours anywhere.
-        changed_from=call.first_changed_insert if call.keeps_bytes else 0,
+        changed_from=call.says_decided_from if call.keeps_bytes else 0,
         decision=call.decision,
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),
         layout=call.layout.name,
         policy=call.policy.name,
-        stats=_stats(session.objects, session.chat.branch, session.frame.chars, call.gauge),
+        stats=_stats(session, session.frame.chars, call.gauge),
         acks=_acks(request) + [Ack(n, "refused") for n in session.inbox.refused],
         cache=cache,
     )
-    record = _commit(session.objects, session.chat, session.frame, new)
+    record = _commit(session, new)
     session.inbox.refused.clear()
     return record
 
 
-def record_host_call(
-    objects: Objects, chat: Chat, frame: PromptFrame, outcome: Outcome, layout: str, policy: str
-) -> CallRecord:
+def _record_host_call(call: CallInProgress, outcome: Outcome) -> None:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
+    session, chat = call.session, call.session.chat
     plan, kept = chat.branch.plan, chat.branch.matched
     # With `ending`, what we put behind the last edited message has gone out, too.
     plan.as_host(outcome.edited, outcome.edited + outcome.ending)
@@ -84,23 +129,24 @@ def record_host_call(
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
         model=chat.log.last.model if chat.log.last else CalledModel(),
-        layout=layout,
-        policy=policy,
-        stats=_stats(objects, chat.branch, 0, Gauge()),
-        acks=_unsent(objects.info, chat.log, outcome),
+        layout=layout_before(chat) or call.layout.name,
+        policy=call.policy.name,
+        # Nothing is known of what stood around the messages, nor of the model that was called.
+        stats=_stats(session, 0, Gauge()),
+        acks=_unsent(session.info, chat.log, outcome),
     )
-    return _commit(objects, chat, frame, new)
+    _commit(session, new)
 
 
-def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> CallRecord:
-    branch, workspace = chat.branch, objects.workspace
-    plan, kept = branch.plan, branch.matched
+def _commit(session: Session, new: _NewCall) -> CallRecord:
+    chat, workspace, info = session.chat, session.objects.workspace, session.info
+    branch, plan, kept = chat.branch, chat.branch.plan, chat.branch.matched
     # Packing and taking change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
     ordinal, due = chat.log.newest + 1, branch.retention.pop_candidates().to_record()
     document = CallDocument(
-        id=call_id(objects.info.id, ordinal),
-        session=objects.info.id,
+        id=call_id(info.id, ordinal),
+        session=info.id,
         ordinal=ordinal,
         parent=branch.call,
         kept=kept,
@@ -113,7 +159,7 @@ def _commit(objects: Objects, chat: Chat, frame: PromptFrame, new: _NewCall) -> 
             for index, says in plan.says_since(new.changed_from).items()
         ],
         drops=plan.omitted(new.changed_from),
-        system=_system_version(objects.workspace, frame),
+        system=_system_version(workspace, session.frame),
         sets=branch.sets.pop_changes()
         ._replace(expired=branch.retention.pop_released())
         .to_record(),
@@ -175,23 +221,23 @@ def _system_version(workspace: Workspace, frame: PromptFrame) -> VersionRef | No
     return frame.version
 
 
-def _unsent(info: SessionInfo, calls: CallLog, outcome: Outcome) -> list[Ack]:
+def _unsent(info: SessionInfo, log: CallLog, outcome: Outcome) -> list[Ack]:
     """The calls that we answered and that did not go out, as far as no record says so yet: those
     after the call whose edits were in force."""
     if outcome.kind == "off":
         return []
     first = info.calls_at_opening if outcome.call is None else outcome.call
-    ordinals = range(first + 1, calls.newest + 1)
-    new = (n for n in ordinals if call_id(info.id, n) not in calls.unsent)
-    return [Ack(n, outcome.kind) for n in new if not _is_hosts(info, calls, n)]
+    acks: list[Ack] = []
+    for ordinal in range(first + 1, log.newest + 1):
+        id = call_id(info.id, ordinal)
+        record = log.record(id)
+        if id not in log.unsent and record is not None and not record.is_host:
+            acks.append(Ack(ordinal, outcome.kind))
+    return acks
 
 
-def _is_hosts(info: SessionInfo, calls: CallLog, ordinal: int) -> bool:
-    record = calls.record(call_id(info.id, ordinal))
-    return record is None or record.is_host
-
-
-def _stats(objects: Objects, branch: Branch, fixed_chars: int, gauge: Gauge) -> CallStats:
+def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
+    branch = session.chat.branch
     plan, sets = branch.plan, branch.sets
     images, image_tokens = gauge.images(plan)
     return CallStats(
@@ -203,8 +249,30 @@ def _stats(objects: Objects, branch: Branch, fixed_chars: int, gauge: Gauge) -> 
         images=images,
         image_tokens=image_tokens,
         rebase_in=branch.rebase_in,
-        objects=len(objects.index),
+        objects=len(session.objects.index),
         active=len(sets.active),
         pinned=len(sets.pins),
         folded=plan.folded_objects(sets.active),
     )
+
+
+def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
+    """The answer to a call that was just recorded: what has changed since the answer before."""
+    # Only what has changed crosses the wire: the shim keeps what it has of the messages before
+    # `start`, so an answer does not grow with the session. It can keep that only where its list
+    # continues the one of the last answer, and a layout that renders all at every call may have
+    # changed any of it.
+    goes_on = call.alignment.continued and call.keeps_bytes
+    return _answer(call, record, call.first_changed if goes_on else 0)
+
+
+def answer_again(call: CallInProgress, record: CallRecord) -> Answer:
+    """The answer that was given before: all of it, unless the host is known to have it."""
+    call.session.objects.workspace.discard_known()
+    return _answer(call, record, call.first_new if call.alignment.continued else 0)
+
+
+def _answer(call: CallInProgress, record: CallRecord, start: int) -> Answer:
+    plan = call.session.chat.branch.plan
+    outgoing = list(plan.outgoing(start))
+    return Answer(record.ordinal, start, outgoing, marker=marker_of(plan, record.cache))

@@ -105,7 +105,7 @@ def adopted_call(calls: CallLog, alignment: Alignment) -> list[Outcome]:
         return []
     for index in range(len(alignment.items) - 1, -1, -1):
         item = alignment.items[index]
-        if item.kind == "assistant" and not item.void:
+        if item.kind == "assistant" and not item.unsent:
             return [Outcome("off", messages=index, time_ms=item.time_ms, reason=ADOPTED)]
     return []
 
@@ -116,7 +116,7 @@ def adoption_report(messages: Sequence[Item]) -> str:
     items = _answered(messages)
     kinds = Counter(item.kind for item in items)
     with_result = {item.call_id for item in items if item.kind == "result"}
-    called = {call.id for item in items if not item.void for call in item.calls}
+    called = {call.id for item in items if not item.unsent for call in item.calls}
     sentences = [
         f"foredeck has taken in {counted(len(items), 'message')} and "
         f"{counted(kinds['result'], 'tool result')} from before it was on."

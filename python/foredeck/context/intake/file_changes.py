@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from foredeck.context.plan.plan import Plan
-from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.rendering.context import RenderContext
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.descriptions import moved_claims
 from foredeck.context.state.inbox import FileChange, Inbox

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from foredeck.context.cache.rebase import first_mutable
+from foredeck.context.compactions import name_summary
 from foredeck.context.intake.alignment import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
 from foredeck.context.messages.items import Item, message_text, value_chars
-from foredeck.context.plan.ops import Keep, Omit, Shown, as_host, recipe_chars
+from foredeck.context.plan.ops import Keep, MessageSpan, Omit, Shown, as_host, recipe_chars
 from foredeck.context.plan.repairs import repair
-from foredeck.context.plan.says import MessageSpan
-from foredeck.context.rendering.layout import Layout, RenderContext, referring
+from foredeck.context.rebase import first_mutable
+from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering.layout import Layout, referring
 from foredeck.context.state.chat import Branch
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, paste_of, user_object
 from foredeck.context.state.request import PromptFrame
-from foredeck.context.window.compactions import name_summary
 from foredeck.model.documents import (
     Fields,
     Provenance,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from foredeck.commands import command_of
 from foredeck.context.messages.items import Item
-from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.rendering.context import RenderContext
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.wording import worked_line
 from foredeck.worklog.done import day

@@ -19,7 +19,6 @@ HEADER_CHARS = (64, 4096, 4 * 65_536)
 """Base64 characters that are read, as long as need be: a JPEG has its size after its
 metadata."""
 
-
 _BEGINS = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8", "gif": b"GIF8"}
 
 

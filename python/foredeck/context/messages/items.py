@@ -63,7 +63,7 @@ class Item:
     """Result: the host's ids of the calls that its tool made while it ran, in their order."""
     signed: bool = False
     """Assistant: carries signed or encrypted reasoning, which may be bound to what precedes it."""
-    void: bool = False
+    unsent: bool = False
     """Assistant: aborted or failed; the host leaves it out of what it sends."""
     meta: dict[str, Any] = field(default_factory=dict)
     """Assistant: where it came from and what it cost."""
@@ -75,7 +75,7 @@ class Item:
     """Assistant: the model that wrote it, as `provider/id`."""
     turn: int = 0
     """Ordinal of the user turn, from 1; 0 before the first user message."""
-    rank: int = 0
+    results_before: int = 0
     """Result: how many counted results came before it in its turn."""
     text: str = ""
     """Result: its text blocks, joined."""
@@ -85,14 +85,14 @@ class Item:
     @property
     def chars(self) -> int:
         """Characters that the model reads when the message goes out as the host has it."""
-        return 0 if self.void or self.kind == "opaque" else blocks_chars(self.blocks)
+        return 0 if self.unsent or self.kind == "opaque" else blocks_chars(self.blocks)
 
     @property
     def own_chars(self) -> int:
         """Those of them that are calls of our tools and their results."""
         if self.kind == "result":
             return self.chars if self.tool in OWN_TOOLS else 0
-        if self.void or not any(call.tool in OWN_TOOLS for call in self.calls):
+        if self.unsent or not any(call.tool in OWN_TOOLS for call in self.calls):
             return 0
         calls = (block for block in self.blocks if block.get("type") == "toolCall")
         return blocks_chars(block for block in calls if block.get("name") in OWN_TOOLS)

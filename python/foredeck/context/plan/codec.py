@@ -20,9 +20,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.messages.items import Block
-from foredeck.context.plan.ops import Keep, Omit, Op, Rewrite, Shown, as_host
+from foredeck.context.plan.ops import (
+    SPANNING,
+    Keep,
+    MessageSpan,
+    Omit,
+    Op,
+    Purpose,
+    Rewrite,
+    Say,
+    Shown,
+    as_host,
+)
 from foredeck.context.plan.plan import Plan
-from foredeck.context.plan.says import SPANNING, MessageSpan, Purpose, Say
 from foredeck.model.call_values import Form, PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, pack, unpack

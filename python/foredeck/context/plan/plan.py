@@ -18,18 +18,22 @@ from foredeck.context.messages.items import (
     blocks_chars,
     next_tip,
 )
-from foredeck.context.messages.seals import SealRule
+from foredeck.context.messages.wires import SealRule
 from foredeck.context.plan.ops import (
+    LASTING,
+    SPANNING,
     Keep,
+    MessageSpan,
     Omit,
     Op,
+    Purpose,
+    Say,
     Shown,
     apply_recipe,
     as_host,
     recipe_chars,
 )
 from foredeck.context.plan.repairs import Repairs
-from foredeck.context.plan.says import LASTING, SPANNING, MessageSpan, Purpose, Say
 from foredeck.model.messages import MessageKey, newest_answer
 from foredeck.model.own_tools import CONTEXT_TOOLS
 
@@ -327,7 +331,7 @@ class Plan:
         """The images that go out."""
         for index in self._pictured:
             item = self.items[index]
-            if item.void or item.kind == "opaque":
+            if item.unsent or item.kind == "opaque":
                 continue
             for block in apply_recipe(self.ops[index].blocks, item.blocks):
                 if block.get("type") == "image":
@@ -363,6 +367,12 @@ class Plan:
         after it are in flight, the model has not seen them yet."""
         return newest_answer(self.items, len(self.items), sent=True)
 
+    @property
+    def newest_question(self) -> int:
+        """The newest message of the user, -1 where there is none."""
+        items = self.items
+        return next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "user"), -1)
+
     def _place(self, item: Item) -> None:
         if item.kind == "user":
             self.turn += 1
@@ -371,9 +381,9 @@ class Plan:
         if item.kind == "result" and item.call_id in self._calls:
             item.arguments = self._calls[item.call_id].arguments
         item.turn = self.turn
-        item.rank = self.results_in_turn.get(self.turn, 0)
+        item.results_before = self.results_in_turn.get(self.turn, 0)
         if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
-            self.results_in_turn[self.turn] = item.rank + 1
+            self.results_in_turn[self.turn] = item.results_before + 1
 
     def _replace(self, index: int, op: Op) -> None:
         self._forget(index)

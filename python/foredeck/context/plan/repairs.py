@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.plan.says import Say
+from foredeck.context.plan.ops import Say
 from foredeck.context.wording import history_cut, no_result
 from foredeck.model.messages import newest_answer
 
@@ -41,7 +41,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
         if item.kind == "opaque":
             continue
         _close(pending, index, start, repairs)
-        if item.kind == "assistant" and not item.void:
+        if item.kind == "assistant" and not item.unsent:
             pending = {call.id: call.tool for call in item.calls}
             if not begun:
                 repairs.inserts.setdefault(index, []).insert(0, _beginning())
@@ -54,7 +54,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
 
 def _begins(item: Item) -> bool:
     """Whether the prompt has begun once it has this message."""
-    return item.kind in ("user", "context", "assistant") and not item.void
+    return item.kind in ("user", "context", "assistant") and not item.unsent
 
 
 def _beginning() -> Say:

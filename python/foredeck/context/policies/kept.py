@@ -17,7 +17,7 @@ from foredeck.model.canonical import hash_of_modules
 DECIDED_BY = (
     *("context/messages/items.py", "context/plan/ops.py"),
     *("context/plan/plan.py", "context/policies/kept.py"),
-    *("context/policies/pieces.py", "context/policies/uses.py", "context/rendering/view.py"),
+    *("context/policies/pieces.py", "context/policies/uses.py", "context/rendering/context.py"),
     *("model/names.py", "sources/tool_calls.py"),
 )
 """The modules that decide what counts as a use, a piece or an identifier."""

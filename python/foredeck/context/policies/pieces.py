@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.messages.seals import RESPONSES_APIS
+from foredeck.context.messages.wires import RESPONSES_APIS
 from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, REASONING
 from foredeck.context.wording import folded_argument
 from foredeck.model.documents import PASTE_CHARS

@@ -24,9 +24,8 @@ class ActiveContent(NamedTuple):
     """The object's handle."""
     age_in_turns: int
     """0 for the newest user turn."""
-    rank: int
-    """How many results of its turn come with or after it, those of the context tools left out: 1
-    for the newest."""
+    recency_rank: int
+    """Among the results of its turn, 1 for the newest; those of the context tools left out."""
     chars: int
     """Of the message as it stands in the prompt."""
     age: int = 0
@@ -156,7 +155,7 @@ class SeedWindow:
         expired = frozenset(
             content.message
             for content in history.contents
-            if content.age_in_turns >= self._turns or content.rank > self._per_turn
+            if content.age_in_turns >= self._turns or content.recency_rank > self._per_turn
         )
         return PolicyDecision(expired)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from foredeck.context.cache.rebase import precedes_bound_turn
 from foredeck.context.messages.wires import Wire
 from foredeck.context.plan.ops import PieceRef
 from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
 from foredeck.context.policies.uses import Uses
+from foredeck.context.rebase import precedes_bound_turn
 from foredeck.context.state.chat import Branch
 from foredeck.model.own_tools import OWN_TOOLS
 
@@ -86,11 +86,14 @@ def _active_contents(
             _, again, unused, _ = uses.state(use, cold=cold)
             age, idle = min(age, again), idle and unused
         item = items[use]
-        age_in_turns, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
+        age_in_turns, recency_rank = (
+            turn - item.turn,
+            counted.get(item.turn, 0) - item.results_before,
+        )
         chars = plan.chars[index]
         is_output = items[index].tool not in ("read", *OWN_TOOLS)
         yield ActiveContent(
-            ref, ordinal, age_in_turns, rank, chars, age, idle, of_edited, is_output
+            ref, ordinal, age_in_turns, recency_rank, chars, age, idle, of_edited, is_output
         )
 
 

@@ -22,7 +22,7 @@ from foredeck.context.plan.plan import Plan
 from foredeck.context.policies.kept import KeptHolders, KeptNames, KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
-from foredeck.context.rendering.view import PromptNames
+from foredeck.context.rendering.context import PromptNames
 from foredeck.model.messages import strings_in
 from foredeck.model.names import identifiers, inner_identifiers
 from foredeck.sources.tool_calls import WRITERS, edits_of, path_argument
@@ -212,7 +212,7 @@ class Uses:
         if item.kind == "user":
             self._end_turn()
             self._add_pieces(index, item)
-        elif item.kind == "assistant" and not item.void:
+        elif item.kind == "assistant" and not item.unsent:
             self.calls += 1
             self._note_edited(item)
             self._note_prepared(item)

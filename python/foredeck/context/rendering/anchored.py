@@ -13,17 +13,19 @@ from typing import Any
 from foredeck.context.digests import digest
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.plan.ops import Op, Rewrite, Shown
+from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rendering.layout import (
     HANDLE_FROM_CHARS,
-    RenderContext,
+    contains_lines,
     folded,
     full,
     is_only_receipt,
+    render_dependents,
+    short_difference,
+    shown_lines,
     shown_name,
     shown_text,
-    stand_alone,
 )
-from foredeck.context.rendering.savings import contains_lines, short_difference, shown_lines
 from foredeck.context.wording import (
     contained,
     difference,
@@ -74,7 +76,7 @@ class Anchored:
             # What one digest leaves in view, the next need not name.
             held |= identifiers(digest_text)
             plan.write(index, folded(context, index, digest_text))
-        stand_alone(context, indexes)
+        render_dependents(context, indexes)
 
     def inserts(
         self, context: RenderContext, standing: Sequence[Block] = ()

@@ -6,31 +6,24 @@ given a `RenderContext`: the plan and what it may look up. It never writes to th
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from foredeck.context.arguments import args_display
-from foredeck.context.digests import DigestSize
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.plan.ops import (
     FOLDABLE_ARGUMENT_CHARS,
     Keep,
-    Omit,
     Op,
     Rewrite,
     Shown,
     keep_all,
 )
 from foredeck.context.plan.plan import Plan
-from foredeck.context.plan.retention import Retention
-from foredeck.context.rendering.view import PromptNames
-from foredeck.context.state.chat import Branch, Chat
-from foredeck.context.state.descriptions import nicknames
-from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.objects import Objects
-from foredeck.context.state.sets import Sets
+from foredeck.context.rendering.context import RenderContext
 from foredeck.context.wording import (
     done,
     handle,
@@ -40,7 +33,6 @@ from foredeck.context.wording import (
     reference,
     unlabelled,
 )
-from foredeck.model.documents import FileDocument
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.quoting import looks_like_ours
 from foredeck.sources.tool_calls import WRITERS, parse_read_range
@@ -53,120 +45,6 @@ RECEIPT_CHARS = 400
 
 GARBLED_SHARE = 5
 """One replacement character in this many, and the rest cannot be read either."""
-
-
-@dataclass(slots=True)
-class RenderContext:
-    """What rendering works on at one call: the plan, what it may look up, and how much may stay."""
-
-    objects: Objects
-    chat: Chat
-    gauge: Gauge = field(default_factory=Gauge)
-    """Characters to tokens, for the model that will be called."""
-    names: PromptNames = field(default_factory=PromptNames)
-    """The identifiers that can be read in the prompt."""
-    min_saving_chars: int = 120
-    digests: DigestSize = field(default_factory=DigestSize)
-    """How long the digest of a folded result may be."""
-    fold_text: Callable[[Item, str], str] | None = None
-    """What takes the place of a long text of a message; makes the object that has all of it."""
-    branch: Branch = field(init=False)
-    _began: tuple[int, int] = field(init=False)
-    """How much was written into the plan and attributed before."""
-    _nicknames: Mapping[str, str] | None = None
-
-    def __post_init__(self) -> None:
-        self.branch = self.chat.branch
-        self._began = len(self.plan.written), len(self.plan.attributed)
-
-    @property
-    def plan(self) -> Plan:
-        """What goes out of the branch's messages."""
-        return self.branch.plan
-
-    @property
-    def retention(self) -> Retention:
-        """Which contents of the plan are kept."""
-        return self.branch.retention
-
-    @property
-    def sets(self) -> Sets:
-        """The branch's pool, active and pinned set."""
-        return self.branch.sets
-
-    @property
-    def cwd(self) -> str:
-        """The session's folder."""
-        return self.objects.info.cwd
-
-    def content(self, ordinal: int) -> str | None:
-        """A file's content as the session has seen it last, by handle; None for any other object,
-        and for what is not text."""
-        objects, entry = self.objects, self.objects.index.entries[ordinal]
-        if entry.type != "file":
-            return None
-        pending = objects.workspace.pending.get(entry.object)
-        document = pending or objects.store.get(entry.object, FileDocument)
-        return None if document is None else document.content
-
-    def newest(self, ordinal: int) -> int:
-        """The newest version of an object that the session knows, by handle."""
-        return self.objects.index.entries[ordinal].newest.version
-
-    def label(self, name: str) -> int | None:
-        """The handle of a tool call, by the provider's id of it, or of a file, by its absolute
-        path."""
-        return self.objects.index.by_label.get(name)
-
-    def describe(self, ordinal: int) -> Mapping[str, Any]:
-        """What the line of an object's metadata is made of, by handle."""
-        if self._nicknames is None:
-            self._nicknames = nicknames(self.objects.store)
-        return described(self.objects, ordinal, self._nicknames)
-
-    @property
-    def changed(self) -> set[int]:
-        """The messages whose operation was decided anew in this call."""
-        return set(self.plan.written[self._began[0] :])
-
-    @property
-    def attributed(self) -> set[int]:
-        """The messages that show another object since this call, with the bytes that they had."""
-        return set(self.plan.attributed[self._began[1] :])
-
-    def takes_lines(self, index: int) -> bool:
-        """Whether `attach` may be called for a message: what the user said, or a result."""
-        kind = self.plan.items[index].kind
-        return kind in ("user", "result") and not self.plan.is_omitted(index)
-
-    def attach(self, index: int, line: str) -> None:
-        """Put a line of ours on a message, as a block of its own.
-
-        The message must be new in this call: what was sent is never touched. On a result the line
-        comes first: what follows a line of ours may be anybody's text and pretend, what comes
-        first cannot. The user's text stays first.
-        """
-        item, op = self.plan.items[index], self.plan.ops[index]
-        assert not isinstance(op, Omit)  # or nobody would read the line
-        own = op.blocks if op.blocks is not None else keep_all(item)
-        block = text_block(line)
-        blocks = [*own, block] if item.kind == "user" else [block, *own]
-        self.plan.write(index, Rewrite(op.form, blocks, op.shown, op.base, op.folded))
-
-
-def described(
-    objects: Objects, ordinal: int, names: Mapping[str, str] | None = None
-) -> Mapping[str, Any]:
-    """The fields of an object's newest version, with its type, its nickname, and what the model
-    calls a file: what its line is made of (`wording.object_line`). `names`: all nicknames."""
-    entry = objects.index.entries[ordinal]
-    names = nicknames(objects.store) if names is None else names
-    head = objects.workspace.head(entry.object)
-    if head is None:
-        return {}
-    path = objects.name_of(entry) if entry.type == "file" else None
-    named = {"path": path, "nickname": names.get(entry.object)}
-    return {**head.fields, "type": head.type, **named}
 
 
 class Layout(Protocol):
@@ -276,23 +154,26 @@ def referring(
     return Rewrite("reference", [block], shown)
 
 
-def stand_alone(context: RenderContext, gone: Collection[int]) -> None:
+def render_dependents(context: RenderContext, gone: Collection[int], start: int = 0) -> None:
     """Render what refers to content of these messages, which is gone, so that it needs none: a
-    difference in full, the rest as a line."""
+    difference in full, the rest as a line. Only messages from `start` on."""
     plan = context.plan
     if not any(index in plan.referred_at for index in gone):
         return
-    for index, op in enumerate(plan.ops):
+    flight, gone = plan.last_assistant(), set(gone)
+    for index in range(start, len(plan)):
+        op = plan.ops[index]
         if op.base is None or op.base not in gone or index in gone:
             continue
-        if op.form == "diff":
-            plan.write(index, full(plan.items[index], op.shown))
-        elif op.form == "same":
-            plan.write(index, referring(context, index))
-        elif op.form == "note":
+        if op.form == "note":
             subject = plan.ops[op.base].subject
             if subject is not None:
                 plan.write(index, Rewrite("note", [text_block(no_longer_above(subject))]))
+        elif op.form == "diff" or index > flight:
+            # The model has not seen yet what is in flight: a line would be all that it ever sees.
+            plan.write(index, full(plan.items[index], op.shown))
+        else:
+            plan.write(index, referring(context, index))
 
 
 def stays_in_call(item: Item) -> bool:
@@ -315,3 +196,50 @@ def _lines(item: Item, text: str) -> str:
         return f"{shown.first}-{shown.last}" if shown and shown.last > shown.first else ""
     count = text.rstrip("\n").count("\n") + 1
     return str(count) if count > 1 else ""
+
+
+MIN_SAVING_CHARS = 120
+"""About 30 tokens: less is not worth a word."""
+
+MAX_DIFF_LINES = 4000
+"""Comparing longer texts line by line could take longer than it saves."""
+
+
+def contains_lines(text: str, lines: str) -> bool:
+    """Whether `lines` are in `text` as whole lines, one after the other."""
+    wanted = lines.strip("\n")
+    if not wanted:
+        return False
+    position = text.find(wanted)
+    while position != -1:
+        end = position + len(wanted)
+        starts_line = position == 0 or text[position - 1] == "\n"
+        if starts_line and (end == len(text) or text[end] == "\n"):
+            return True
+        position = text.find(wanted, position + 1)
+    return False
+
+
+def short_difference(old: str, new: str) -> str | None:
+    """A unified diff from `old` to `new` with one line of context, if it pays; else None.
+
+    It pays where at least half of the new lines are in the old text too, and the diff with
+    its head is less than half as long as the new text.
+    """
+    old_lines, new_lines = old.split("\n"), new.split("\n")
+    if max(len(old_lines), len(new_lines)) > MAX_DIFF_LINES or not new_lines:
+        return None
+    shared = sum((Counter(old_lines) & Counter(new_lines)).values())
+    if shared * 2 < len(new_lines):
+        return None
+    hunks = list(difflib.unified_diff(old_lines, new_lines, n=1, lineterm=""))[2:]
+    diff = "\n".join(hunks)
+    if not hunks or (len(diff) + MIN_SAVING_CHARS) * 2 >= len(new):
+        return None
+    return diff
+
+
+def shown_lines(item: Item, text: str) -> str:
+    """The lines of the file that a read shows as `text`, without what the tool says of them."""
+    shown = parse_read_range(item.arguments, text)
+    return "" if shown is None else shown.text

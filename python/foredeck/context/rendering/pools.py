@@ -10,15 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.plan.ops import Shown
-from foredeck.context.rendering.layout import (
-    RenderContext,
-    full,
-    is_garbled,
-    referring,
-)
+from foredeck.context.rebase import first_mutable
+from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering.layout import full, is_garbled, referring
 from foredeck.context.wording import (
     active_heading,
     empty,

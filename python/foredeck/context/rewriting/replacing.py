@@ -10,20 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.context.cache.rebase import first_mutable
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.plan.ops import COVERED, PieceRef
+from foredeck.context.plan.ops import COVERED, MessageSpan, PieceRef, Say
 from foredeck.context.plan.plan import Plan
-from foredeck.context.plan.says import MessageSpan, Say
-from foredeck.context.rendering.layout import RenderContext, stand_alone
-from foredeck.context.rewriting.stand_in_lines import stand_in_heading
+from foredeck.context.rebase import first_mutable
+from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering.layout import render_dependents
 from foredeck.context.state.chat import turn_of
-from foredeck.context.state.features import StandIn, StandIns, span_of
+from foredeck.context.state.features import StandIn, StandInKind, StandIns, span_of
+from foredeck.context.wording import turns_span
 from foredeck.model.messages import exchanges
 from foredeck.model.quoting import block
 
 KEPT_CHARS = 1000
 """A message of the user's that is no longer than this stays word for word."""
+
+_HOW = {"observation": "from notes", "reflection": "condensed from notes"}
+_HOW_TO_READ = (
+    "How to read notes: where two differ, the newer one holds. Answer with the paths and names "
+    'that they give, not in general, and see to blockers first. "(not in the sources: x)" means '
+    "that no message has the name x."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,7 @@ class Replacer:
         for start, end in self.context.branch.plan.runs:
             if start < until and first < end and not (first <= start and end <= until):
                 yield from range(start, end)
-        question = max((i for i, item in enumerate(items) if item.kind == "user"), default=-1)
+        question = self.context.plan.newest_question
         for begins, *results in exchanges(items, first, until):
             item = items[begins]
             if item.kind == "assistant":
@@ -217,7 +224,7 @@ def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
     for index in gone:
         context.branch.release(index)
     context.plan.cover(say, gone)
-    stand_alone(context, gone)
+    render_dependents(context, gone)
 
 
 def _longest_first(known: Sequence[StandIn], *, reflections: bool) -> list[StandIn]:
@@ -235,3 +242,16 @@ def _within(start: int, end: int, first: int, until: int) -> bool:
 
 def _overlap(one: Cover, other: Cover) -> bool:
     return one.first < other.until and other.first < one.until
+
+
+def stand_in_heading(kind: StandInKind, ordinal: int, first: int, last: int, *, leads: bool) -> str:
+    """What precedes an observation or a reflection in place of turns `first` to `last`.
+
+    `leads`: it is the first in the prompt, and says how all of them are read.
+    """
+    turns = f"{first}-{last}" if last > first else str(first)
+    heading = (
+        f"[foredeck] {turns_span(first, last)}, {_HOW[kind]} (@{ordinal}), not the user's words. "
+        f'activate "@{ordinal} turns {turns}" shows them in full.'
+    )
+    return f"{heading}\n{_HOW_TO_READ}" if leads else heading

@@ -15,17 +15,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.arguments import args_display
-from foredeck.context.cache.rebase import first_mutable, is_immutable
 from foredeck.context.digests import unheld_names
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.wires import Wire
-from foredeck.context.plan.ops import FOLDABLE_ARGUMENT_CHARS, REASONING, Op, apply_recipe
-from foredeck.context.plan.says import MessageSpan, Say
+from foredeck.context.plan.ops import (
+    FOLDABLE_ARGUMENT_CHARS,
+    REASONING,
+    MessageSpan,
+    Op,
+    Say,
+    apply_recipe,
+)
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import UseRule
-from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.rebase import first_mutable, is_immutable
+from foredeck.context.rendering.context import RenderContext
 from foredeck.context.rewriting.replacing import cover
-from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
 from foredeck.context.state.chat import turn_of
 from foredeck.context.wording import handle
 from foredeck.model.documents import chat_id
@@ -60,21 +65,6 @@ FACT_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class RunRule:
-    """Which steps may become one line with their neighbours."""
-
-    after: int
-    """Only those after which this many calls have been made."""
-    edits_after: int
-    """The same for edits that are so short that they never fold: what they wrote is what the next
-    edit may be of."""
-    turns_after: int
-    """After this many calls what was said in a turn goes along; 0: never."""
-    strips_reasoning: bool
-    """Whether reasoning that is bound to earlier bytes is left out where these change."""
-
-
-@dataclass(frozen=True, slots=True)
 class FoldedRun:
     """Messages in a row, all of which leave; the first, and the one after the last."""
 
@@ -89,19 +79,10 @@ class FoldedRun:
         return range(self.first, self.until)
 
 
-def run_rule(rule: UseRule, wire: Wire) -> RunRule | None:
-    """By which rule runs become lines at one call; None where none does."""
-    if not rule.runs_after or not wire.arguments or wire.between_turns:
-        return None
-    edits_after = max(rule.runs_after, rule.edits_after)
-    turns_after = rule.turns_after and max(rule.runs_after, rule.turns_after)
-    return RunRule(rule.runs_after, edits_after, turns_after, wire.thinking)
-
-
-def fold_runs(context: RenderContext, rule: RunRule | None, start: int) -> list[FoldedRun]:
+def fold_runs(context: RenderContext, rule: UseRule, wire: Wire, start: int) -> list[FoldedRun]:
     """Cover by a text each run from message `start` on that saves something by it. Returns
-    these runs; one that was a text before and has grown is among them. None without a rule."""
-    runs = [] if rule is None else list(find_runs(context, rule, start))
+    these runs; one that was a text before and has grown is among them."""
+    runs = list(find_runs(context, rule, wire, start)) if wire.lets_calls_change else []
     if not runs:
         return []
     gone = {index for run in runs for index in run.messages}
@@ -112,54 +93,60 @@ def fold_runs(context: RenderContext, rule: RunRule | None, start: int) -> list[
         text, names = run_text(context, run, held, int(NAMED_SHARE * before))
         held |= names
         if before - len(text) >= context.min_saving_chars:
-            cover(
-                context,
-                Say("calls", [text_block(text)], MessageSpan(run.first, run.until)),
-                run.messages,
-            )
+            say = Say("calls", [text_block(text)], MessageSpan(run.first, run.until))
+            cover(context, say, run.messages)
             folded.append(run)
     return folded
 
 
-def find_runs(context: RenderContext, rule: RunRule, start: int) -> Iterator[FoldedRun]:
+def find_runs(context: RenderContext, rule: UseRule, wire: Wire, start: int) -> Iterator[FoldedRun]:
     """Steps in a row of which nothing but lines is left, from message `start` on; none that one
     text covers already."""
-    standing = {*context.plan.runs}
+    covered = {*context.plan.runs}
     run: FoldedRun | None = None
-    for step, is_dead in _steps(context, rule, start):
-        if run is not None and is_dead and run.until == step.first:
+    for step in (*_steps(context, rule, wire, start), None):
+        if run is not None and step is not None:
             run = FoldedRun(run.first, step.until, run.said or step.said)
             continue
-        if run is not None and (run.first, run.until) not in standing:
+        if run is not None and (run.first, run.until) not in covered:
             yield run
-        run = step if is_dead else None
-    if run is not None and (run.first, run.until) not in standing:
-        yield run
+        run = step
 
 
-def _steps(context: RenderContext, rule: RunRule, start: int) -> Iterator[tuple[FoldedRun, bool]]:
-    """Messages with what answers them, and whether all of that may go; of runs that are texts
-    already each as one step."""
+def _steps(
+    context: RenderContext, rule: UseRule, wire: Wire, start: int
+) -> Iterator[FoldedRun | None]:
+    """Messages with what answers them, in their order: each as a run where all of that may go, else
+    None. A run that is a text already is one step."""
     plan = context.plan
     items, runs, newest = plan.items, dict(plan.runs), plan.last_assistant()
+    if not rule.runs_after:
+        return
     index = max(start, first_mutable(plan), plan.compacted[0])
     index = max([index, *(until for first, until in runs.items() if first < index)])
-    last = _last_to_go(items, newest, rule.after)
-    last_edit = _last_to_go(items, newest, rule.edits_after)
-    turn = items[_last_to_go(items, newest, rule.turns_after)].turn if rule.turns_after else 0
+    last = _last_to_go(items, newest, rule.runs_after)
+    # Edits that are so short that they never fold stay longer: what they wrote is what the next
+    # edit may be of.
+    last_edit = _last_to_go(items, newest, max(rule.runs_after, rule.edits_after))
+    # In turns before this one what was said goes along.
+    turn = 0
+    if rule.turns_after:
+        turn = items[_last_to_go(items, newest, max(rule.runs_after, rule.turns_after))].turn
     observed = {i for first, until in plan.observed.values() for i in range(first, until)}
     while index < last:
         said = 0 < items[index].turn < turn
         if index in runs:
-            yield FoldedRun(index, runs[index], said), True
+            yield FoldedRun(index, runs[index], said)
             index = runs[index]
             continue
         group = next(exchanges(items, index, len(items)), [index])
         step = FoldedRun(index, group[-1] + 1, said)
-        stays = not observed.isdisjoint(step.messages) or _is_parted(context, step)
+        # A message of ours between them answers a call, or ends a turn.
+        is_parted = any(at in plan.says for at in step.messages if at)
+        stays = is_parted or not observed.isdisjoint(step.messages)
         stays = stays or len(group) < len(step.messages)
         stays = stays or (index >= last_edit and _has_short_edit(items[index]))
-        yield step, not stays and _is_dead(context, rule, group, said=said)
+        yield step if not stays and _is_dead(context, wire, group, said=said) else None
         index = step.until
 
 
@@ -168,27 +155,19 @@ def _last_to_go(items: Sequence[Item], newest: int, calls: int) -> int:
     index = newest
     while calls > 1 and index > 0:
         index -= 1
-        calls -= items[index].kind == "assistant" and not items[index].void
+        calls -= items[index].kind == "assistant" and not items[index].unsent
     return index
 
 
-def _is_parted(context: RenderContext, step: FoldedRun) -> bool:
-    """Whether a message of ours is between its messages: it answers a call, or ends a turn."""
-    return any(index in context.plan.says for index in step.messages if index)
-
-
-def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int], *, said: bool) -> bool:
+def _is_dead(context: RenderContext, wire: Wire, group: Sequence[int], *, said: bool) -> bool:
     """Whether nothing of an answer, with its calls and their results, is left but lines and short
     texts. `said`: whatever it says may go along."""
     asked, *results = group
     item, op = context.plan.items[asked], context.plan.ops[asked]
-    if item.kind != "assistant" or item.void or len(results) != len(item.calls):
+    if item.kind != "assistant" or item.unsent or len(results) != len(item.calls):
         return False
-    if (
-        item.signed
-        and REASONING not in op.folded
-        and not _may_lose_seals(context, rule, asked, said)
-    ):
+    is_sealed = item.signed and REASONING not in op.folded
+    if is_sealed and not _may_lose_seals(context, wire, asked, said=said):
         return False
     if not said and (not item.calls or _said(item) > SAID_CHARS):
         return False
@@ -197,13 +176,13 @@ def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int], *, sai
     return all(_is_dead_result(context, index) for index in results)
 
 
-def _may_lose_seals(context: RenderContext, rule: RunRule, index: int, said: bool) -> bool:
+def _may_lose_seals(context: RenderContext, wire: Wire, index: int, *, said: bool) -> bool:
     """Whether sealed reasoning may leave with its message: where it leaves anyway once bytes before
     it change, and in turns long past where it binds nothing."""
     plan = context.plan
     if is_immutable(plan, index):
         return False
-    return rule.strips_reasoning or (said and not plan.seals.binds(plan.items[index]))
+    return wire.thinking or (said and not plan.seals.binds(plan.items[index]))
 
 
 def _said(item: Item) -> int:
@@ -346,3 +325,19 @@ def _in_view(context: RenderContext, messages: Sequence[int]) -> str:
     folder = context.cwd.rstrip("/") + "/"
     text = "\n".join(texts)
     return text.replace(folder, "") if len(folder) > 1 else text
+
+
+def run_heading(calls: int, whole: tuple[int, int] | None = None) -> str:
+    """First line of the text of calls in a row. `whole`: handle of the chat and number of the turn,
+    where what was said in it is folded, too."""
+    counted = "1 call" if calls == 1 else f"{calls} calls"
+    if whole is None:
+        return f"[foredeck] {counted}, folded:"
+    chat, turn = whole
+    what = f"Turn {turn}, folded: {counted}." if calls else f"Turn {turn}, folded."
+    return f'[foredeck] {what} activate "@{chat} turn {turn}" shows it in full.'
+
+
+def last_words(text: str) -> str:
+    """The answer that ended a turn, cut short."""
+    return f"answer: {one_line(text)}"

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Self
 
-from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.plan.codec import StoredPlan, packed_span
 from foredeck.context.plan.ops import PieceRef
+from foredeck.context.provider_cache import CacheEntries
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_values import REWRITTEN, UNSENT, BranchCost, Delta
 from foredeck.model.calls import CallRecord, in_order

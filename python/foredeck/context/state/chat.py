@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from foredeck.context.cache.cached import CacheEntries
-from foredeck.context.cache.economics import Ledger
 from foredeck.context.messages.items import Item, tips_of
 from foredeck.context.plan.codec import unpack_says
 from foredeck.context.plan.plan import Plan
 from foredeck.context.plan.retention import Retention
+from foredeck.context.provider_cache import CacheEntries
+from foredeck.context.rebase import Ledger
 from foredeck.context.state.call_log import BranchState, CallLog, load_record
 from foredeck.context.state.objects import SessionInfo
 from foredeck.context.state.sets import Sets

@@ -86,7 +86,7 @@ def span_of(
     first, until = found[0], found[-1] + 1
     inside = set(found)
     others = (items[index] for index in range(first, until) if index not in inside)
-    if any(item.kind != "opaque" and not item.void for item in others):
+    if any(item.kind != "opaque" and not item.unsent for item in others):
         return None
     return (first, until) if _is_whole(items, first, until) else None
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from foredeck.context.cache.cached import CacheRule
-from foredeck.context.cache.economics import Prices
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.wires import Wire, wire_of
-from foredeck.context.plan.ops import Op
-from foredeck.context.plan.says import Say
+from foredeck.context.plan.ops import Op, Say
+from foredeck.context.provider_cache import CacheRule
+from foredeck.context.rebase import Prices
 from foredeck.model.call_values import CalledModel
 from foredeck.model.observations import AskedBy
 from foredeck.model.records import VersionRef

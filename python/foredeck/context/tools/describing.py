@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from foredeck.context import wording
-from foredeck.context.rendering.layout import described as fields_of_line
+from foredeck.context.rendering.context import described as fields_of_line
 from foredeck.context.state.chat import Chat
 from foredeck.context.state.handles import Wanted, asked_graph, name_of_node
 from foredeck.context.state.index import Entry

@@ -11,7 +11,7 @@ from foredeck.context.arguments import relative_path
 from foredeck.context.messages.items import blocks_chars
 from foredeck.context.plan.ops import Op
 from foredeck.context.plan.plan import Plan
-from foredeck.context.rendering.layout import described
+from foredeck.context.rendering.context import described
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.descriptions import (
     Description,

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from foredeck.context import wording
+from foredeck.context.compactions import turns_of, turns_of_branch
 from foredeck.context.intake.file_changes import renamed
 from foredeck.context.state.chat import Chat, turn_of
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.objects import Objects, SessionInfo
-from foredeck.context.window.compactions import turns_of, turns_of_branch
 from foredeck.context.wording import WHY_NO_CONTENT
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text

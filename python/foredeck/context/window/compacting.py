@@ -8,36 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal
 
-from foredeck.context.cache.rebase import WaterMarks
-from foredeck.context.messages.items import Item
-from foredeck.context.plan.plan import Plan
-from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.rewriting.foldable import FoldFinder
-from foredeck.context.state.chat import Branch, Chat, by_summary
-from foredeck.context.state.features import StandIn, StandIns, span_of
-from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.inbox import Inbox
-from foredeck.context.state.objects import Objects
-from foredeck.context.state.request import CompactionRequest
-from foredeck.context.window.budget import SUMMARY_SHARE, host_limit, marks_below, usable_window
-from foredeck.context.window.compactions import (
+from foredeck.context.compactions import (
     Compacted,
+    SummaryAuthor,
     SummaryRequest,
     compact,
     lines_around,
+    names_of,
     summary_lines,
+    summary_of,
+    turn_number,
 )
-from foredeck.context.window.fitting import last_cut_point
-from foredeck.context.window.summary import ASKED_CHARS
-from foredeck.context.window.transcript import split_turns
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.transcript import split_turns
+from foredeck.context.plan.plan import Plan
+from foredeck.context.rebase import WaterMarks
+from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rewriting.folding import FoldFinder
+from foredeck.context.state.chat import Branch, Chat, Compactions, by_summary, host_compaction
+from foredeck.context.state.features import StandIn, StandIns, span_of
+from foredeck.context.state.inbox import Inbox
+from foredeck.context.state.objects import Objects
+from foredeck.context.state.request import CompactionRequest
+from foredeck.context.summary import ASKED_CHARS, losses_of
+from foredeck.context.window.fitting import (
+    SUMMARY_SHARE,
+    host_limit,
+    last_cut_point,
+    marks_below,
+    usable_window,
+)
 from foredeck.context.wording import turn_line, turns_span
+from foredeck.errors import ToolError
 from foredeck.model.figures import shortened
-from foredeck.model.observations import Writer
+from foredeck.model.observations import CompactionDocument, Writer
 from foredeck.model.quoting import block
 
-SummaryAuthor = Literal["foredeck", "model"]
 LEAST_SUMMARY_CHARS = 400
 
 OWN_SHARE = (
@@ -47,19 +56,8 @@ OWN_SHARE = (
 )
 """What the user reads, once in a session."""
 
-
 LEAST_CHARS = 200
 """Of one note, however many there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionSettings:
-    """What the user can change about compactions."""
-
-    automatic: SummaryAuthor = "foredeck"
-    manual: SummaryAuthor = "model"
-    summary_chars: int = 8000
-    marks: WaterMarks = field(default_factory=WaterMarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,104 +75,105 @@ class CompactionDecision:
 
 
 def decide_compaction(
-    context: RenderContext,
-    inbox: Inbox,
-    stand_ins: StandIns | None,
-    folds: FoldFinder,
-    request: CompactionRequest,
-    settings: CompactionSettings,
+    compaction: HostCompaction, inbox: Inbox, folds: FoldFinder, author: SummaryAuthor
 ) -> CompactionDecision:
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
-    inbox.compaction = request
-    objects, chat, gauge = context.objects, context.chat, context.gauge
-    if request.by == "threshold" and _leaves_too_little(request):
-        return CompactionDecision("cancel", notice=_own_share(request, settings.marks.high))
-    if request.by == "threshold" and _has_room(context, folds, request):
+    request = inbox.compaction = compaction.request
+    is_automatic = request.by == "threshold"
+    window = request.model.window if request.model else None
+    if is_automatic and window is not None and host_limit(window, request.reserve) is None:
+        # The host would compact all the time: `fit` keeps prompts in the window instead.
+        share, reserve = compaction.marks.high, request.reserve
+        notice = OWN_SHARE.format(share=share, window=window, reserve=reserve)
+        return CompactionDecision("cancel", notice=notice)
+    if is_automatic and _has_room(compaction, folds):
         return CompactionDecision("cancel")
-    writer = settings.manual if request.by == "user" else settings.automatic
-    if writer == "model" or request.instructions:
+    if author == "model" or request.instructions:
         return CompactionDecision("host")
-    further = _further(chat, gauge, request, settings) if request.by == "threshold" else []
+    further = _further(compaction) if is_automatic else []
     keep = None
     if further:
         *items, first = further
         request, keep = replace(request, items=[*request.items, *items]), first.key.entry
-    made = _make(objects, chat, stand_ins, gauge, request, settings.summary_chars)
+    chars = compaction.context.summary_chars
+    made = _make(replace(compaction, request=request), chars)
     return CompactionDecision("summary", made, keep)
 
 
-def _leaves_too_little(request: CompactionRequest) -> bool:
-    """Whether the host would compact all the time: `fit` keeps prompts in the window instead."""
-    window = request.model.window if request.model else None
-    return window is not None and host_limit(window, request.reserve) is None
-
-
-def _own_share(request: CompactionRequest, share: float) -> str:
-    window = (request.model.window if request.model else None) or 0
-    return OWN_SHARE.format(share=share, window=window, reserve=request.reserve)
-
-
 def finish_compaction(
-    objects: Objects,
-    chat: Chat,
-    inbox: Inbox,
-    stand_ins: StandIns | None,
-    summary: str,
-    writer: Writer = "model",
+    context: RenderContext, inbox: Inbox, stand_ins: StandIns | None, summary: str, writer: Writer
 ) -> Compacted | None:
     """Another has written the summary: the object of what was compacted."""
     request = inbox.pop_compaction()
     if request is None or not request.items or not summary:
         return None
-    return _make(objects, chat, stand_ins, Gauge(), request, len(summary), writer, summary)
+    return _make(HostCompaction(context, request, stand_ins), len(summary), writer, summary)
 
 
-def _has_room(context: RenderContext, folds: FoldFinder, request: CompactionRequest) -> bool:
+@dataclass(frozen=True, slots=True)
+class HostCompaction:
+    """A compaction that the host has in mind, of the branch at hand."""
+
+    context: RenderContext
+    request: CompactionRequest
+    stand_ins: StandIns | None
+    marks: WaterMarks = field(default_factory=WaterMarks)
+
+    @property
+    def window(self) -> int | None:
+        """The tokens that a prompt may have; None where that is not known."""
+        context = self.context
+        return usable_window(context.chat.compactions, self.request.model, context.gauge)
+
+    @property
+    def expected(self) -> int:
+        """Tokens of the next prompt, with nothing folded."""
+        chat, gauge, record = self.context.chat, self.context.gauge, self.context.chat.branch_record
+        # Beside the messages, as the newest call had it.
+        sent = 0 if record is None else record.stats.chars_sent
+        around = max(0, sent - chat.branch.plan.chars_sent)
+        expected = gauge.prompt(chat.branch.plan, around) + gauge.tokens(self.request.new_chars)
+        # While nothing was measured, all that stands against the host's own count is an estimate.
+        return expected if gauge.calls else max(expected, self.request.tokens)
+
+
+def _has_room(compaction: HostCompaction, folds: FoldFinder) -> bool:
     """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
+    context, window = compaction.context, compaction.window
     chat, gauge = context.chat, context.gauge
-    window = usable_window(chat.compactions, request.model, gauge)
     if window is None:
         return False
-    limit = window - request.reserve
+    limit = window - compaction.request.reserve
     # The engine has only been started: no request has brought the messages yet.
     if not len(chat.branch.plan):
         newest = chat.log.last
         return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit
-    return _expected(chat, gauge, request) - gauge.tokens(folds.all_chars(context)) <= limit
+    return compaction.expected - gauge.tokens(folds.all_chars(context)) <= limit
 
 
-def _expected(chat: Chat, gauge: Gauge, request: CompactionRequest) -> int:
-    """Tokens of the next prompt, with nothing folded."""
-    expected = gauge.prompt(chat.branch.plan, _around(chat))
-    expected += gauge.tokens(request.new_chars)
-    # While nothing was measured, all that stands against the host's own count is an estimate.
-    return expected if gauge.calls else max(expected, request.tokens)
-
-
-def _further(
-    chat: Chat, gauge: Gauge, request: CompactionRequest, settings: CompactionSettings
-) -> list[Item]:
+def _further(compaction: HostCompaction) -> list[Item]:
     """What the host would keep and had better give up, too, and the first message that stays: in a
     small window what it keeps fills most of it, and it would compact again soon. Empty: nothing."""
-    window, plan = usable_window(chat.compactions, request.model, gauge), chat.branch.plan
+    request, window, plan = compaction.request, compaction.window, compaction.context.plan
+    tokens = compaction.context.gauge.tokens
     places = {item.key.address: index for index, item in enumerate(plan.items)}
     last = places.get(request.items[-1].key.address) if request.items else None
     if window is None or last is None:
         return []
     chars = plan.chars
-    goal = marks_below(settings.marks, request.model, window).low * window
-    left = _expected(chat, gauge, request) - gauge.tokens(sum(chars[: last + 1]))
+    goal = marks_below(compaction.marks, request.model, window).low * window
+    left = compaction.expected - tokens(sum(chars[: last + 1]))
     if left <= goal:
         return []
     best = None
     for index in range(last + 1, last_cut_point(plan) + 1):
         item = plan.items[index]
-        if item.kind in ("user", "assistant") and not item.void and item.key.entry:
+        if item.kind in ("user", "assistant") and not item.unsent and item.key.entry:
             best = index
             if left <= goal:
                 break
-        left -= gauge.tokens(chars[index])
+        left -= tokens(chars[index])
     return [] if best is None else plan.items[last + 1 : best + 1]
 
 
@@ -188,26 +187,16 @@ def pinned_in(branch: Branch, items: Sequence[Item]) -> list[int]:
     )
 
 
-def _around(chat: Chat) -> int:
-    """Characters beside the messages, as the newest call had them."""
-    record = chat.branch_record
-    if record is None:
-        return 0
-    return max(0, record.stats.chars_sent - chat.branch.plan.chars_sent)
-
-
 def _make(
-    objects: Objects,
-    chat: Chat,
-    stand_ins: StandIns | None,
-    gauge: Gauge,
-    request: CompactionRequest,
+    compaction: HostCompaction,
     chars: int,
     writer: Writer = "foredeck",
     written: str | None = None,
 ) -> Compacted:
-    window = usable_window(chat.compactions, request.model, gauge)
-    share = chars if window is None else int(SUMMARY_SHARE * window * gauge.rate)
+    """Make and commit the compaction, with a summary of so many characters at most."""
+    context, request, window = compaction.context, compaction.request, compaction.window
+    objects, chat = context.objects, context.chat
+    share = chars if window is None else int(SUMMARY_SHARE * window * context.gauge.rate)
     previous = by_summary(chat.compactions, request.previous) if request.previous else None
     before = chat.compactions.get(previous or "")
     last = 0 if before is None else int(before["last_turn"])
@@ -223,10 +212,10 @@ def _make(
         written,
         writer,
     )
-    if written is None and stand_ins is not None:
+    if written is None and compaction.stand_ins is not None:
         around = lines_around(objects, previous, pinned)
         written = _observed_summary(
-            objects, stand_ins, items, wanted, first, max(chars, share), around
+            objects, compaction.stand_ins, items, wanted, first, max(chars, share), around
         )
         wanted = replace(wanted, written=written)
     made = compact(objects, chat, items, wanted, first=first, previous=previous, pinned=pinned)
@@ -312,4 +301,107 @@ def _heading(ordinal: int, first: int, last: int) -> str:
         f"[foredeck] {turns_span(first, last)}, from notes, not the user's words. "
         f'activate "@{ordinal} turns A-B" shows these turns in full, "@{ordinal}::lost" what is '
         "left out here."
+    )
+
+
+def last_compaction(objects: Objects, compactions: Compactions) -> str:
+    """The newest compaction of the session: its summary, and what that does not name."""
+    ordinals = {objects.index.by_object[id]: id for id in compactions}
+    for ordinal in sorted(ordinals, reverse=True):
+        document = objects.store.get(ordinals[ordinal], CompactionDocument)
+        if document is not None and document.lost is not None:
+            return report_of(f"@{ordinal}", document.content or "", document.lost)
+    raise ToolError(
+        "No chat of this session was compacted while foredeck was on. /foredeck compact --preview "
+        "shows what a summary would say, and what it would not."
+    )
+
+
+def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
+    """The summary that foredeck would write of all but the newest turn, and what that leaves out.
+
+    Nothing is stored. Raises `ToolError` where there is no turn before the newest.
+    """
+    items = chat.branch.plan.items
+    newest = max(0, chat.branch.plan.newest_question)
+    before = host_compaction(chat)
+    stretch = items[1 if before else 0 : newest]
+    if not stretch:
+        raise ToolError("There is nothing to compact: the chat has one turn.")
+    fields = chat.compactions.get(before or "")
+    turns = split_turns(stretch, int(fields["last_turn"]) + 1 if fields else 1)
+    request = SummaryRequest("user", max_chars, stretch[-1].time_ms)
+    head = None if before is None else objects.workspace.head(before)
+    summary = summary_of(objects, turns, len(objects.index) + 1, request, head, ()).long
+    lost = losses_of(turns, names_of(objects), summary).to_text()
+    return report_of("What foredeck would write", summary, lost)
+
+
+def report_of(what: str, summary: str, lost: str) -> str:
+    """A summary and what it leaves out, for the user."""
+    return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost}"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedCalls:
+    """A compaction, with the first and the last message that it covers."""
+
+    made: Compacted
+    first: Item
+    last: Item
+
+
+def compact_calls(
+    objects: Objects, chat: Chat, first: int, last: int, max_chars: int
+) -> CompactedCalls:
+    """Sum up what the model answered at calls `first` to `last`, with its tools' results and what
+    the user said between. The compaction is committed before this returns.
+
+    Raises `ToolError` where the chat does not have these answers, or they hold the newest question.
+    """
+    answers = _answers(chat)
+    if first > last or first not in answers or last not in answers:
+        raise ToolError(_what_there_is(answers))
+    items = chat.branch.plan.items
+    begin, end = answers[first], answers[last] + 1
+    while end < len(items) and items[end].kind == "result":
+        end += 1
+    question = chat.branch.plan.newest_question
+    if begin <= question < end:
+        raise ToolError(
+            "The newest question stands among these calls, and it must stay. "
+            + _what_there_is({call: at for call, at in answers.items() if at < question})
+        )
+    covered = items[begin:end]
+    made = compact(
+        objects,
+        chat,
+        covered,
+        SummaryRequest("user", max_chars, covered[-1].time_ms),
+        first=turn_number(chat, covered[0]),
+        pinned=pinned_in(chat.branch, covered),
+    )
+    objects.workspace.commit()
+    return CompactedCalls(made, covered[0], covered[-1])
+
+
+def _answers(chat: Chat) -> dict[int, int]:
+    """The calls of this session whose answers are in the chat, each with the answer's index."""
+    items = chat.branch.plan.items
+    places = {item.key.address: n for n, item in enumerate(items) if item.kind == "assistant"}
+    chain = chat.chain(chat.branch.call)
+    found: dict[int, int] = {}
+    for record, following in pairwise(chain):
+        answer = next(following.addresses, "") if following.kept == record.length else ""
+        if answer in places and record.session == chat.info.id:
+            found[record.ordinal] = places[answer]
+    return found
+
+
+def _what_there_is(answers: dict[int, int]) -> str:
+    if not answers:
+        return "No call's answer can be put away yet: it takes one more call after it."
+    return (
+        f"The answers of calls {min(answers)} to {max(answers)} are in the chat: "
+        f"/foredeck compact --calls {min(answers)}-{max(answers)} puts them away."
     )

@@ -7,79 +7,178 @@ larger than the window, beginning and end stay.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from foredeck.context import wording
-from foredeck.context.cache.rebase import first_mutable
+from foredeck.context.compactions import SummaryRequest, compact, turn_number
 from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
-from foredeck.context.plan.ops import Keep, Omit, Rewrite
+from foredeck.context.plan.ops import MessageSpan, Omit, Rewrite, Say
 from foredeck.context.plan.plan import Plan
-from foredeck.context.plan.says import MessageSpan, Say
 from foredeck.context.policies.pieces import pieces_of
-from foredeck.context.rendering.layout import RenderContext, full, referring
+from foredeck.context.rebase import WaterMarks, first_mutable
+from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering.layout import full, referring, render_dependents
 from foredeck.context.rewriting.folding import fold_slots, strip_reasoning
 from foredeck.context.rewriting.replacing import Replacer
-from foredeck.context.state.chat import Branch, host_compaction
-from foredeck.context.window.budget import LEAST_CHARS, WindowBudget
-from foredeck.context.window.compactions import (
-    SummaryRequest,
-    compact,
-    turn_number,
-)
+from foredeck.context.state.chat import Compactions, host_compaction
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.request import Model
 from foredeck.model.call_values import Decision
 from foredeck.model.messages import exchange_of
 
+AFTER_REFUSAL = 0.9
+"""Of a prompt that was refused as too long, what still counts as the window."""
 
-def fit(
-    context: RenderContext, budget: WindowBudget, replacer: Replacer | None = None
-) -> Decision | None:
+LEAST_SHARE = 0.25
+"""Of the window: a host that lets prompts grow no larger than this would compact all the time."""
+
+STEP_SHARE, MOST_STEP = 0.15, 13_000
+"""How far below the host's own limit the high-water mark stays: for an answer and the results of
+its calls, which the host counts before it asks for the next prompt. A share of that limit, and at
+most the tokens of one result of 50 KB, as long as hosts let any be."""
+
+SUMMARY_SHARE = 0.1
+"""Of the window, at most, for a summary."""
+
+DOUBT = 1.25
+"""An estimate of tokens may be a fifth too high."""
+
+LEAST_CHARS = 400
+"""Of a summary, and of a text that is cut, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowBudget:
+    """What the prompt of one call must fit into."""
+
+    context: RenderContext
+    window: int
+    """In tokens."""
+    fixed_chars: int
+    """Characters around the messages: system prompt, tools."""
+    low_water: float
+    time_ms: int
+    strips_reasoning: bool = False
+    """Whether the wire lets reasoning be left out, once its turn has ended."""
+    refused: bool = False
+    """Whether the window is what the provider's refusal of a prompt has shown it to be."""
+
+    @property
+    def limit(self) -> int:
+        """The most characters that may go out."""
+        return int(room(self.window) * self.context.gauge.rate)
+
+    @property
+    def bearable(self) -> int:
+        """The characters with which a request is still worth a try: counts are estimates, until
+        the provider has reported some or refused a prompt."""
+        gauge = self.context.gauge
+        doubt = 1.0 if self.refused or gauge.calls else DOUBT
+        return int(self.window * gauge.rate * doubt)
+
+    @property
+    def goal(self) -> int:
+        """The characters down to which chat is compacted, once it has to be."""
+        return min(self.limit, int(self.low_water * self.window * self.context.gauge.rate))
+
+    @property
+    def summary(self) -> int:
+        """The most characters of a summary."""
+        share = SUMMARY_SHARE * self.window * self.context.gauge.rate
+        return max(LEAST_CHARS, min(self.context.summary_chars, int(share)))
+
+    @property
+    def chars(self) -> int:
+        """The characters of the prompt as it is; images count by their tokens."""
+        plan, gauge = self.context.plan, self.context.gauge
+        return int(gauge.prompt(plan, self.fixed_chars + plan.chars_said) * gauge.rate)
+
+    @property
+    def excess(self) -> int:
+        """By how many characters the prompt is too long; negative where it fits."""
+        return self.chars - self.limit
+
+
+def usable_window(compactions: Compactions, model: Model | None, gauge: Gauge) -> int | None:
+    """The model's window in tokens, less where the provider has refused a smaller prompt.
+
+    None where it is not known.
+    """
+    if model is None or model.window is None:
+        return None
+    refused = [
+        fields["refused"]["chars"]
+        for fields in compactions.values()
+        if (fields.get("refused") or {}).get("model") == model.name
+    ]
+    return min([model.window, *(int(AFTER_REFUSAL * gauge.tokens(chars)) for chars in refused)])
+
+
+def room(window: int) -> int:
+    """The largest prompt: what is left of the window once the answer has its place."""
+    return window - min(window // 8, 8192)
+
+
+def host_limit(window: int, reserve: int) -> int | None:
+    """The largest prompt, in tokens, that a host leaves alone which keeps `reserve` of the window
+    free. None where that is so little that it had better not compact by itself at all."""
+    limit = window - reserve
+    return limit if limit >= LEAST_SHARE * window else None
+
+
+def marks_below(marks: WaterMarks, model: Model | None, window: int | None) -> WaterMarks:
+    """The marks for this window, low enough that content goes before the host would compact."""
+    if model is None or not (model.window and model.reserve and window):
+        return marks
+    limit = host_limit(model.window, model.reserve)
+    if limit is None:
+        return marks
+    high = (limit - min(STEP_SHARE * limit, MOST_STEP)) / window
+    return marks if high >= marks.high else WaterMarks(high)
+
+
+def fit(budget: WindowBudget, replacer: Replacer | None) -> Decision | None:
     """Bring the prompt into the window; returns the decision, None where it is inside already.
 
     What `replacer` has to put in place of chat goes before a summary does.
     """
-    branch = context.branch
-    if not budget.window or budget.excess(branch) <= 0:
+    if budget.excess <= 0:
         return None
-    bound = first_mutable(branch.plan) > 0
-    if bound and budget.chars(branch) <= budget.bearable:
+    context, plan = budget.context, budget.context.plan
+    bound = first_mutable(plan) > 0
+    if bound and budget.chars <= budget.bearable:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
-    placed = []
-    if replacer is not None:
-        placed = replacer.place_until(lambda: budget.excess(branch) <= 0)
-    stand_ins = tuple(made.stand_in.id for made in placed)
-    if budget.excess(branch) <= 0:
-        if budget.strips_reasoning:
-            strip_reasoning(context, 0)
-        return Decision("rebase", "window", 0, stand_ins=stand_ins)
-    held = messages_held(context, budget.goal)
-    until = _cut_point(branch, budget, held)
-    compaction = _compact(context, until, budget, held) if until else None
-    trim(context, budget, held)
-    if bound:
-        # A word of ours after the newest results ends the turn: its reasoning binds no more.
-        ended = Say("turn_end", [text_block(wording.go_on())])
-        branch.plan.say(len(branch.plan), ended)
-    # Cutting may have changed the first messages: nothing sealed after them is valid any more.
+    placed = [] if replacer is None else replacer.place_until(lambda: budget.excess <= 0)
+    compaction = None
+    if budget.excess > 0:
+        held = messages_held(context, budget.goal)
+        until = _cut_point(budget, held)
+        compaction = _compact(budget, until, held) if until else None
+        trim(budget, held)
+        if bound:
+            # A message of ours after the newest results ends the turn: its reasoning binds no more.
+            plan.say(len(plan), Say("turn_end", [text_block(wording.go_on())]))
+    # The first messages may be others now: nothing sealed after them is valid any more.
     if budget.strips_reasoning:
         strip_reasoning(context, 0)
+    stand_ins = tuple(made.stand_in.id for made in placed)
     return Decision("rebase", "window", 0, compaction=compaction, stand_ins=stand_ins)
 
 
-def _cut_point(branch: Branch, budget: WindowBudget, held: frozenset[int]) -> int:
+def _cut_point(budget: WindowBudget, held: frozenset[int]) -> int:
     """The first message that stays: the earliest with which the goal is reached, else the last
     that may be first. 0 where nothing can go."""
-    plan = branch.plan
-    question = _newest_question(plan)
-    done, _ = branch.plan.compacted
-    excess = budget.chars(branch) + budget.summary - budget.goal
-    stretches = branch.plan.covered
+    plan = budget.context.plan
+    question, covered, (done, _) = plan.newest_question, plan.covered, plan.compacted
+    excess = budget.chars + budget.summary - budget.goal
     best = 0
     for index in range(last_cut_point(plan) + 1):
         item = plan.items[index]
-        if any(first < index < until for first, until in stretches):
-            pass  # What stands for a stretch stands for all of it.
-        elif index > done and item.kind in ("user", "assistant", "context") and not item.void:
+        # What covers a span covers all of it, so no cut goes through one.
+        is_inside = any(first < index < until for first, until in covered)
+        begins = item.kind in ("user", "assistant", "context") and not item.unsent
+        if index > done and begins and not is_inside:
             best = index
             if excess <= 0:
                 break
@@ -88,28 +187,20 @@ def _cut_point(branch: Branch, budget: WindowBudget, held: frozenset[int]) -> in
     return best
 
 
-def _newest_question(plan: Plan) -> int:
-    """The newest user message, -1 where there is none."""
-    items = plan.items
-    return next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "user"), -1)
-
-
 def last_cut_point(plan: Plan) -> int:
     """The last message that may be the first to stay: results need the call that they answer."""
     items, flight = plan.items, plan.last_assistant()
     ends = (i for i in range(len(items) - 1, -1, -1) if items[i].kind not in ("result", "opaque"))
     last = next(ends, -1)
     answered = any(item.kind == "result" for item in items[flight + 1 :])
-    return min(last, flight) if answered and flight > _newest_question(plan) else last
+    return min(last, flight) if answered and flight > plan.newest_question else last
 
 
-def _compact(context: RenderContext, until: int, budget: WindowBudget, held: frozenset[int]) -> str:
+def _compact(budget: WindowBudget, until: int, held: frozenset[int]) -> str:
     """Let a summary cover the messages before `until`; the id of its object."""
-    objects, chat = context.objects, context.chat
-    branch, plan = context.branch, context.plan
-    done, previous = branch.plan.compacted
-    question = _newest_question(plan)
-    summed_up = host_compaction(chat)
+    context, plan = budget.context, budget.context.plan
+    done, previous = plan.compacted
+    question, summed_up = plan.newest_question, host_compaction(context.chat)
     first = max(done, 1 if summed_up else 0)
     covered = [plan.items[i] for i in range(first, until) if i != question]
     if all(item.kind == "opaque" for item in covered):
@@ -118,45 +209,23 @@ def _compact(context: RenderContext, until: int, budget: WindowBudget, held: fro
     for index in range(until):
         stays = index == question or index in held
         if not stays and (not plan.is_omitted(index) or plan.cover_at(index)):
-            _leave_out(context, index)
+            context.branch.release(index)
+            plan.write(index, Omit(plan.ops[index].shown))
     hold(context, held, until)
-    _stand_alone(context, until)
+    gone = [index for index in range(until) if not plan.ops[index].shows]
+    render_dependents(context, gone, until)
     made = compact(
-        objects,
-        chat,
+        context.objects,
+        context.chat,
         covered,
         SummaryRequest("window", budget.summary, budget.time_ms),
-        first=turn_number(chat, covered[0]),
+        first=turn_number(context.chat, covered[0]),
         previous=previous or summed_up,
-        pinned=sorted(n for n in branch.sets.pins if not plan.holders.get(n)),
+        pinned=sorted(n for n in context.sets.pins if not plan.holders.get(n)),
     )
     summary = [text_block(made.summary)]
-    branch.plan.summarise(Say("summary", summary, MessageSpan(0, until), made.id))
+    plan.summarise(Say("summary", summary, MessageSpan(0, until), made.id))
     return made.id
-
-
-def _leave_out(context: RenderContext, index: int) -> None:
-    context.branch.release(index)
-    context.plan.write(index, Omit(context.plan.ops[index].shown))
-
-
-def _stand_alone(context: RenderContext, until: int) -> None:
-    """What was said by reference to content that is gone is said in full, or not any more."""
-    plan = context.plan
-    flight = plan.last_assistant()
-    for index in range(until, len(plan)):
-        op = plan.ops[index]
-        if op.base is None or op.base >= until or plan.ops[op.base].shows:
-            continue
-        if op.form == "note":
-            gone = plan.ops[op.base].subject
-            line = "" if gone is None else wording.no_longer_above(gone)
-            plan.write(index, Rewrite("note", [text_block(line)]) if line else Keep(form="note"))
-        elif op.form == "diff" or index > flight:
-            plan.write(index, full(plan.items[index], op.shown))
-        else:
-            plan.write(index, referring(context, index))
-    plan.find_references()
 
 
 # Pinned objects stay in full where the chat around them is compacted.
@@ -210,34 +279,29 @@ MARKER_CHARS = 200
 """What the line in the middle of a cut text takes, at most."""
 
 
-def trim(context: RenderContext, budget: WindowBudget, held: Collection[int]) -> None:
+def trim(budget: WindowBudget, held: Collection[int]) -> None:
     """Cut texts until the prompt fits. `held`: messages that are cut in the last resort only."""
     for number in range(PASSES):
-        if budget.excess(context.branch) > 0:
-            spared = held if number < PASSES - 1 else ()
-            _trim_largest(context, budget, spared)
+        if budget.excess > 0:
+            _trim_largest(budget, held if number < PASSES - 1 else ())
 
 
-def _trim_largest(context: RenderContext, budget: WindowBudget, spared: Collection[int]) -> None:
+def _trim_largest(budget: WindowBudget, spared: Collection[int]) -> None:
     """Cut the largest texts, all to the same size, but for those of `spared`."""
-    plan = context.plan
+    plan = budget.context.plan
     for index, item in enumerate(plan.items):
-        if item.kind == "assistant" and budget.excess(context.branch) > 0:
-            _fold_arguments(context, index)
+        if item.kind == "assistant" and budget.excess > 0:
+            _fold_arguments(budget.context, index)
     sizes = {
         index: chars
         for index, chars in enumerate(plan.chars)
-        if index not in spared and _may_trim(plan, index)
+        if plan.items[index].kind in ("user", "result")
+        and not (index in spared or plan.is_omitted(index))
     }
-    level = max(LEAST_CHARS, _level(list(sizes.values()), budget.excess(context.branch)))
+    level = max(LEAST_CHARS, _level(list(sizes.values()), budget.excess))
     for index, size in sizes.items():
         if size > level:
-            _trim_message(context, budget, index, level)
-
-
-def _may_trim(plan: Plan, index: int) -> bool:
-    is_text = plan.items[index].kind in ("user", "result")
-    return is_text and not plan.is_omitted(index)
+            _trim_message(budget, index, level)
 
 
 def _level(sizes: list[int], over: int) -> int:
@@ -261,16 +325,16 @@ def _fold_arguments(context: RenderContext, index: int) -> None:
         fold_slots(context, index, slots | {*op.folded})
 
 
-def _trim_message(context: RenderContext, budget: WindowBudget, index: int, chars: int) -> None:
-    plan, chat = context.plan, context.chat
+def _trim_message(budget: WindowBudget, index: int, chars: int) -> None:
+    context, plan = budget.context, budget.context.plan
     item, op = plan.items[index], plan.ops[index]
-    assert not isinstance(op, Omit)  # `_may_trim` has left those out
+    assert not isinstance(op, Omit)  # `_trim_largest` has left those out
     ordinal = op.subject
     texts = sum(1 for block in item.blocks if block.get("text"))
     if ordinal is None or (item.kind == "user" and texts > 1):
         request = SummaryRequest("window", budget.summary, budget.time_ms)
-        first = turn_number(chat, item)
-        ordinal = compact(context.objects, chat, [item], request, first=first).ordinal
+        first = turn_number(context.chat, item)
+        ordinal = compact(context.objects, context.chat, [item], request, first=first).ordinal
     label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
     blocks = [*label, *trimmed(item, chars, ordinal)]
     form = "full" if op.shows else op.form

@@ -7,12 +7,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
+from foredeck.context.compactions import SummaryRequest, summary_of
+from foredeck.context.messages.transcript import split_turns
 from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
-from foredeck.context.window.compactions import SummaryRequest, summary_of
-from foredeck.context.window.transcript import split_turns
 from foredeck.engine.observing.observing import Observing, observing_settings
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from foredeck.context.cache.cached import rule_of
-from foredeck.context.cache.economics import prices_of
 from foredeck.context.intake.toolcalls import Nesting
 from foredeck.context.messages.items import Block, Item, message_text
 from foredeck.context.messages.shape import Message, to_item
+from foredeck.context.provider_cache import rule_of
+from foredeck.context.rebase import prices_of
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
 from foredeck.hosts.protocol import (
     AssembleParams,

@@ -1,4 +1,5 @@
-"""Which sealed reasoning keeps what precedes it at one call, and what a refusal teaches about it.
+"""What is learned of a model from how its provider took earlier prompts: their tokens as it counted
+them, and a refusal because of sealed reasoning.
 
 A turn that was begun bound stays so, whatever is configured meanwhile; a free one becomes bound at
 once. A model that has refused a prompt because of such bytes is remembered in the store, for all of
@@ -10,13 +11,55 @@ from __future__ import annotations
 import re
 
 from foredeck.context.intake.alignment import Alignment
-from foredeck.context.messages.seals import SealRule, binds_by_table
+from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.messages.wires import SealRule, binds_by_table
 from foredeck.context.state.chat import Branch, Chat
+from foredeck.context.state.gauge import Calibrator
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, Workspace
 from foredeck.context.state.request import Model
+from foredeck.model.call_values import CalledModel, ReportedUsage
 from foredeck.model.calls import CallRecord
-from foredeck.model.records import SealsDocument, seals_id
+from foredeck.model.records import SealsDocument, calibration_id, seals_id
+
+
+def take_report(chat: Chat, alignment: Alignment, calibrator: Calibrator) -> ReportedUsage | None:
+    """Learn from the answer to the session's newest call, where it is new here.
+
+    Returns what was counted of that call. Nothing is learned from a call that went out without
+    us: its bytes are known, but not what stood around them.
+    """
+    record = chat.branch_record
+    if record is None or record.is_host:
+        return None
+    sent = record.length
+    if alignment.matched != sent or sent >= len(alignment.items):
+        return None
+    answer, stats = alignment.items[sent], record.stats
+    known = answer.key.address in chat.log.known
+    if answer.usage is None or known or answer.model != record.model.name:
+        return None
+    chars = stats.chars_sent - stats.images * IMAGE_CHARS
+    usage = answer.usage
+    calibrator.learn(answer.model, chars, usage.total - stats.image_tokens)
+    return ReportedUsage(record.ordinal, usage.read, usage.written, usage.fresh)
+
+
+def unpriced(workspace: Workspace, chat: Chat) -> str | None:
+    """What to tell the user where the newest call's model has no prices: at its first call, once
+    in a store. None where there is nothing to tell."""
+    record = chat.branch_record
+    model = record.model if record else CalledModel()
+    name = model.name
+    if not model.guessed or workspace.head(calibration_id(name)) is not None:
+        return None
+    if chat.log.models[name] > 1:
+        return None
+    return (
+        f"No prices are known of {name}: a token read from its cache counts {model.read:g}, a "
+        f"written one {model.write:g} of an input token. `cost` in Pi's models.json sets them."
+    )
+
 
 _SEALS = re.compile(
     r"encrypted[ _-]?(?:content|reasoning)|thought[ _-]?signature|reasoning|thinking|signature",
@@ -104,13 +147,19 @@ class Refusals:
         self._went_back_to = before.id
 
 
+def is_about_seals(message: str) -> bool:
+    """Whether a refusal may mean that sealed reasoning is bound to bytes that have changed: it
+    names the reasoning or its signature, and no other cause that is known."""
+    return bool(_SEALS.search(message)) and not _OTHER_CAUSE.search(message)
+
+
 def _changed_before_seals(branch: Branch, record: CallRecord) -> bool:
     """Whether a call has changed bytes before sealed reasoning of its turn."""
     decision, plan = record.decision, branch.plan
     first = record.changed_from if decision.changed_from is None else decision.changed_from
     seals = plan.seals
     return any(
-        item.signed and not item.void and not seals.binds(item)
+        item.signed and not item.unsent and not seals.binds(item)
         for item in plan.items[first + 1 :]
         if item.turn == plan.turn
     )
@@ -133,9 +182,3 @@ def _not_the_reason(model: str) -> str:
         f"{model} refuses the prompt with all of its old content, too. Folding was not the reason, "
         "so its turns go on folding."
     )
-
-
-def is_about_seals(message: str) -> bool:
-    """Whether a refusal may mean that sealed reasoning is bound to bytes that have changed: it
-    names the reasoning or its signature, and no other cause that is known."""
-    return bool(_SEALS.search(message)) and not _OTHER_CAUSE.search(message)

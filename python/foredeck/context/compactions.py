@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from foredeck.context import wording
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.plan.says import Say
+from foredeck.context.messages.transcript import ChatTurn, TranscriptNames, markdown, split_turns
+from foredeck.context.plan.ops import Say
 from foredeck.context.state.chat import (
     Chat,
     Compactions,
@@ -18,8 +19,7 @@ from foredeck.context.state.chat import (
     turn_of,
 )
 from foredeck.context.state.objects import Objects
-from foredeck.context.window.losses import losses_of
-from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
+from foredeck.context.summary import losses_of
 from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
@@ -29,7 +29,11 @@ from foredeck.model.observations import AskedBy, CompactionDocument, Writer, com
 from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:
-    from foredeck.context.window.summary import ChatSummary
+    from foredeck.context.summary import ChatSummary
+
+
+SummaryAuthor = Literal["foredeck", "model"]
+"""Who writes the summary when the host compacts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +115,6 @@ def take_back(objects: Objects, compactions: Compactions, summary: str) -> None:
     objects.workspace.put(known.seal())
     objects.workspace.commit()
     compactions[known.id] = known.model_dump(exclude={"turns"})
-
-
-def compact_message(objects: Objects, chat: Chat, item: Item, max_chars: int) -> tuple[int, int]:
-    """The object of one message whose middle folds: its handle, and the number of its
-    turn there. Made once; the caller commits it."""
-    id = compaction_id(objects.info.id, [item.key.address], None, f"foredeck {max_chars}")
-    known = chat.compactions.get(id)
-    if known is None or id not in objects.index.by_object:
-        request = SummaryRequest("window", max_chars, item.time_ms)
-        compact(objects, chat, [item], request, first=turn_number(chat, item), lists_losses=False)
-        known = chat.compactions[id]
-    return objects.index.by_object[id], int(known["first_turn"])
 
 
 def name_summary(objects: Objects, chat: Chat, items: Sequence[Item], start: int) -> None:
@@ -209,7 +201,7 @@ def summary_of(
     view with it.
     """
     # Not at the top: every call asks for compactions, and few sessions make one.
-    from foredeck.context.window.summary import SummaryInput, summarise
+    from foredeck.context.summary import SummaryInput, summarise
 
     earlier, names = _earlier(objects, before), names_of(objects)
     # What foredeck itself puts away for the window never holds the newest question.

@@ -142,11 +142,6 @@ def reach_of(
     return CacheReach(rule, start, warm, ends, _nearest(plan), frozenset(can))
 
 
-def marker_id(plan: Plan, end: int) -> str:
-    """Id of the tool call whose result a marker at this end is set on."""
-    return plan.items[end - 1].call_id
-
-
 def _ends_in_result(plan: Plan, end: int) -> bool:
     item = plan.items[end - 1]
     if item.kind != "result" or plan.is_omitted(end - 1):
@@ -171,7 +166,7 @@ def _nearest(plan: Plan) -> int:
 def sent_blocks(plan: Plan, index: int) -> int:
     """Content blocks that a message makes in a request; a tool result is one, images and all."""
     item, op = plan.items[index], plan.ops[index]
-    if item.void or item.kind == "opaque" or plan.is_omitted(index):
+    if item.unsent or item.kind == "opaque" or plan.is_omitted(index):
         return 0
     if item.kind == "result":
         return 1

@@ -1,0 +1,351 @@
+"""One current copy of a file in place of old reads and edits of it.
+
+An old copy and ten edits of it say less than one current copy. At a rebase a *refresh* puts the
+newest content that the session has seen into an old read, and folds the arguments that it contains.
+Where the whole prompt is written anew, as after a pause, a *current copy* does the same with the
+newest result of each file at work, whatever it had shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.wires import Wire
+from foredeck.context.plan.ops import CURRENT, Op, PieceRef, Rewrite, Shown
+from foredeck.context.plan.plan import Plan
+from foredeck.context.policies.pieces import Piece, folded_blocks
+from foredeck.context.policies.uses import Uses
+from foredeck.context.rebase import first_mutable, is_immutable, may_change
+from foredeck.context.rendering.context import RenderContext
+from foredeck.context.rendering.layout import (
+    contains_lines,
+    full,
+    is_garbled,
+    shown_lines,
+    shown_text,
+)
+from foredeck.context.rewriting.folding import FoldFinder
+from foredeck.context.wording import brought_up_to_date
+from foredeck.model.call_values import CHARS_PER_TOKEN, Decision
+from foredeck.model.canonical import hash_text
+from foredeck.model.documents import PASTE_CHARS
+from foredeck.model.messages import texts_in
+from foredeck.model.names import files_in
+from foredeck.sources.tool_calls import WRITERS, parse_read_range, written_texts
+
+MAX_CHARS = 50_000
+"""A longer file is never read in whole, so no read of it can be brought up to date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """A candidate: a read, what it would show, and the arguments that need not be seen then."""
+
+    index: int
+    text: str | None
+    """The newest content; None where it is what the read shows already."""
+    version: int
+    folds: tuple[PieceRef, ...]
+    saving: int
+    """Characters that the prompt becomes shorter by."""
+
+    @property
+    def ref(self) -> PieceRef:
+        """By which it is known among what may go."""
+        return PieceRef(self.index, CURRENT)
+
+
+@dataclass(slots=True)
+class RefreshFinder:
+    """Finds the reads that may be brought up to date; looks at a file again once something has
+    been read, written or edited there."""
+
+    _plan: Plan | None = None
+    _known: dict[str, tuple[tuple[int, Op, int, int], Refresh | None]] = field(default_factory=dict)
+    """By path: the read with its operation, how much is of the file, and the newest version, with
+    what was found of them."""
+
+    def find(
+        self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
+    ) -> list[Refresh]:
+        """Those of one call, where the policy wants any. `going`: what folds at the next rebase in
+        any case."""
+        if not uses.rule.refresh or not wire.lets_calls_change:
+            return []
+        if self._plan is not context.plan:
+            self._plan, self._known = context.plan, {}
+        found: list[Refresh] = []
+        shown = _results_in_view(context, uses)
+        for path in uses.edited:
+            refresh = self._of(context, uses, path, shown.get(path, ()))
+            if refresh is None or PieceRef(refresh.index) in going:
+                continue
+            rest = _still_there(context, uses, refresh, going)
+            if rest is not None:
+                found.append(rest)
+        return found
+
+    def _of(
+        self, context: RenderContext, uses: Uses, path: str, shown: Sequence[PieceRef]
+    ) -> Refresh | None:
+        refs, read = uses.refs_of(path), newest_read(context, shown)
+        if read is None:
+            return None
+        op = context.plan.ops[read]
+        newest = context.newest(op.subject or 0)
+        key = (read, op, len(refs), newest)
+        if path not in self._known or self._known[path][0] != key:
+            self._known[path] = (key, _refresh(context, uses, read, newest, refs))
+        return self._known[path][1]
+
+
+def refresh(context: RenderContext, refreshes: Sequence[Refresh]) -> list[PieceRef]:
+    """Bring these reads up to date as far as they may change; returns the arguments that fold with
+    them."""
+    folds: list[PieceRef] = []
+    allowed = may_change(context.plan, [each.index for each in refreshes])
+    for each in refreshes:
+        if each.index not in allowed:
+            continue
+        folds += each.folds
+        if each.text is None:
+            continue
+        subject = context.plan.ops[each.index].subject or 0
+        head = text_block(brought_up_to_date(subject, each.version))
+        blocks = [head, text_block(each.text)]
+        digest = hash_text(each.text)
+        context.plan.write(
+            each.index, Rewrite("full", blocks, Shown(subject, each.version, digest))
+        )
+    return folds
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentCopy:
+    """A result that shows the whole of a file, and what need not be seen beside it."""
+
+    index: int
+    subject: int
+    version: int
+    text: str
+    gone: tuple[PieceRef, ...]
+    """Older results of the file, and arguments of its edits."""
+    replaced: int
+    """Characters that these, and the result itself, had taken."""
+
+
+def find_copies(
+    context: RenderContext, uses: Uses, folds: FoldFinder, wire: Wire
+) -> Iterator[CurrentCopy]:
+    """The copies that there can be at a call which finds nothing in the cache."""
+    plan, rule = context.plan, uses.rule
+    if not rule.copies or not wire.lets_calls_change or first_mutable(plan):
+        # A copy stands further down than what it replaces: all of it must be free to change.
+        return
+    for path in dict.fromkeys((*_asked_about(plan, uses), *uses.at_work(plan.turn))):
+        subject = context.label(path)
+        if subject is None or subject in context.sets.pins:
+            continue
+        text = context.content(subject)
+        index = _place_of(context, uses, path)
+        if not text or len(text) > rule.copy_chars or index is None:
+            continue
+        if path not in uses.edited and plan.items[index].text != text:
+            # It would say "with the later edits", and there are none.
+            continue
+        if _is_current(context, uses, path, text):
+            gone = _replaced_by(context, uses, folds, path, index, subject)
+            replaced = plan.chars[index] + sum(gone.values())
+            yield CurrentCopy(index, subject, context.newest(subject), text, tuple(gone), replaced)
+
+
+def place_copies(
+    context: RenderContext, copies: Sequence[CurrentCopy]
+) -> tuple[set[PieceRef], set[int]]:
+    """Render the copies. Returns what they replace, and the results that are settled by that: those
+    that show a copy now, and those that are replaced."""
+    for copy in copies:
+        # Of a result that has folded, `shown_text` still is what it once showed.
+        is_in_view = context.plan.ops[copy.index].shows
+        if not is_in_view or shown_text(context.plan, copy.index) != copy.text:
+            _show(context, copy)
+    replaced = {ref for copy in copies for ref in copy.gone}
+    settled = {copy.index for copy in copies} | {ref.message for ref in replaced if not ref.slot}
+    return replaced, settled
+
+
+def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decision:
+    """The decision with what the copies take, and what they replace."""
+    if not copies:
+        return decision
+    take = sum(len(copy.text) for copy in copies)
+    replaced = sum(copy.replaced for copy in copies)
+    return decision._replace(
+        copies=round(take / CHARS_PER_TOKEN), replaced=round(replaced / CHARS_PER_TOKEN)
+    )
+
+
+def _results_in_view(context: RenderContext, uses: Uses) -> dict[str, list[PieceRef]]:
+    """By path, the results that show what they are of, in their order."""
+    # Asked for at every call: of a long session nearly all reads of a file have folded long ago.
+    found: dict[str, list[PieceRef]] = {}
+    holders = context.plan.holders.values()
+    for index in sorted(index for indexes in holders for index in indexes):
+        if path := uses.path_of(index):
+            found.setdefault(path, []).append(PieceRef(index))
+    return found
+
+
+def newest_read(context: RenderContext, refs: Sequence[PieceRef]) -> int | None:
+    """The newest message that shows the whole of a file, and to which no difference refers. `refs`:
+    what is of the file, in the order of the messages; only results that show it count."""
+    plan = context.plan
+    flight = plan.last_assistant()
+    for ref in reversed(refs):
+        op = plan.ops[ref.message]
+        if ref.slot or ref.message > flight or not op.shows:
+            continue
+        item = plan.items[ref.message]
+        if op.form != "diff" and _is_whole(item):
+            referred_to = op.subject is not None and any(
+                plan.ops[index].base == ref.message for index in plan.holders.get(op.subject, ())
+            )
+            # With other content here, the difference that refers to it would say something false.
+            return None if referred_to else ref.message
+    return None
+
+
+def _is_whole(item: Item) -> bool:
+    if item.tool != "read" or item.failed or item.has_image or is_garbled(item):
+        return False
+    shown = parse_read_range(item.arguments, item.text)
+    return shown is not None and shown.complete
+
+
+def _refresh(
+    context: RenderContext, uses: Uses, read: int, newest: int, refs: Sequence[PieceRef]
+) -> Refresh | None:
+    """What bringing a read up to date would do, None where the file has no text to show."""
+    plan = context.plan
+    op, shown = plan.ops[read], shown_text(plan, read)
+    text: str | None = None
+    if op.version is not None and newest > op.version:
+        text = context.content(op.subject or 0)
+        if not text or len(text) > MAX_CHARS:
+            return None
+    folds = [
+        ref
+        for ref in refs
+        if ref.slot
+        and ref.message > read
+        and _holds_text(uses, ref, shown if text is None else text)
+    ]
+    grows = 0 if text is None else len(text) - len(shown)
+    return Refresh(read, text, newest, tuple(folds), -grows)
+
+
+def _holds_text(uses: Uses, ref: PieceRef, text: str) -> bool:
+    wanted = uses.by_ref[ref].text.strip()
+    return bool(wanted) and wanted in text
+
+
+def _still_there(
+    context: RenderContext, uses: Uses, known: Refresh, going: Collection[PieceRef]
+) -> Refresh | None:
+    """With the arguments that have not folded, and what that saves; None if it is too little."""
+    folds: list[PieceRef] = []
+    saving = known.saving
+    for ref in known.folds:
+        piece = foldable_piece(context, uses, ref)
+        if piece is not None and ref not in going:
+            folds.append(ref)
+            saving += piece.saving
+    if not folds or saving < context.min_saving_chars:
+        return None
+    return replace(known, folds=tuple(folds), saving=saving)
+
+
+def foldable_piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece | None:
+    """A piece that can fold now: seen by a call, not sealed, not folded."""
+    piece, plan = uses.foldable.get(ref), context.plan
+    if piece is None or ref.message >= plan.last_assistant():
+        return None
+    if is_immutable(plan, ref.message):
+        return None
+    slots = {*plan.ops[ref.message].folded, ref.slot}
+    item = plan.items[ref.message]
+    return None if folded_blocks(item, slots, context.label) is None else piece
+
+
+def _show(context: RenderContext, copy: CurrentCopy) -> None:
+    context.branch.release(copy.index)
+    item = context.plan.items[copy.index]
+    shown = Shown(copy.subject, copy.version, hash_text(copy.text))
+    if item.text == copy.text:
+        context.plan.write(copy.index, full(item, shown))
+    else:
+        head = text_block(brought_up_to_date(copy.subject, copy.version))
+        context.plan.write(copy.index, Rewrite("full", [head, text_block(copy.text)], shown))
+    context.retention.keep(copy.index, copy.subject)
+    context.sets.activate(copy.subject)
+
+
+def _asked_about(plan: Plan, uses: Uses) -> list[str]:
+    """The files that the newest message of the user names, no more than may be at work; what is
+    named in a paste is not asked about."""
+    at = plan.newest_question
+    said = plan.items[at].blocks if at >= 0 else []
+    texts = [text for text in texts_in(said) if len(text) < PASTE_CHARS]
+    return uses.files_named(files_in("\n".join(texts)))[: uses.rule.at_work]
+
+
+def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
+    """The result that can take in a file, seen by a call and referred to by no other: a read of
+    the whole file that is in view, else the newest result of any kind."""
+    read = newest_read(context, uses.refs_of(path))
+    if read is not None:
+        return read
+    plan = context.plan
+    flight = plan.last_assistant()
+    for ref in sorted(uses.refs_of(path), reverse=True):
+        item = plan.items[ref.message]
+        if ref.slot or ref.message > flight or item.failed or item.has_image:
+            continue
+        if plan.is_omitted(ref.message):
+            continue
+        return None if ref.message in plan.referred_at else ref.message
+    return None
+
+
+def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> bool:
+    """Whether what the newest call has shown of a file, or written to it, is in that text:
+    else the text is older."""
+    items = context.plan.items
+    results = (items[ref.message] for ref in reversed(uses.refs_of(path)) if not ref.slot)
+    item = next((item for item in results if not item.failed), None)
+    if item is None or item.tool == "read":
+        return item is not None and contains_lines(text, shown_lines(item, item.text))
+    written = written_texts(item.arguments)
+    return item.tool in WRITERS and all(new.strip() in text for new in written)
+
+
+def _replaced_by(
+    context: RenderContext, uses: Uses, folds: FoldFinder, path: str, index: int, subject: int
+) -> dict[PieceRef, int]:
+    """What need not be seen beside a copy of a file in message `index`, each with its characters:
+    older results of the file, and arguments of its edits."""
+    plan, flight = context.plan, context.plan.last_assistant()
+    gone: dict[PieceRef, int] = {}
+    for ref in uses.refs_of(path):
+        op = plan.ops[ref.message]
+        if ref.message == index:
+            continue
+        if ref.slot:
+            piece = foldable_piece(context, uses, ref)
+            if piece is not None:
+                gone[ref] = len(piece.text)
+        elif op.shows and op.subject == subject and folds.may_fold(context, ref.message, flight):
+            gone[ref] = plan.chars[ref.message]
+    return gone
