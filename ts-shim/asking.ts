@@ -1,7 +1,7 @@
 /** Asks a model of the user's for the engine, beside the agent's own work. */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { blocksIn, isRecord, recordOf } from "./context/messages.ts";
+import { blocksIn, type Fields, isRecord, recordOf } from "./context/messages.ts";
 import type { SentPrompt } from "./context/provider.ts";
 import { describe, warmedAt } from "./context/request.ts";
 import { ErrorCode, RpcError } from "./engine/wire.ts";
@@ -19,12 +19,12 @@ interface ModelName {
 
 /** The parameters of `host/complete`, as docs/protocol.md describes them; the engine checks them. */
 export interface Question {
-  messages: Record<string, unknown>[];
+  messages: Fields[];
   max_tokens: number;
   system?: string;
   model?: ModelName;
   reasoning?: string;
-  tools?: Record<string, unknown>[];
+  tools?: Fields[];
   session_id?: string;
   retention?: string;
   warm?: number;
@@ -47,7 +47,7 @@ export class Asking {
   }
 
   /** Whether a model could be asked now, and whether its warm cache would be read. Sends nothing. */
-  describe({ model: named }: Pick<Question, "model">): Record<string, unknown> {
+  describe({ model: named }: Pick<Question, "model">): Fields {
     try {
       const { ctx, model } = this.usable(named);
       const found = this.shim.context.lastRequest.find(model, warmedAt(ctx.sessionManager));
@@ -63,7 +63,7 @@ export class Asking {
    * Asks one question.
    * @throws RpcError where it is refused: nothing was sent then
    */
-  async complete(question: Question, signal: AbortSignal): Promise<Record<string, unknown>> {
+  async complete(question: Question, signal: AbortSignal): Promise<Fields> {
     const { ctx, model } = this.usable(question.model);
     if (isSingleSlot(model) && !question.wanted) {
       throw refused(`${model.id} answers one at a time, and nobody wants this asked`);
@@ -131,11 +131,11 @@ function request(
 }
 
 /** What is not undefined: Pi lets such an option take the place of its default. */
-function defined(fields: Record<string, unknown>): Record<string, unknown> {
+function defined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-function resultOf(answer: Answer, warm: boolean): Record<string, unknown> {
+function resultOf(answer: Answer, warm: boolean): Fields {
   const { content, stopReason, usage, provider, model } = answer;
   const calls = content.flatMap((block) =>
     block.type === "toolCall" ? [{ name: block.name, arguments: block.arguments }] : [],
@@ -184,7 +184,7 @@ const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\]|\[
 
 /** Whether a question would push the agent's own prompt out of a server's only slot. */
 export function isSingleSlot(model: object): boolean {
-  const { cost, baseUrl } = model as Record<string, unknown>;
+  const { cost, baseUrl } = model as Fields;
   const prices = isRecord(cost) ? [cost.input, cost.output] : [];
   // A server of the user's own usually has no price.
   if (!prices.some((price) => typeof price === "number" && price > 0)) return true;
@@ -202,14 +202,11 @@ function refused(text: string): RpcError {
 }
 
 /** The request to send in place of one that Pi has built for the question alone. */
-export function askedAgain(
-  { payload, model }: SentPrompt,
-  built: unknown,
-): Record<string, unknown> {
+export function askedAgain({ payload, model }: SentPrompt, built: unknown): Fields {
   const alone = recordOf(built);
   const question = (alone.messages as unknown[] | undefined)?.at(-1);
   if (!isRecord(question)) throw new Error("Pi has built no question");
-  const messages = [...(payload.messages as Record<string, unknown>[])];
+  const messages = [...(payload.messages as Fields[])];
   const last = messages.at(-1);
   // Without cache markers: those of the prompt stay where they are, and what is asked once need not
   // be kept.
@@ -223,7 +220,7 @@ export function askedAgain(
   return { ...payload, ...limits(alone), messages };
 }
 
-function limits(built: Record<string, unknown>): Record<string, unknown> {
+function limits(built: Fields): Fields {
   const names = ["max_tokens", "max_completion_tokens"].filter((name) => built[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, built[name]]));
 }

@@ -16,6 +16,7 @@ import type {
 } from "@earendil-works/pi-coding-agent";
 import {
   charsOf,
+  type Fields,
   type HostMessage,
   isRecord,
   isSystem,
@@ -100,11 +101,7 @@ async function askEngine(
   return { compaction: { summary, firstKeptEntryId, tokensBefore, details } };
 }
 
-function parameters(
-  event: SessionBeforeCompactEvent,
-  ctx: ExtensionContext,
-  shim: Shim,
-): Record<string, unknown> {
+function parameters(event: SessionBeforeCompactEvent, ctx: ExtensionContext, shim: Shim): Fields {
   const { preparation, reason, customInstructions } = event;
   return {
     session: shim.sessionId(),
@@ -136,10 +133,7 @@ const STRETCH = "foredeck-compacted";
 const TAKEN_BACK = "foredeck-uncompacted";
 
 /** An entry of Pi's session, as far as it is looked at here. */
-export type Entry = { id: string; type: string; parentId?: string | null } & Record<
-  string,
-  unknown
->;
+export type Entry = { id: string; type: string; parentId?: string | null } & Fields;
 
 /** Pi's own: what messages it makes of the entries that lead to a leaf. */
 export type Project = (

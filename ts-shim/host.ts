@@ -5,7 +5,7 @@
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { Project } from "./compaction.ts";
-import { recordOf } from "./context/messages.ts";
+import { type Fields, recordOf } from "./context/messages.ts";
 import type { RunnerClass } from "./tool-calls.ts";
 
 const STATUS_KEY = "foredeck";
@@ -73,7 +73,7 @@ export class Host {
    * Shows what an answer says of the session beside its text: a line about the project's tasks,
    * empty for none, and that the session is private. What it leaves out has not changed.
    */
-  showState({ tasks, private: isPrivate }: Record<string, unknown>): void {
+  showState({ tasks, private: isPrivate }: Fields): void {
     const { line } = recordOf(tasks);
     if (typeof line === "string") this.widget(WIDGET_KEY, line);
     if (isPrivate !== true) return;

@@ -8,7 +8,7 @@ import type {
 import { Asking, type Question } from "./asking.ts";
 import { Compactions } from "./compaction.ts";
 import { ContextHook } from "./context/hook.ts";
-import { recordOf } from "./context/messages.ts";
+import { type Fields, recordOf } from "./context/messages.ts";
 import { describe } from "./context/request.ts";
 import { Engine, type EngineHost, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled, ProvisionError, packageVersion, provision } from "./engine/locate.ts";
@@ -116,7 +116,7 @@ export class Shim implements EngineHost {
   }
 
   /** The model in use, and what Pi leaves free in its window, as the protocol describes both. */
-  model(ctx: ExtensionContext): Record<string, unknown> | null {
+  model(ctx: ExtensionContext): Fields | null {
     const model = ctx.model ? describe(ctx.model) : null;
     this.safely("settings", () => {
       const { enabled, reserveTokens } = this.settings?.getCompactionSettings(ctx.model) ?? {};
@@ -142,7 +142,7 @@ export class Shim implements EngineHost {
   }
 
   /** Reports something early that the next request will show anyway. Never throws. */
-  event(kind: string, fields: Record<string, unknown>): void {
+  event(kind: string, fields: Fields): void {
     this.safely(kind, () => {
       this.engine.notify("session/event", { session: this.sessionId(), kind, ...fields });
     });
@@ -188,7 +188,7 @@ export class Shim implements EngineHost {
     });
   }
 
-  async hello(): Promise<Record<string, unknown>> {
+  async hello(): Promise<Fields> {
     return {
       shim: await packageVersion(),
       host: { name: "pi", version: this.pi.VERSION ?? "unknown" },

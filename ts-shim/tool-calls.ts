@@ -41,7 +41,7 @@ export function registerToolCalls(
   pi.on("tool_call", async (event, ctx) => {
     const { toolCallId, toolName, input } = event;
     // First what is decided at once: a call that cannot succeed need not wait for the engine.
-    const reason = refusal(toolName, input as Record<string, unknown>, () => ctx.cwd);
+    const reason = refusal(toolName, input as Fields, () => ctx.cwd);
     if (reason) return { block: true, reason };
     const { block, notice } = await askEngine(event, pi, shim, runners);
     if (isText(block)) return { block: true, reason: block };
@@ -110,11 +110,7 @@ const FOLD_MARKER =
   /<(?:activate )?@\d+:[^<>\n]{0,200}folded by foredeck>|<activate "?@\d+[^<>\n]{0,60} chars folded>/;
 
 /** Why this tool call must not run, written for the model; undefined when it may. Never throws. */
-export function refusal(
-  tool: string,
-  input: Record<string, unknown>,
-  cwd: () => string,
-): string | undefined {
+export function refusal(tool: string, input: Fields, cwd: () => string): string | undefined {
   try {
     const path = tool === "read" ? input.path : undefined;
     return (
@@ -152,7 +148,7 @@ function resolveLikePi(path: string, cwd: string): string {
   return isAbsolute(plain) ? plain : resolve(cwd, plain);
 }
 
-function foldMarker(input: Record<string, unknown>): string | undefined {
+function foldMarker(input: Fields): string | undefined {
   let marker: string | undefined;
   // Visits every text in the arguments.
   JSON.stringify(input, (_key, value) => {

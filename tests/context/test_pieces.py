@@ -15,7 +15,7 @@ from foredeck.model.messages import MessageKey
 
 OLD, NEW, LONG = "old line\n" * 40, "new line\n" * 50, "x = 1\n" * 100
 MARKER = re.compile(r'<activate "?@\d+[^<>\n]{0,60} chars folded>')
-"""The form that the shim refuses in a tool call (ts-shim/guards.ts)."""
+"""The form that the shim refuses in a tool call (ts-shim/tool-calls.ts)."""
 
 
 def call(id: str, tool: str, **arguments: Any) -> dict[str, Any]:

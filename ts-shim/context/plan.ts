@@ -12,6 +12,7 @@ import {
   type Block,
   blocksOf,
   callIds,
+  type Fields,
   type HostMessage,
   hasContent,
   isRecord,
@@ -253,7 +254,7 @@ export function isImage(value: unknown): value is ImageContent {
   return isRecord(value) && value.type === "image" && areTexts(value.data, value.mimeType);
 }
 
-function isToolCall({ type, id, name, arguments: given }: Record<string, unknown>): boolean {
+function isToolCall({ type, id, name, arguments: given }: Fields): boolean {
   return type === "toolCall" && areTexts(id, name) && isRecord(given);
 }
 

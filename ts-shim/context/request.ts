@@ -69,8 +69,8 @@ const MODEL_FIELDS = [
 ] as const;
 
 /** One of Pi's models, as the protocol describes it. */
-export function describe(model: object): Record<string, unknown> {
-  const given = model as Record<string, unknown>;
+export function describe(model: object): Fields {
+  const given = model as Fields;
   const fields = MODEL_FIELDS.filter((field) => given[field] !== undefined);
   const retention = keepsLong() ? { retention: "long" } : {};
   return { ...Object.fromEntries(fields.map((field) => [field, given[field]])), ...retention };
@@ -85,7 +85,7 @@ export function keepsLong(): boolean {
 let zone = { name: "", offset_minutes: Number.NaN };
 
 /** The time zone of this machine, as the protocol describes it. */
-export function timeZone(): Record<string, unknown> {
+export function timeZone(): Fields {
   const offset = -Math.round(new Date().getTimezoneOffset());
   if (offset !== zone.offset_minutes) {
     // Asked once only: this takes longer than all else in a request. A runtime without time zone data
@@ -136,7 +136,7 @@ export function entryIds(
 }
 
 /** The entries of the branch, from its leaf back. */
-function* fromLeaf(source: EntrySource): Generator<Record<string, unknown>> {
+function* fromLeaf(source: EntrySource): Generator<Fields> {
   let entry = source.getLeafEntry?.();
   while (isRecord(entry)) {
     yield entry;
@@ -145,7 +145,7 @@ function* fromLeaf(source: EntrySource): Generator<Record<string, unknown>> {
 }
 
 /** The key of the message that Pi makes of an entry, or null if it makes none that we count. */
-function entryKey(entry: Record<string, unknown>): string | null {
+function entryKey(entry: Fields): string | null {
   if (entry.type === "message" && isRecord(entry.message)) {
     return entry.message.role === "system" ? null : nameOf(entry.message as HostMessage);
   }

@@ -55,7 +55,7 @@ export interface EngineHost extends ProcessHost {
   /** Finds the engine, setting it up if need be. */
   locate(options: LocateOptions): Promise<EngineCommand>;
   /** Parameters of `initialize` beyond `protocol`. */
-  hello(): Promise<Record<string, unknown>>;
+  hello(): Promise<Fields>;
   /** The engine is connected: open the session. Called again after each restart. */
   onConnected(info: EngineInfo): void;
   /** The engine cannot be had, with a sentence for the user. */

@@ -10,7 +10,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isRecord } from "../context/messages.ts";
+import { type Fields, isRecord } from "../context/messages.ts";
 import { makePrivate, readText } from "../files.ts";
 import type { LocateOptions } from "./engine.ts";
 import { type EngineCommand, type RunOptions, run } from "./process.ts";
@@ -110,18 +110,14 @@ export async function provision(options: ProvisionOptions): Promise<EngineComman
 }
 
 /** The last that the set-up says under the first Python that can run it; `hasUv` where none can. */
-async function setUp(
-  root: string,
-  target: string,
-  options: ProvisionOptions,
-): Promise<Record<string, unknown>> {
+async function setUp(root: string, target: string, options: ProvisionOptions): Promise<Fields> {
   const { signal, log, onProgress } = options;
   const script = [join(root, "python", "setup_engine.py"), target];
   if (options.failedBefore) script.push("--check");
   let hasUv = false;
   for (const { words, uv } of runners()) {
     const [file, ...first] = words;
-    let last: Record<string, unknown> = {};
+    let last: Fields = {};
     const onLine = (line: string) => {
       const said = parsed(line);
       if (typeof said.progress === "string") onProgress(said.progress);
@@ -182,7 +178,7 @@ export function pythonAdvice(hasUv: boolean, platform: NodeJS.Platform = process
 
 const THEN = "then type /foredeck setup";
 
-function parsed(line: string): Record<string, unknown> {
+function parsed(line: string): Fields {
   try {
     const value: unknown = JSON.parse(line);
     return isRecord(value) ? value : {};

@@ -5,7 +5,7 @@
  * Nothing that arrives can make it throw: what cannot be understood is logged and skipped.
  */
 
-import { isRecord } from "../context/messages.ts";
+import { type Fields, isRecord } from "../context/messages.ts";
 
 /** Longest line read or written, in bytes (docs/protocol.md, "Transport"). */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -164,7 +164,7 @@ export class Peer {
     this.serving.clear();
   }
 
-  private send(message: Record<string, unknown>): Error | null {
+  private send(message: Fields): Error | null {
     if (this.closed) return this.closed;
     try {
       this.write(lineOf(message, this.maxLineBytes));
@@ -200,7 +200,7 @@ export class Peer {
     this.send({ id: null, error: { code: ErrorCode.parse, message: "not JSON" } });
   }
 
-  private onResponse(message: Record<string, unknown>): void {
+  private onResponse(message: Fields): void {
     const waiting = typeof message.id === "number" ? this.waiting.get(message.id) : undefined;
     if (!waiting) {
       // Either the late answer to a request that timed out, or an error about a line that we sent.
@@ -215,7 +215,7 @@ export class Peer {
     }
   }
 
-  private onCall(method: string, message: Record<string, unknown>): void {
+  private onCall(method: string, message: Fields): void {
     const { id, params } = message;
     if (method === "$/cancel") {
       if (isRecord(params)) this.serving.get(params.id)?.abort();
@@ -252,7 +252,7 @@ export class Peer {
  * A message as bytes, which are counted and written without being encoded twice.
  * @throws TooLongError: the other side would read all of it only to skip it
  */
-function lineOf(message: Record<string, unknown>, limit: number): Buffer {
+function lineOf(message: Fields, limit: number): Buffer {
   const tooLong = new TooLongError(`${message.method ?? "an answer"}: over ${limit} bytes`);
   try {
     const line = Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
