@@ -11,7 +11,7 @@ Every screen prints this figure.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from foredeck.context.state.spending import spent_by
@@ -225,10 +225,7 @@ class AskedAccount:
     def to_json(self) -> dict[str, Any]:
         """For `--json`: by purpose, its counts."""
         return {
-            name: {
-                **{field: getattr(each, field) for field in AskedSum.__slots__},
-                "cost": round(each.cost, 6),
-            }
+            name: {**asdict(each), "cost": round(each.cost, 6)}
             for name, each in sorted(self.purposes.items())
         }
 

@@ -77,20 +77,7 @@ class SessionReport:
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        return {
-            "session": self.session,
-            "folder": self.folder,
-            "models": self.models,
-            "first_ms": self.first_ms,
-            "last_ms": self.last_ms,
-            "calls": self.calls,
-            "figure": self.figure.to_json(),
-            "files": [asdict(changed) for changed in self.files],
-            "unversioned": self.unversioned,
-            "failed": [asdict(failed) for failed in self.failed],
-            "folded": self.folded,
-            "asked_back": [asdict(asked) for asked in self.asked_back],
-        }
+        return {**asdict(self), "figure": self.figure.to_json()}
 
 
 def report_of(

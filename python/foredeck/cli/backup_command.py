@@ -98,7 +98,8 @@ def _print_hints(made: BackupReport) -> None:
 
 
 def _check_no_purge(home: Path) -> None:
-    """Half a purge belongs neither into a backup, nor to be finished in another store."""
+    """Raise `StoreUnavailable` where a purge is unfinished."""
+    # Half of one belongs neither into a backup, nor to be finished in another store.
     if (home / PENDING_PURGE).exists():
         raise StoreUnavailable("a purge was interrupted: `foredeck purge` finishes it")
 

@@ -55,6 +55,7 @@ def run(args: Namespace) -> int:
 
 def _asked(text: str) -> tuple[str, int, int | None]:
     """The file and the lines, from 1, that `FILE:LINE-LINE` names."""
+    # A file may be called `notes:12`.
     match = None if Path(text).exists() else _LINES.fullmatch(text)
     if match is None:
         return text, 1, None
@@ -104,6 +105,7 @@ def _commits(found: Found, lines: Sequence[str]) -> dict[int, str]:
             blamed = opened.blamed(path.name)
     except ToolError:
         return {}
+    # git may have changed line ends when it checked the file out.
     committed = [text.rstrip("\r") for _, text in blamed]
     runs = equal_runs(committed, [text.rstrip("\r") for text in lines])
     return {

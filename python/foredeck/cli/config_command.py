@@ -98,6 +98,7 @@ def _shown(value: Any) -> str:
 def _completion() -> str:
     """A script for bash, and for zsh by its `bashcompinit`: commands, actions and options; after
     these names of files."""
+    # Commands of a checkout are of two words, which the script does not complete.
     names = [name for name in COMMANDS if not name.startswith("bench")]
     cases = "\n".join(f'    {name}) choices="{" ".join(_words(name))}" ;;' for name in names)
     return _SCRIPT.format(names=" ".join(names), cases=cases)

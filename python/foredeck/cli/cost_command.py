@@ -72,10 +72,10 @@ def _overview(args: Namespace) -> int:
 
 def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccount | None]:
     """The account of a session; with what foredeck asked, of one that it saw."""
-    # Loads the engine, which a stored session has no use for.
-    from foredeck.replay.replayed_session import recorded_account
-
     if named.recording is not None:
+        # Loads the engine, which a stored session has no use for.
+        from foredeck.replay.replayed_session import recorded_account
+
         calls = len(named.recording.calls)
         with Progress("replaying call", calls) as progress:
             options = replay_options(args)

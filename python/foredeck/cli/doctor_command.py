@@ -190,6 +190,7 @@ def _permissions(home: Path) -> Finding:
 
 def _writable(home: Path) -> Finding:
     try:
+        # Permissions do not say it all: the file system may be read-only, or over its quota.
         with tempfile.TemporaryFile(dir=home) as file:
             file.write(b"foredeck doctor")
             file.flush()
@@ -230,16 +231,13 @@ _NAMED = 5
 
 
 def check_stored(config: Config, *, forget_refusals: bool) -> Iterator[Finding]:
-    """What is to be said of a store. `forget_refusals`: have all models tried again.
-
-    A node that does not run is not started for this.
-    """
+    """What is to be said of a store. `forget_refusals`: have all models tried again."""
     kind = store_kind(config.store)
     if not kind.exists(config):
         yield _calibration([])
         return
     if not kind.is_awake(config) and not forget_refusals:
-        return
+        return  # a node that does not run is not started for this
     with closing(open_store(config, lazy=True)) as store:
         yield _calibration(
             sorted(

@@ -139,11 +139,12 @@ def _figures(each: SideSum) -> tuple[str, str, str, str, str, str, str]:
 
 @contextmanager
 def _ends_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends as Ctrl-C does: what was started is ended, too."""
+    """SIGTERM ends as Ctrl-C does."""
 
     def end(*_: Any) -> None:
         raise KeyboardInterrupt
 
+    # By default SIGTERM would end this process alone, and leave Pi and its engine running.
     before = signal.signal(signal.SIGTERM, end)
     try:
         yield

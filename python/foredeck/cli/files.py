@@ -65,8 +65,10 @@ class Edited:
 
 @contextmanager
 def edited(text: str, suffix: str, what: str) -> Iterator[Edited]:
-    """Open a text in $VISUAL or $EDITOR. The file goes where the block ends well; where it raises,
-    what was typed stays in it. `what`: a word for the text, such as `page`. Raises `NotEdited`."""
+    """Open a text in $VISUAL or $EDITOR. `what`: a word for the text, such as `page`.
+
+    Raises `NotEdited`.
+    """
     with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:
         file.write(text)
     path = Path(file.name)
@@ -79,4 +81,5 @@ def edited(text: str, suffix: str, what: str) -> Iterator[Edited]:
             f"{editor}: {error}. The {what} is in {path}; EDITOR names another."
         ) from error
     yield Edited(typed, path)
+    # Only where the block ends well: where it raises, what was typed stays in the file.
     path.unlink()

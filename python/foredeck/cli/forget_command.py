@@ -60,8 +60,8 @@ def run(args: Namespace) -> int:
 
 
 def _session(store: Store, name: str) -> str:
-    """The session that is meant. Of one that was erased while it was open only calls may be left.
-    Raises `NotFound`."""
+    """The session that is meant. Raises `NotFound`."""
+    # Of a session that was erased while it was open only calls may be left.
     return name if store.query("call", {"session": name}, limit=1) else find_session(store, name)
 
 
@@ -169,7 +169,7 @@ def _print_pruned(plans: list[pruning.Pruning], what: str) -> None:
 def run_vacuum(args: Namespace) -> int:
     """`foredeck vacuum`."""
     config = resolve_config(args).config
-    with opened_store(args):  # it must be there
+    with opened_store(args):  # raises where there is no store, which is not made for this
         pass
     file = store_file(config)
     with closing(open_sqlite(file)) as store:

@@ -134,6 +134,7 @@ def index_paths(
     source = DiskSource(store, filesystems, limits)
     gone = [path for path in _known(store, paths) if not os.path.lexists(path)]
     if gone:
+        # Only among files that are not known can a file that is gone have a new name.
         fresh = [path for path in files if store.head(source.identify(path)[0]) is None]
         commit_snapshots(store, lambda: source.reconcile([*gone, *fresh]), done, note)
     for part in portions(files, BATCH):
@@ -177,7 +178,7 @@ def commit_snapshots(
 ) -> None:
     """Read files and store what is new; once more where another process stored some meanwhile."""
     for attempt in range(1, ATTEMPTS + 1):
-        snapshots = look()
+        snapshots = look()  # again at each attempt: what is stored has changed, and files may have
         batch = Batch()
         for snapshot in snapshots:
             if snapshot.document is not None:
@@ -229,6 +230,7 @@ def _in_folder(folder: str, done: Indexed) -> Iterator[str]:
     for path in listed:
         if not os.path.isfile(path):
             continue
+        # A link may lead anywhere: what is there was not asked for.
         if is_within(os.path.realpath(path), top):
             yield path
         else:

@@ -163,7 +163,10 @@ INSTANCES_MIN = 64
 EVENT_SECONDS = 5.0
 INOTIFY = Path("/proc/sys/fs/inotify")
 
-_WITHOUT = "Without it, changes are found when a session resumes and when a tool touches the file."
+_WITHOUT = (
+    "Without it, changes are found when a session resumes and when a tool touches the file. "
+    "Set sources.watch = false to do without it and silence this."
+)
 
 
 def check_watcher() -> Iterator[Finding]:
@@ -195,6 +198,7 @@ def _read_limit(name: str) -> int | None:
 
 
 def _event() -> Finding:
+    # watchdog logs what it cannot watch; the finding says it.
     logging.getLogger("watchdog").addHandler(logging.NullHandler())
     seen = threading.Event()
 
@@ -214,10 +218,7 @@ def _event() -> Finding:
                 observer.stop()
                 observer.join()
     except OSError as error:
-        return problem("watcher", f"cannot watch a folder: {error}", _WITHOUT + _HOW_TO_DO_WITHOUT)
+        return problem("watcher", f"cannot watch a folder: {error}", _WITHOUT)
     if not arrived:
-        return problem("watcher", "no event came for a changed file", _WITHOUT + _HOW_TO_DO_WITHOUT)
+        return problem("watcher", "no event came for a changed file", _WITHOUT)
     return ok("watcher", f"changes are seen ({type(observer).__name__})")
-
-
-_HOW_TO_DO_WITHOUT = " Set sources.watch = false to do without it and silence this."

@@ -46,9 +46,11 @@ def _main(chosen: str | None, arguments: list[str]) -> int:
     try:
         code = _run(chosen, arguments)
         if sys.stdout is not None:
-            sys.stdout.flush()
+            sys.stdout.flush()  # here, so that a full disk or a closed pipe is met by what follows
     except BrokenPipeError:
-        return _reader_is_gone()
+        # `foredeck show ... | head` has seen enough: no failure, and no complaint at exit.
+        _discard_stdout()
+        return 0
     except KeyboardInterrupt:
         print("foredeck: interrupted", file=sys.stderr)
         return 130
@@ -190,19 +192,15 @@ def _print_traceback() -> bool:
     return True
 
 
-def _reader_is_gone() -> int:
-    """`foredeck show ... | head` has seen enough: no failure, and no complaint at exit."""
-    _discard_stdout()
-    return 0
-
-
 def _discard_stdout() -> None:
+    # The descriptor, not the object: Python flushes what is buffered at exit, and would fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _survive_odd_streams(*, needs_stdout: bool) -> None:
     """A closed stdout swallows what is printed, unless it is needed; and characters that the
     terminal's encoding lacks are escaped instead of ending the command."""
+    # Python sets `sys.stdout` to None where descriptor 1 is closed, as under some service managers.
     if sys.stdout is None and not needs_stdout:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (to the end of the process)
     for stream in (sys.stdout, sys.stderr):

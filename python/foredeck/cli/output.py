@@ -1,10 +1,8 @@
 """Printing: one writer to the terminal, JSON for programs, tables and a little colour for people;
 progress on stderr.
 
-Names, titles and texts of others may hold what steers a terminal, turns text round or hides in it.
-`shown` lets none of that out of a command: whatever is printed is shown, wherever it goes, since a
-list is piped into a pager as often as not. Only contents (`print_content`) and JSON stay byte for
-byte where they go into a file or a program, and are shown where they go to a terminal.
+Whatever is printed is shown as `printable` has it. Only contents (`print_content`) and JSON stay
+byte for byte where they go into a file or a program.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ class _ShownStream:
     def write(self, text: str) -> int:
         """See `TextIO`."""
         text = typed(text) if self._is_stderr and "`foredeck " in text else text
-        parts = _COLOUR.split(text)
+        parts = _COLOUR.split(text)  # every second part is the number of a colour
         parts[::2] = map(printable, parts[::2])
         parts[1::2] = [f"\x1b[{code}m" for code in parts[1::2]]
         self.raw.write("".join(parts))
@@ -54,6 +52,8 @@ class _ShownStream:
 @contextmanager
 def shown() -> Iterator[None]:
     """Let nothing that is printed meanwhile steer a terminal, on stdout and on stderr."""
+    # Names, titles and texts of others may hold what steers a terminal, turns text round or hides
+    # in it. Wherever it goes: a list is piped into a pager as often as not.
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
         cast(TextIO, stream and _ShownStream(stream, is_stderr=stream is before[1]))
@@ -80,7 +80,7 @@ def print_content(text: str) -> None:
     if sys.stdout.isatty():
         sys.stdout.write(text)
     else:
-        sys.stdout.flush()
+        sys.stdout.flush()  # what was printed before goes first
         sys.stdout.buffer.write(encode_text(text))
     sys.stdout.flush()
 

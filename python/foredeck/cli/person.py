@@ -74,6 +74,7 @@ def has_terminal() -> bool:
     if sys.platform == "win32":
         return sys.stdin.isatty()
     try:
+        # Not stdin, which a pipe may feed. A process that was detached has no /dev/tty.
         descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
         return False
@@ -87,6 +88,7 @@ def has_terminal() -> bool:
 
 def _ancestors() -> Iterator[int]:
     """The processes above this one, the nearest first; none where the system does not say."""
+    # macOS has no /proc.
     parents = _parents_by_ps() if sys.platform == "darwin" else None
     pid, seen = os.getppid(), set[int]()
     while pid > 0 and pid not in seen:  # a container's first process may be Pi
@@ -98,6 +100,7 @@ def _ancestors() -> Iterator[int]:
 def _parent(pid: int) -> int:
     try:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        # Behind the name, which stands in brackets and may hold any character.
         return int(status.rpartition(")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0

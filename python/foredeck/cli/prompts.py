@@ -52,6 +52,7 @@ def named_session(args: Namespace) -> Iterator[NamedSession]:
     """The session that `args.session` names. Raises `NotFound` where it has made no call."""
     path = Path(args.session)
     config = resolve_config(args).config
+    # Without a store a file will do: nothing is created for it.
     if path.is_file() and not store_kind(config.store).exists(config):
         yield _of_file(path)
         return

@@ -112,6 +112,7 @@ def run(args: Namespace) -> int:
     if not args.dry_run:
         check_person(config.home, "Erasing")
         check_alone(config)
+        # Before anything else: a purge that was interrupted has removed only some of it.
         if pending := finish_pending(config):
             tidy(config.home, Redaction())
             to_do = [text for place in pending for text in place.finish()]
@@ -122,7 +123,7 @@ def run(args: Namespace) -> int:
                 return 1 if to_do else 0
     with opened_store(args) as store, Progress("looking through the store, step") as progress:
         fetch_others(store, progress)
-        memory = _memory(config, store)
+        memory = UserActs(store, load_user(config.home), caps_of(config))
         wanted = _wanted(args, store, memory)
         _look_for_matches(config, wanted, progress)
         own, *others = purged_stores(config)
@@ -135,11 +136,13 @@ def run(args: Namespace) -> int:
                 yes=args.yes,
                 show=lambda: print(_told(result, "would be written again")),
             )
+            # What the entries had replaced comes back, and has to be planned, too.
             if wanted.entries and memory.restore_without(wanted.entries):
                 result.plans[0] = own, _planned(own, store, memory, wanted, progress)
     if not args.dry_run:
         with Progress("erasing and verifying, step") as progress:
             _carry_out(config, result, wanted.redaction(), progress)
+    # Opened anew: the store's file was written again.
     with opened_store(args) as store:
         result.host_files = _host_files(store, wanted.redaction())
     return _report(args, result)
@@ -154,6 +157,7 @@ def _carry_out(
     """Take it out of every store, and of what lies beside them; then look whether it is gone."""
     for place, purge in result.plans:
         if not purge.is_empty:
+            # What is on its way to the database would bring the text back.
             _settle(config)
             carry_out(config, place, purge)
             progress.advance(note="erased")
@@ -186,10 +190,6 @@ def _settle(config: Config) -> None:
                 time.sleep(0.2)
 
 
-def _memory(config: Config, store: LocalStore) -> UserActs:
-    return UserActs(store, load_user(config.home), caps_of(config))
-
-
 def _planned(
     place: ErasableStore, store: LocalStore, memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Purge:
@@ -200,23 +200,22 @@ def _planned(
 def _plans_of_others(
     places: list[ErasableStore], memory: UserActs, wanted: _Wanted, progress: Progress
 ) -> Iterator[tuple[ErasableStore, Purge]]:
-    """What is removed from older stores, which others have replaced. One that cannot be read is
-    left out here: the search afterwards reports it."""
+    """What is removed from older stores, which others have replaced."""
     amend = vouch_again(memory.user)
     for place in places:
         try:
             with closing(place.open()) as store:
                 plan = plan_purge(place, store, wanted.redaction(), (), amend, progress.advance)
         except (StoreUnavailable, Corrupt):
-            continue
+            continue  # the search afterwards reports a store that cannot be read
         yield place, plan
 
 
 def _look_for_matches(config: Config, wanted: _Wanted, progress: Progress) -> None:
-    """Search from here on for the very texts that the patterns match: only so are they found in
-    other encodings, where they were cut, and in raw files."""
+    """Search from here on for the very texts that the patterns match."""
     if not wanted.patterns:
         return
+    # Only a literal text is found in other encodings, where it was cut, and in raw files.
     redaction, found = wanted.redaction(), set[str]()
 
     def take(texts: Iterator[str]) -> None:
@@ -287,7 +286,7 @@ def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
 
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
-    """A short text has no blob of its own, so it is searched for literally."""
+    """Search for a short text literally: it has no blob of its own."""
     document = store.get(version.id, kind_of(version.type), version.token)
     text = "" if document is None else document.content or ""
     if SHORTEST_TEXT <= len(text) < LONG_STRING:
@@ -295,7 +294,7 @@ def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
 
 
 def _host_files(store: LocalStore, redaction: Redaction) -> list[str]:
-    """Files of the host's that hold the text: they are not foredeck's, and are not touched."""
+    """Files of the host's that hold the text, which foredeck does not touch."""
     found = set()
     for head in store.query("session"):
         if not isinstance(path := head.fields.get("host_file"), str):

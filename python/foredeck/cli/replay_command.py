@@ -53,9 +53,9 @@ def _print_text(result: dict[str, Any], tools: tuple[Facility, ...]) -> None:
         print(f"{cost['text']}.")
     print(f"{_verdict(total)}\n")
     head = ("session", "calls", "tools", "plain", "foredeck", "share", "peak", "folded", "rebases")
-    rows = [head, *map(_row, sessions)]
+    rows = [head, *map(_session_row, sessions)]
     if len(sessions) > 1:
-        rows.append(_total_row(total))
+        rows.append(_row("total", total))
     print("\n".join(line[: screen_width()].rstrip() for line in table(rows).split("\n")))
     for session in sessions:
         for trouble in _troubles(session):
@@ -75,32 +75,23 @@ def _definitions(tools: tuple[Facility, ...]) -> str:
     return f"Definitions of foredeck's tools, in every prompt: {total} tokens{which}."
 
 
-def _row(session: dict[str, Any]) -> tuple[str, ...]:
+def _row(name: str, counts: dict[str, Any], peak: str = "", folded: str = "") -> tuple[str, ...]:
     return (
-        _short_name(session["file"]),
-        str(session["calls"]),
-        str(session["tool_calls"]),
-        short_count(session["chars_plain"]),
-        short_count(session["chars_foredeck"]),
-        _share(session),
-        short_count(session["peak_foredeck"]),
-        str(session["collapsed"]),
-        _rebases(session["decisions"]),
+        name,
+        str(counts["calls"]),
+        str(counts["tool_calls"]),
+        short_count(counts["chars_plain"]),
+        short_count(counts["chars_foredeck"]),
+        _share(counts),
+        peak,
+        folded,
+        _rebases(counts["decisions"]),
     )
 
 
-def _total_row(total: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        "total",
-        str(total["calls"]),
-        str(total["tool_calls"]),
-        short_count(total["chars_plain"]),
-        short_count(total["chars_foredeck"]),
-        _share(total),
-        "",
-        "",
-        _rebases(total["decisions"]),
-    )
+def _session_row(session: dict[str, Any]) -> tuple[str, ...]:
+    peak, folded = short_count(session["peak_foredeck"]), str(session["collapsed"])
+    return _row(_short_name(session["file"]), session, peak, folded)
 
 
 def _short_name(name: str) -> str:

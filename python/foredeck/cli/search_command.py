@@ -172,6 +172,7 @@ def _print_text(found: SearchResult, names: HitNames, args: Namespace) -> None:
         style = Style(bold, dim, yellow, mark_width=0)
     explain = _explained if args.explain else (lambda _: ())
     text = describe_to_people(found, names.of, when, style, explain, screen_width())
+    # Only the first line is foredeck's: commands in the texts that were found stay as they are.
     first, *hits = text.split("\n")
     print("\n".join([typed(first), *hits]))
 

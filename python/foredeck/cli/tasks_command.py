@@ -30,7 +30,7 @@ def run(args: Namespace) -> int:
     try:
         with _work(args) as work:
             _ACTIONS[args.action](args, work)
-    except NoSuchTask:
+    except NoSuchTask:  # has an exit code of its own
         raise
     except ToolError as error:
         raise CommandRefused(str(error)) from None

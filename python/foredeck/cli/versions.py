@@ -46,6 +46,7 @@ def find_version(store: Store, found: Found, text: str | None) -> Version:
     history = store.history(found.id)
     if text is None:
         return Version(len(history), history[-1])
+    # Eight digits may be a number, or the start of a hash without a letter.
     if text.isascii() and text.isdecimal() and not _with_hash(history, text):
         return Version(int(text), numbered(found, history, int(text)))
     if re.fullmatch(r"v\d+", text):

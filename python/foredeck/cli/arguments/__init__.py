@@ -69,7 +69,7 @@ def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
     )
     add_config_flags(parser)
     if is_action:
-        # What was said before the action is not to be undone by what is not said after it.
+        # What was given before the action must not be undone by a default behind it.
         for action in parser._actions:
             if action.dest in ("json", "project", "home", "set"):
                 action.default = SUPPRESS
@@ -190,8 +190,8 @@ _CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?")
 def parse_moment(text: str, now: datetime | None = None) -> int | None:
     """Milliseconds since 1970 of a point in time, None for what is none.
 
-    A day or a second means its end, so that everything listed with that time is included; a time
-    without a zone is local. `now`: with a zone; the clock's by default.
+    A day or a second means its end; a time without a zone is local. `now`: with a zone; the
+    clock's by default.
     """
     here = now or datetime.now().astimezone()
     said = " ".join(text.lower().split())
@@ -218,6 +218,7 @@ def _absolute(text: str, now: datetime) -> datetime | None:
         text = f"{now:%Y-%m-%d} {text}"
     try:
         moment = datetime.fromisoformat(text)
+        # The end of what was typed, so that everything listed with that time is included.
         if _DAY.fullmatch(text):
             moment += timedelta(days=1, microseconds=-1)
         elif moment.microsecond == 0:
