@@ -84,21 +84,6 @@ def page_of(sections: list[PageSection]) -> str:
     return "\n\n".join(filter(None, texts)) + "\n"
 
 
-def put_section(page: str, name: str, body: str, template: str) -> str:
-    """The page with one section replaced; one that is not there comes last.
-
-    An empty body puts back what the template has there, or removes the section.
-    """
-    body = _body_of(name, body).strip("\n")
-    if not body.strip():
-        body = next((part.body for part in sections_of(template) if _same(part.name, name)), "")
-    found = sections_of(page)
-    replaced = [PageSection(p.name, body) if _same(p.name, name) else p for p in found]
-    if not any(_same(part.name, name) for part in found):
-        replaced.append(PageSection(" ".join(name.split()), body))
-    return page_of([p for p in replaced if p.body.strip() or not _same(p.name, name)])
-
-
 def _body_of(name: str, text: str) -> str:
     """The text of a section without its own heading."""
     # Models like to repeat it.
@@ -109,19 +94,6 @@ def _body_of(name: str, text: str) -> str:
 
 def _same(one: str, other: str) -> bool:
     return bool(one) and " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
-
-
-def shown(page: str, template: str) -> str:
-    """What of a page says anything: without the template's lines that are not filled in, and
-    without sections that are empty then."""
-    unfilled = {line.strip() for line in template.splitlines() if line.strip()}
-    texts = []
-    for part in sections_of(page):
-        lines = [line for line in part.body.splitlines() if line.strip() not in unfilled]
-        body = "\n".join(line.rstrip() for line in lines if line.strip())
-        if body:
-            texts.append(f"## {part.name}\n{body}" if part.name else body)
-    return "\n".join(texts)
 
 
 class PageRefused(ForedeckError):
@@ -140,10 +112,22 @@ class MarkdownForm:
         return page_of(sections_of(self.template))
 
     def put(self, page: str, section: str, text: str) -> str:
-        """The page with one section replaced. Raises `PageRefused`."""
+        """The page with one section replaced; one that is not there comes last. Raises
+        `PageRefused`.
+
+        An empty text puts back what the template has there, or removes the section.
+        """
         if not section.strip() or "\n" in section or section.lstrip().startswith("#"):
             raise PageRefused("A section is named by its heading alone, such as Current Work.")
-        return put_section(page, section, text, self.template)
+        body = _body_of(section, text).strip("\n")
+        if not body.strip():
+            parts = sections_of(self.template)
+            body = next((part.body for part in parts if _same(part.name, section)), "")
+        found = sections_of(page)
+        replaced = [PageSection(p.name, body) if _same(p.name, section) else p for p in found]
+        if not any(_same(part.name, section) for part in found):
+            replaced.append(PageSection(" ".join(section.split()), body))
+        return page_of([p for p in replaced if p.body.strip() or not _same(p.name, section)])
 
     def check(self, page: str) -> str:
         """The page as it is kept. Raises `PageRefused`."""
@@ -157,8 +141,16 @@ class MarkdownForm:
         return page_of(sections_of(page))
 
     def shown(self, page: str) -> str:
-        """What of it says anything."""
-        return shown(page, self.template)
+        """What of it says anything: without the template's lines that are not filled in, and
+        without sections that are empty then."""
+        unfilled = {line.strip() for line in self.template.splitlines() if line.strip()}
+        texts = []
+        for part in sections_of(page):
+            lines = [line for line in part.body.splitlines() if line.strip() not in unfilled]
+            body = "\n".join(line.rstrip() for line in lines if line.strip())
+            if body:
+                texts.append(f"## {part.name}\n{body}" if part.name else body)
+        return "\n".join(texts)
 
     def parts(self, page: str) -> dict[str, str]:
         """Its sections by name."""

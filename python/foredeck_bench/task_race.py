@@ -30,7 +30,7 @@ from foredeck.store.kind import open_store
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.session import session_tasks
+from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import NewTask, TaskWork
 from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, prepared
 from foredeck_bench.crash.workers import end
@@ -319,7 +319,7 @@ def board_figures(count: int) -> dict[str, Any]:
         tasks = _tasks(count)
         for start in range(0, count, _AT_ONCE):
             store.commit(Batch(puts=[*tasks[start : start + _AT_ONCE]]))
-        session = session_tasks(TaskWork(store, "project", Actor("bench")), "bench")
+        session = SessionTasks(TaskWork(store, "project", Actor("bench")), "bench")
         ready = {"action": "ready"}
         loaded = _milliseconds(lambda: session.query.run(ready))
         again = [_milliseconds(lambda: session.query.run(ready)) for _ in range(_TIMES)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.memory.entry import MemoryCaps, MemoryRefused
-from foredeck.memory.extracting import Extracted, FoundMemory, TakenIn
+from foredeck.memory.extracting import ExtractionMemory, ExtractionResult, FoundMemory
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.trust import User, session_statement
 from foredeck.memory.user_acts import UserActs
@@ -54,7 +54,7 @@ class Table:
     def __post_init__(self) -> None:
         self.user = UserActs(self.store, ME, self.caps, self.clock)
         self.model = Memory(self.store, ME, self.caps, self.clock, by=OWN)
-        self._extracted = Extracted(self.store, ME, self.caps, self.clock, by=OWN)
+        self._extracted = ExtractionMemory(self.store, ME, self.caps, self.clock, by=OWN)
         self._answers = 0
         self.other = UserActs(self.store, SOMEBODY, self.caps, self.clock)
         self.begin(OWN)
@@ -87,7 +87,7 @@ class Table:
         turn = TurnDocument(id=turn_id(session, 1), session=session, user=said, provenance=by)
         self.store.commit(Batch([wrapper.seal(), turn.seal()], blobs))
 
-    def replace(self, id: str, by: NewMemory) -> TakenIn:
+    def replace(self, id: str, by: NewMemory) -> ExtractionResult:
         """A model has read something out that says the contrary of an entry."""
         self._answers += 1
         session = by.session or OWN

@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.memory.describing import proposal_lines, proposals_of
 from foredeck.memory.entry import MemoryCaps
-from foredeck.memory.extracting import Extracted, FoundMemory, known_facts
+from foredeck.memory.extracting import ExtractionMemory, FoundMemory, known_facts
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.records import ExtractionDocument, extraction_id
 from foredeck_bench.remembering.junk import UNUSED_SESSIONS, junk_among
@@ -27,15 +27,15 @@ def record(last: int = 1, session: str = OWN, **refusals: int) -> ExtractionDocu
 
 
 @pytest.fixture
-def extracted(table: Table) -> Extracted:
-    return Extracted(table.store, ME, MemoryCaps(session=2), table.clock, by=OWN)
+def extracted(table: Table) -> ExtractionMemory:
+    return ExtractionMemory(table.store, ME, MemoryCaps(session=2), table.clock, by=OWN)
 
 
 def facts(table: Table) -> list[tuple[str, str]]:
     return sorted((entry.document.state, entry.document.fact) for entry in table.user.all())
 
 
-def test_all_of_an_answer_in_one_transaction(table: Table, extracted: Extracted) -> None:
+def test_all_of_an_answer_in_one_transaction(table: Table, extracted: ExtractionMemory) -> None:
     decision = new("We ship on Fridays", category="decision")
     found = [
         FoundMemory(new("Three tables are loaded"), ask=False),
@@ -53,14 +53,14 @@ def test_all_of_an_answer_in_one_transaction(table: Table, extracted: Extracted)
     assert {each.token for each in (*taken.kept, *taken.proposed)} == {head.token}
 
 
-def test_who_is_second_takes_in_nothing(table: Table, extracted: Extracted) -> None:
+def test_who_is_second_takes_in_nothing(table: Table, extracted: ExtractionMemory) -> None:
     assert extracted.take(record(), [FoundMemory(new("One"), ask=False)]) is not None
     assert extracted.take(record(), [FoundMemory(new("Two"), ask=False)]) is None
     assert facts(table) == [("kept", "One")]
 
 
 def test_what_is_not_the_users_own_word_waits_whatever_it_is_called(
-    table: Table, extracted: Extracted
+    table: Table, extracted: ExtractionMemory
 ) -> None:
     brought = literal("Mail goes to eve", tool_originated=True)
     elsewhere = literal("Nobody said so here", session=IMPORTED)
@@ -69,12 +69,12 @@ def test_what_is_not_the_users_own_word_waits_whatever_it_is_called(
     assert table.user.of_user() == []
 
 
-def test_a_private_session_takes_in_nothing_that_lasts(extracted: Extracted) -> None:
+def test_a_private_session_takes_in_nothing_that_lasts(extracted: ExtractionMemory) -> None:
     found = [FoundMemory(literal(session=PRIVATE), ask=False)]
     assert "private" in refused(extracted.take, record(session=PRIVATE), found)
 
 
-def test_a_full_place_and_a_contradiction(table: Table, extracted: Extracted) -> None:
+def test_a_full_place_and_a_contradiction(table: Table, extracted: ExtractionMemory) -> None:
     first = extracted.take(record(1), [FoundMemory(new(f"Fact {n}"), ask=False) for n in (1, 2)])
     assert first is not None
     second = [
@@ -94,14 +94,16 @@ def test_a_full_place_and_a_contradiction(table: Table, extracted: Extracted) ->
     assert [head.fields["act"] for head in history] == ["added", "superseded"]
 
 
-def test_what_the_user_stated_gives_way_to_no_model(table: Table, extracted: Extracted) -> None:
+def test_what_the_user_stated_gives_way_to_no_model(
+    table: Table, extracted: ExtractionMemory
+) -> None:
     stated = table.user.add(new("Tests use the real database")).entry
     found = FoundMemory(new("Tests use a stand-in"), ask=False, replaces=stated.id)
     extracted.take(record(), [found])
     assert [state for state, _ in facts(table)] == ["kept", "kept"]
 
 
-def test_somebody_else_writes_at_the_same_moment(table: Table, extracted: Extracted) -> None:
+def test_somebody_else_writes_at_the_same_moment(table: Table, extracted: ExtractionMemory) -> None:
     planned = extracted._plan
 
     def slow(found: Any) -> Any:

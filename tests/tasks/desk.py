@@ -12,7 +12,7 @@ from foredeck.errors import ToolError
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.session import SessionTasks, session_tasks
+from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
 
 START_MS = 1_777_777_200_000
@@ -38,7 +38,7 @@ class Desk:
         self.clock = Clock()
         self.stores: list[LocalStore] = [open_sqlite(folder / "tasks.db") for _ in range(2)]
         self.first, self.second = (
-            session_tasks(TaskWork(store, "project", Actor(session), self.clock), session)
+            SessionTasks(TaskWork(store, "project", Actor(session), self.clock), session)
             for store, session in zip(self.stores, (FIRST, SECOND), strict=True)
         )
 

@@ -12,7 +12,7 @@ import pytest
 from foredeck.errors import StoreUnavailable, ToolError
 from foredeck.store.protocol import Batch, LocalStore
 from foredeck.tasks.claiming import Actor
-from foredeck.tasks.session import SessionTasks, session_tasks
+from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.folder import NodeFolder
@@ -36,7 +36,7 @@ def machines(memory_node: NodeFolder, tmp_path: Path) -> Iterator[Machines]:
 
 
 def tasks_on(store: LocalStore, session: str) -> SessionTasks:
-    return session_tasks(TaskWork(store, "project", Actor(session)), session)
+    return SessionTasks(TaskWork(store, "project", Actor(session)), session)
 
 
 def planned(machines: Machines) -> str:

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from foredeck.errors import ToolError
 from foredeck.model.tasks import TaskLink
 from foredeck.tasks.claiming import LEASE_MS, Actor
-from foredeck.tasks.session import session_tasks
+from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.work import TaskWork
 from tasks.desk import DAY_MS, HOUR_MS, SECOND, Desk, said
 
@@ -163,7 +163,7 @@ def test_what_others_bring(desk: Desk, snapshot: SnapshotAssertion) -> None:
 
     talk = Talk(desk)
     one = desk.create("Fix the login")
-    tasks = session_tasks(
+    tasks = SessionTasks(
         TaskWork(desk.stores[1], "project", Actor(SECOND), desk.clock),
         SECOND,
         resolve_link=resolve,

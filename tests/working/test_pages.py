@@ -31,9 +31,7 @@ from foredeck.working import (
     WorkingMemory,
     WorkingSection,
     page_of,
-    put_section,
     sections_of,
-    shown,
 )
 from store.sessions import write_sample
 
@@ -251,11 +249,11 @@ def test_any_changes_leave_a_page_that_reads_as_it_was_written(
     text = TEMPLATE
     for name, body in changes:
         try:
-            text = MarkdownForm().check(put_section(text, name, body, TEMPLATE))
+            text = MarkdownForm().check(MarkdownForm().put(text, name, body))
         except PageRefused:
             continue
         assert page_of(sections_of(text)) == text
-    assert "- Language:\n" not in shown(text, TEMPLATE)
+    assert "- Language:\n" not in MarkdownForm().shown(text)
 
 
 def test_a_sessions_own_page_goes_with_the_session(store: Store) -> None:

@@ -104,7 +104,7 @@ def _as_json(found: SearchResult, *, explain: bool) -> dict[str, Any]:
     more = {}
     if explain:
         more = {
-            "looked_for": [term.text for term in found.looked],
+            "looked_for": [term.text for term in found.searched],
             "left_out": [term.text for term in found.left_out],
         }
     hits = [_hit(hit, explain) for hit in found.hits]

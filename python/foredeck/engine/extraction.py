@@ -31,7 +31,7 @@ from foredeck.regular_files import open_to_read
 
 if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
     from foredeck.memory.entry import MemoryEntry
-    from foredeck.memory.extracting import Extracted, TakenIn
+    from foredeck.memory.extracting import ExtractionMemory, ExtractionResult
     from foredeck.memory.judging import Accept
     from foredeck.memory.question import Saying
 
@@ -57,7 +57,7 @@ class Extraction:
         self,
         chat: Chat,
         inbox: Inbox,
-        make_memory: Callable[[], Extracted],
+        make_memory: Callable[[], ExtractionMemory],
         accept: Accept,
         project: str | None,
     ) -> None:
@@ -71,7 +71,7 @@ class Extraction:
         """Turns that were there before the first call of this process; None before that call."""
 
     @cached_property
-    def _memory(self) -> Extracted:
+    def _memory(self) -> ExtractionMemory:
         return self._make_memory()
 
     def due(self, happened: SessionEvent) -> Iterable[Job]:
@@ -147,17 +147,17 @@ def extraction(
     if head is not None and head.fields.get("started_by") is not None:
         return None
 
-    def make_memory() -> Extracted:
+    def make_memory() -> ExtractionMemory:
         # Loads with the first turn that is read out.
-        from foredeck.memory.extracting import Extracted
+        from foredeck.memory.extracting import ExtractionMemory
 
-        return Extracted(objects.store, user, caps_of(config), by=info.id)
+        return ExtractionMemory(objects.store, user, caps_of(config), by=info.id)
 
     project = session_folder.project.id
     return Extraction(chat, inbox, make_memory, config.memory.accept, project)
 
 
-def news_of(taken: TakenIn, name: Callable[[str], str]) -> list[str]:
+def news_of(taken: ExtractionResult, name: Callable[[str], str]) -> list[str]:
     """Lines for the user: everything that outlives the session, and how to undo it."""
     lines = [
         f'Kept in memory, as you said it: "{_short(entry)}" ({name(entry.id)}; '

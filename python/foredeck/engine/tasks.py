@@ -21,7 +21,7 @@ from foredeck.model.tasks import TaskLink
 from foredeck.store.protocol import Store
 from foredeck.tasks.board import Board, Task
 from foredeck.tasks.claiming import Actor, holder
-from foredeck.tasks.session import SessionTasks, session_tasks
+from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.tools import SearchMessages
 from foredeck.tasks.wording import counts_line
 from foredeck.tasks.work import TaskWork
@@ -80,7 +80,7 @@ def make_tasks(
     search: MemorySearch | None,
 ) -> SessionTasks:
     """The two tools and the active task."""
-    return session_tasks(
+    return SessionTasks(
         work,
         objects.info.id,
         resolve_link=partial(resolve_link, objects, chat),

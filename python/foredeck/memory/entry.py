@@ -132,7 +132,7 @@ def keeping_order(entry: MemoryEntry) -> tuple[bool, int, str]:
     return (entry.trust == "user-stated", *entry.age)
 
 
-def too_many(kept: Sequence[MemoryEntry], most: int) -> list[MemoryEntry]:
+def surplus(kept: Sequence[MemoryEntry], most: int) -> list[MemoryEntry]:
     """Those that must leave so that at most `most` stay."""
     return sorted(kept, key=keeping_order)[: max(0, len(kept) - most)]
 

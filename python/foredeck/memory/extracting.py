@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import Missing
-from foredeck.memory.entry import MemoryEntry, MemoryRefused, too_many
+from foredeck.memory.entry import MemoryEntry, MemoryRefused, surplus
 from foredeck.memory.judging import Accept, JudgedLine, Surroundings, ToolTexts, judge
 from foredeck.memory.keeping import BUSY, Leaving, Memory, NewMemory
 from foredeck.memory.question import LASTING, Saying
@@ -108,8 +108,8 @@ class AskedTurns:
 
 
 def read_out(
-    memory: Extracted, turns: AskedTurns, answer: str, accept: Accept
-) -> tuple[list[JudgedLine], TakenIn | None]:
+    memory: ExtractionMemory, turns: AskedTurns, answer: str, accept: Accept
+) -> tuple[list[JudgedLine], ExtractionResult | None]:
     """Judge an answer and keep what it is good for, with the record that these turns are read out.
 
     What became of each line, and what was taken in; None where another process was faster.
@@ -205,7 +205,7 @@ class FoundMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenIn:
+class ExtractionResult:
     """What became of it: entries kept at once, those that wait, and those that left for them."""
 
     kept: tuple[MemoryEntry, ...]
@@ -217,26 +217,28 @@ class TakenIn:
 class _Plan:
     """The documents of one transaction."""
 
-    comers: list[MemoryDocument] = field(default_factory=list)
+    newcomers: list[MemoryDocument] = field(default_factory=list)
     leaving: dict[str, Leaving] = field(default_factory=dict)
     crowded_out: int = 0
     """How many had no room beside what is worth more."""
 
 
-class Extracted(Memory):
+class ExtractionMemory(Memory):
     """The memory of one user, for what was read out of sessions."""
 
     # An answer is stored in one transaction, once, with the record that its turns are read out.
     # Whoever is killed before has taken in nothing, and asks again; of two processes that asked
     # about the same turns, one takes in its answer.
 
-    def take(self, record: ExtractionDocument, found: Sequence[FoundMemory]) -> TakenIn | None:
+    def take(
+        self, record: ExtractionDocument, found: Sequence[FoundMemory]
+    ) -> ExtractionResult | None:
         """Store what was found, with the record of it. None where another process was faster.
 
         Raises `MemoryRefused` where others write all the time.
         """
 
-        def attempt() -> TakenIn | None:
+        def attempt() -> ExtractionResult | None:
             if self.store.head(record.id) is not None:
                 return None
             plan = self._plan(found)
@@ -257,8 +259,8 @@ class Extracted(Memory):
             groups[document.state, document.place].append(document)
             if document.state == "kept" and each.replaces is not None:
                 self._replace(each.replaces, document, plan)
-        for comers in groups.values():
-            self._make_room(comers, plan)
+        for newcomers in groups.values():
+            self._make_room(newcomers, plan)
         return plan
 
     def _of(self, found: FoundMemory) -> MemoryDocument:
@@ -280,22 +282,22 @@ class Extracted(Memory):
         document.superseded_by = by.id
         plan.leaving[id] = document.seal(), old
 
-    def _make_room(self, comers: Sequence[MemoryDocument], plan: _Plan) -> None:
+    def _make_room(self, newcomers: Sequence[MemoryDocument], plan: _Plan) -> None:
         """The newcomers of one place and state, and who leaves for them."""
-        there, most, becomes = self._place_of(comers[0])
+        there, most, becomes = self._place_of(newcomers[0])
         stay = [entry for entry in there if entry.id not in plan.leaving]
-        new = {d.id: MemoryEntry(d, Token(""), self.trust.entry(d)) for d in comers}
-        over = too_many([*stay, *new.values()], most)
+        new = {d.id: MemoryEntry(d, Token(""), self.trust.entry(d)) for d in newcomers}
+        over = surplus([*stay, *new.values()], most)
         for entry in over:
             if entry.id not in new:
                 plan.leaving[entry.id] = self._leaving(entry, becomes), entry
         out = {entry.id for entry in over}
-        plan.comers += [document for document in comers if document.id not in out]
+        plan.newcomers += [document for document in newcomers if document.id not in out]
         plan.crowded_out += len(out & new.keys())
 
-    def _taken(self, plan: _Plan) -> TakenIn:
-        entries = [self._reread(document.id) for document in plan.comers]
-        return TakenIn(
+    def _taken(self, plan: _Plan) -> ExtractionResult:
+        entries = [self._reread(document.id) for document in plan.newcomers]
+        return ExtractionResult(
             tuple(entry for entry in entries if entry.document.state == "kept"),
             tuple(entry for entry in entries if entry.document.state == "proposed"),
             tuple(entry for _, entry in plan.leaving.values()),
@@ -306,9 +308,9 @@ def _recorded(record: ExtractionDocument, plan: _Plan) -> list[Document]:
     crowded = {"full": plan.crowded_out} if plan.crowded_out else {}
     recorded = record.model_copy(
         update={
-            "entries_kept": [d.id for d in plan.comers if d.state == "kept"],
-            "entries_proposed": [d.id for d in plan.comers if d.state == "proposed"],
+            "entries_kept": [d.id for d in plan.newcomers if d.state == "kept"],
+            "entries_proposed": [d.id for d in plan.newcomers if d.state == "proposed"],
             "refused": {**record.refused, **crowded},
         }
     )
-    return [recorded.seal(), *(document.seal() for document in plan.comers)]
+    return [recorded.seal(), *(document.seal() for document in plan.newcomers)]

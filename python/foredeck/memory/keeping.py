@@ -22,7 +22,7 @@ from foredeck.memory.entry import (
     one_line,
     place_of,
     said_text,
-    too_many,
+    surplus,
 )
 from foredeck.memory.reading import MemoryReader
 from foredeck.memory.trust import Trust, User, lowest, renewed_word
@@ -242,24 +242,24 @@ class Memory(MemoryReader):
         """Those that leave for an entry."""
         if document.state not in ("kept", "proposed"):
             return []
-        comer = MemoryEntry(document, Token(""), self.trust.entry(document))
+        newcomer = MemoryEntry(document, Token(""), self.trust.entry(document))
         there, most, leaving = self._place_of(document)
-        over = too_many([*(e for e in there if e.id != document.id), comer], most)
-        if comer in over:
+        over = surplus([*(e for e in there if e.id != document.id), newcomer], most)
+        if newcomer in over:
             raise MemoryRefused(
                 f"{document.place.capitalize()} memory is full ({most}) of what is worth more: "
                 "delete some of it first."
             )
         return [(self._leaving(entry, leaving), entry) for entry in over]
 
-    def _place_of(self, comer: MemoryDocument) -> tuple[list[MemoryEntry], int, MemoryState]:
+    def _place_of(self, newcomer: MemoryDocument) -> tuple[list[MemoryEntry], int, MemoryState]:
         """Who is there already, how many may be, and what becomes of those who leave."""
-        if comer.state == "proposed":
+        if newcomer.state == "proposed":
             return self.proposals(), MOST_PROPOSALS, "expired"
-        if comer.place == "global":
+        if newcomer.place == "global":
             return self.of_user(), self.caps.of("global"), "evicted"
-        there = self.of_session(comer.session or "", comer.place)
-        return there, self.caps.of(comer.place), "evicted"
+        there = self.of_session(newcomer.session or "", newcomer.place)
+        return there, self.caps.of(newcomer.place), "evicted"
 
     def _leaving(
         self, entry: MemoryEntry, state: MemoryState, generator: Generator = "system"

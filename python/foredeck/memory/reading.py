@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from foredeck.memory.entry import MemoryCaps, MemoryEntry, MemoryRefused, NoSuchEntry, too_many
+from foredeck.memory.entry import MemoryCaps, MemoryEntry, MemoryRefused, NoSuchEntry, surplus
 from foredeck.memory.trust import TrustOf, User
 from foredeck.model.ids import ENTRY, ShortNames
 from foredeck.model.memory import MemoryDocument, MemoryState, Place, list_of_user
@@ -112,7 +112,7 @@ class MemoryReader:
         # Two machines may have filled a place at the same time: what is over the cap is not there
         # for anybody, whether or not somebody has taken it out by now.
         entries = list(map(self.entry_of, heads))
-        over = {entry.id for entry in too_many(entries, self.caps.of(place))}
+        over = {entry.id for entry in surplus(entries, self.caps.of(place))}
         return _newest_first(entry for entry in entries if entry.id not in over)
 
 

@@ -98,62 +98,36 @@ _MANY_FILES = 5
 """Files changed: so many at once are a reorganisation rather than a fix."""
 
 
-@dataclass(slots=True)
-class _Done:
-    """What the tools did in a span of messages."""
-
-    calls: int = 0
-    web: int = 0
-    looking: int = 0
-    failed: int = 0
-    changed: int = 0
-    files: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-
-
 def guess_mode(messages: Sequence[SourceMessage]) -> ModeChoice:
     """The mode by what tools did in these messages: `default` where they do not tell."""
-    done = _done(messages)
-    mode, reason = _guessed(done)
+    mode, reason = _guessed(messages)
     return ModeChoice(mode, "guess", reason)
 
 
-def _guessed(done: _Done) -> tuple[Mode, str]:
-    if done.calls < _FEWEST:
+def _guessed(messages: Sequence[SourceMessage]) -> tuple[Mode, str]:
+    calls = [(call.tool.lower(), call.path) for message in messages for call in message.calls]
+    web = sum(any(word in tool for word in _WEB) for tool, _ in calls)
+    looking = sum(tool in _LOOKS for tool, _ in calls)
+    written = [path for tool, path in calls if tool in _WRITES]
+    failed = sum(message.kind == "result" and message.failed for message in messages)
+    files = set(written)
+    if len(calls) < _FEWEST:
         return "default", "too few tool calls to tell"
-    if done.web * 2 >= done.calls:
-        return "research", f"{done.web} of {done.calls} calls asked the web"
-    if not done.changed:
-        if done.failed > 1:
-            return "debugging", f"{done.failed} calls failed and nothing was changed"
-        if done.looking * 3 >= done.calls * 2:
-            return "explore", f"{done.looking} of {done.calls} calls only looked"
+    if web * 2 >= len(calls):
+        return "research", f"{web} of {len(calls)} calls asked the web"
+    if not written:
+        if failed > 1:
+            return "debugging", f"{failed} calls failed and nothing was changed"
+        if looking * 3 >= len(calls) * 2:
+            return "explore", f"{looking} of {len(calls)} calls only looked"
         return "default", "nothing was changed"
-    if done.tests and len(done.tests) == len(done.files):
-        return "testing", f"only tests were changed ({len(done.tests)})"
-    if done.failed > 1:
-        return "bug_fixing", f"{done.failed} calls failed and {done.changed} changed files"
-    if len(done.files) >= _MANY_FILES:
-        return "refactoring", f"{len(done.files)} files were changed and hardly anything failed"
+    if all(map(is_test, files)):
+        return "testing", f"only tests were changed ({len(files)})"
+    if failed > 1:
+        return "bug_fixing", f"{failed} calls failed and {len(written)} changed files"
+    if len(files) >= _MANY_FILES:
+        return "refactoring", f"{len(files)} files were changed and hardly anything failed"
     return "default", "no kind of work stands out"
-
-
-def _done(messages: Sequence[SourceMessage]) -> _Done:
-    done = _Done()
-    files: dict[str, None] = {}
-    for message in messages:
-        for call in message.calls:
-            tool = call.tool.lower()
-            done.calls += 1
-            done.web += any(word in tool for word in _WEB)
-            done.looking += tool in _LOOKS
-            if tool in _WRITES:
-                done.changed += 1
-                files[call.path] = None
-        done.failed += message.kind == "result" and message.failed
-    done.files = tuple(files)
-    done.tests = tuple(path for path in files if is_test(path))
-    return done
 
 
 def is_test(path: str) -> bool:

@@ -71,13 +71,13 @@ class SearchHit:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """What a search has found. `total`: of how many; `titles`: of the sessions of the hits;
-    `looked`: the terms that were searched for; `left_out`: those that are too common beside the
+    `searched`: the terms that were searched for; `left_out`: those that are too common beside the
     others; `is_part`: all are, so that only the newest entries were searched."""
 
     total: int
     hits: list[SearchHit] = field(default_factory=list)
     titles: Mapping[str, str] = field(default_factory=dict)
-    looked: tuple[Term, ...] = ()
+    searched: tuple[Term, ...] = ()
     left_out: tuple[Term, ...] = ()
     is_part: bool = False
 
@@ -308,10 +308,10 @@ def _version_or_message(entry: IndexedText, text: SearchedText) -> str:
     return ""
 
 
-# Which of a query's words are looked for, so that the time of a search is bounded.
+# Which of a query's words are searched for, so that the time of a search is bounded.
 #
 # To score a text costs FTS5 several times as much as to pass over it, and a word that a large
-# part of all texts hold says little. So in a large index the rarest words are looked for, as many
+# part of all texts hold says little. So in a large index the rarest words are searched for, as many
 # as there is time for. Where even the rarest is too common, only the newest texts are searched,
 # and the result says so.
 
@@ -358,9 +358,9 @@ def plan_query(index: SearchIndex, typed: Iterable[Term], filters: Filters) -> S
             extent,
         )
     rarest = sorted(filter(costs.get, terms), key=lambda term: (costs[term], term.text))
-    looked = rarest[:_TOGETHER]
-    part = extent.newest(SCORED / sum(costs[term] for term in looked))
-    return SearchPlan(tuple(looked), tuple(rarest[_TOGETHER:]), part, is_part=True)
+    searched = rarest[:_TOGETHER]
+    part = extent.newest(SCORED / sum(costs[term] for term in searched))
+    return SearchPlan(tuple(searched), tuple(rarest[_TOGETHER:]), part, is_part=True)
 
 
 def _price(extent: Extent) -> float:

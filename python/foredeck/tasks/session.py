@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from foredeck.errors import StoreError
 from foredeck.model.quoting import block
@@ -26,7 +25,6 @@ USER = "user"
 """The name of whoever sits at a session."""
 
 
-@dataclass(frozen=True, slots=True)
 class SessionTasks:
     """What a session has of its project's tasks.
 
@@ -34,37 +32,28 @@ class SessionTasks:
     the session: what they change is a human's doing, and what they claim the session has.
     """
 
-    work: TaskWork
-    query: TaskQuery
-    mutate: TaskMutate
-    user_mutate: TaskMutate
-    active: ActiveTask
-    section: ActiveTaskSection
+    def __init__(
+        self,
+        work: TaskWork,
+        session: str,
+        *,
+        resolve_link: ResolveLink | None = None,
+        update_context: UpdateContext | None = None,
+        search_messages: SearchMessages | None = None,
+    ) -> None:
+        """`work`: the project's tasks, as this session's agent works on them.
 
-
-def session_tasks(
-    work: TaskWork,
-    session: str,
-    *,
-    resolve_link: ResolveLink | None = None,
-    update_context: UpdateContext | None = None,
-    search_messages: SearchMessages | None = None,
-) -> SessionTasks:
-    """The tasks of a project for a session's agent. `work`: as this agent works on them.
-
-    What is not given the tools refuse in words: linking messages, the working memory, searching
-    messages. Reads no task but the session's own until a tool is used.
-    """
-    by_user = work.by(Actor(session, USER))
-    active = ActiveTask(work.store, session, work.now_ms)
-    return SessionTasks(
-        work,
-        TaskQuery(work, search_messages),
-        TaskMutate(work, resolve_link, update_context, active.set),
-        TaskMutate(by_user, resolve_link, update_context, active.set),
-        active,
-        ActiveTaskSection(active, work.board.known_name),
-    )
+        What is not given the tools refuse in words: linking messages, the working memory, searching
+        messages. Reads no task but the session's own until a tool is used.
+        """
+        self.work = work
+        self.active = ActiveTask(work.store, session, work.now_ms)
+        self.section = ActiveTaskSection(self.active, work.board.known_name)
+        self.query = TaskQuery(work, search_messages)
+        claimed = self.active.set
+        self.mutate = TaskMutate(work, resolve_link, update_context, claimed)
+        by_user = work.by(Actor(session, USER))
+        self.user_mutate = TaskMutate(by_user, resolve_link, update_context, claimed)
 
 
 class ActiveTask:

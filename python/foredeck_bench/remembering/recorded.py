@@ -20,7 +20,7 @@ from foredeck.config import Config
 from foredeck.histories.ingesting import ingest_files
 from foredeck.histories.recordings import history_files
 from foredeck.memory.entry import MemoryCaps
-from foredeck.memory.extracting import AskedTurns, Extracted, read_out, texts_of_turns
+from foredeck.memory.extracting import AskedTurns, ExtractionMemory, read_out, texts_of_turns
 from foredeck.memory.question import (
     SYSTEM,
     Saying,
@@ -114,7 +114,7 @@ def _read_session(
         return
     wrapper.begun_by = _USER.vouch(session_statement(session))
     store.commit(Batch([wrapper.seal()]))
-    memory = Extracted(store, _USER, _ALL, by=session)
+    memory = ExtractionMemory(store, _USER, _ALL, by=session)
     deciding = UserActs(store, _USER, _ALL, by=session)
     first = 1
     for last in _ends(store, session, tally):

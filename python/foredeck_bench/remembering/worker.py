@@ -13,7 +13,7 @@ from typing import Any, cast
 from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.memory.entry import MemoryRefused
-from foredeck.memory.extracting import AskedTurns, Extracted, read_out, texts_of_turns
+from foredeck.memory.extracting import AskedTurns, ExtractionMemory, read_out, texts_of_turns
 from foredeck.memory.question import within_bounds
 from foredeck.memory.trust import User, session_statement
 from foredeck.memory.user_acts import UserActs
@@ -78,7 +78,7 @@ def begin(store: Store, session: str) -> None:
 
 def extract(store: Store, session: str) -> None:
     """Read the turn out; does nothing where that was done."""
-    memory = Extracted(store, user_of_session(session), by=session)
+    memory = ExtractionMemory(store, user_of_session(session), by=session)
     texts = texts_of_turns(store, session, 1, 1)
     shown = within_bounds(texts.sayings)
     typed = [saying.text for saying in texts.sayings if saying.role == "user"]
