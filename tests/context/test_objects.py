@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, user
 from context.scenes import ask, bash, finish, use
 from context.working import Work
-from foredeck.context.tools.versions import version_seen
+from foredeck.context.state.index import version_seen
 from foredeck.errors import OutOfSync
 from foredeck.hosts.protocol import SessionEventParams
 from foredeck.lookup.chat import chat_fields

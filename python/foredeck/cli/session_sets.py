@@ -9,8 +9,8 @@ from typing import Any
 
 from foredeck.cli.output import table
 from foredeck.context.state.call_log import CallLog, load_record
+from foredeck.context.state.index import Member
 from foredeck.context.state.sets import Sets
-from foredeck.context.tools.versions import ref_of_member
 from foredeck.lookup.sessions import count_calls
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
@@ -119,7 +119,7 @@ def _index(store: Store, session: str, at: Token | None) -> list[IndexedObject]:
 
 
 def _indexed(store: Store, member: Head) -> IndexedObject:
-    newest, fields = ref_of_member(member), member.fields
+    newest, fields = Member.of(member).ref, member.fields
     seen = store.head(newest.object, Token(newest.token))
     is_deleted = seen is not None and seen.fields.get("state") == "deleted"
     return IndexedObject(

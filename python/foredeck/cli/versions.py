@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from foredeck.cli.arguments import EXAMPLES, parse_moment
-from foredeck.context.tools.versions import verify, versions_seen
+from foredeck.context.state.index import verify, versions_seen
 from foredeck.errors import NotFound
 from foredeck.lookup.versions import Version, number_of, numbered
 from foredeck.model.figures import when

@@ -9,7 +9,7 @@ from typing import Any
 from foredeck.context.messages.shape import Message, time_of
 from foredeck.context.plan.codec import StoredPlan
 from foredeck.context.state.call_log import CallLog
-from foredeck.context.tools.versions import verify
+from foredeck.context.state.index import verify
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.outgoing import SlotPlan, to_ops
 from foredeck.model.calls import CallRecord
