@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from foredeck.config import Config
 from foredeck.model.canonical import hash_text
@@ -14,8 +14,6 @@ from foredeck.model.documents import Document, Generator
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.looking import (
-    Fingerprint,
-    Kind,
     Look,
     SettlingFiles,
     fingerprint_at,
@@ -69,18 +67,6 @@ _Origin = tuple[str, Generator]
 _FOUND: _Origin = ("disk", "system")
 
 
-@dataclass(frozen=True, slots=True)
-class _Last:
-    """The last look at a path, for as long as its fingerprint stays the same."""
-
-    kind: Kind
-    source_hash: str | None
-    fingerprint: Fingerprint | None
-    device: int | None
-    number: FileNumber | None
-    """Device and inode: where the file went, should it be gone from its path."""
-
-
 class DiskSource:
     """A `FileSource` that looks at the disk, or where it cannot, goes by what the tools reported.
 
@@ -99,7 +85,8 @@ class DiskSource:
         self._filesystems = filesystems
         self._limits = limits or Limits()
         self._recorded = RecordedSource(store, filesystems, self._limits)
-        self._last: dict[str, _Last] = {}
+        self._last: dict[str, Look] = {}
+        """The last look at each path, without its text."""
         self._settling = SettlingFiles()
         self._project = project or ProjectFolders(filesystems)
 
@@ -270,10 +257,11 @@ class DiskSource:
         """Look at a file, without reading it when it is as it was and the store knows it so."""
         last = self._last.get(local)
         if last is not None and last.source_hash == known.fields.get("source_hash"):
-            is_same = last.fingerprint is not None and fingerprint_at(local) == last.fingerprint
+            # One that was changed a moment ago (not `trusted`) could have changed once more within
+            # one tick of its time stamp.
+            is_same = last.trusted and fingerprint_at(local) == last.fingerprint
             if is_same and last.kind == known.state:
-                size = last.fingerprint[2] if last.fingerprint else 0
-                return Look(last.kind, last.source_hash, size=size, fingerprint=last.fingerprint)
+                return last
         seen = look(
             local,
             self._limits.max_file_bytes,
@@ -283,16 +271,7 @@ class DiskSource:
         if seen.device is not None:
             if len(self._last) >= REMEMBERED:
                 self._last.clear()
-            print_ = seen.fingerprint
-            self._last[local] = _Last(
-                seen.kind,
-                seen.source_hash,
-                # Without it a file that was changed a moment ago is read again next time: it could
-                # change once more within one tick of its time stamp.
-                print_ if seen.trusted else None,
-                seen.device,
-                None if print_ is None else print_[:2],
-            )
+            self._last[local] = replace(seen, text=None)
         return seen
 
     def _seen(
@@ -385,10 +364,10 @@ class DiskSource:
         arrived = self._arrivals(met, untracked, hashes, by)
         for old in tie_renames(met, gone, arrived):
             last = self._last.get(old.location.local or "")
-            if last is None or last.number is None:
+            if last is None or last.fingerprint is None:
                 tie_renames(met, [old], self._search_bytes(old, met, pending, by))
             else:
-                tie_renames(met, [old], self._search(last.number, old, met, pending, by))
+                tie_renames(met, [old], self._search(last.fingerprint[:2], old, met, pending, by))
 
     def _search(
         self,

@@ -201,13 +201,11 @@ def lookup(store: Store, ids: Iterable[str], pending: Pending) -> dict[str, Know
     """What is known of these objects, with one question to the store."""
     wanted = list(dict.fromkeys(ids))
     heads = store.heads(wanted) if wanted else {}
-    return {id: _known(heads.get(id), pending.get(id)) for id in wanted}
-
-
-def _known(head: Head | None, document: Document | None) -> Known:
-    if document is not None:
-        return Known(head, document.model_dump(exclude={"content"}))
-    return Known(head, {} if head is None else head.fields)
+    found = {id: Known(head, head.fields) for id, head in heads.items()}
+    for id in wanted:
+        if (document := pending.get(id)) is not None:
+            found[id] = Known(heads.get(id), document.model_dump(exclude={"content"}))
+    return {id: found.get(id) or Known() for id in wanted}
 
 
 EMPTY_HASH = sha256_hex(b"")

@@ -62,7 +62,7 @@ def touched_paths(event: ToolEvent, limit: int) -> list[Touch]:
 
     At most `limit` are taken from the output. An unknown tool counts as mentioning its `path`.
     """
-    finder = _FINDERS.get(event.tool, _other)
+    finder = _FINDERS.get(event.tool) or _subject("mentioned")
     found: dict[str, Touch] = {}
     for touch in finder(event, limit):
         if touch.path and "\0" not in touch.path:
@@ -162,10 +162,6 @@ def _bash(event: ToolEvent, limit: int) -> Iterator[Touch]:
             yield Touch(_join(place, tool_path(word)), "mentioned", certain=False)
 
 
-def _other(event: ToolEvent, limit: int) -> Iterator[Touch]:
-    return _subject("mentioned")(event, limit)
-
-
 _FINDERS: dict[str, Callable[[ToolEvent, int], Iterator[Touch]]] = {
     "read": _subject("read"),
     "write": _subject("written"),
@@ -259,7 +255,7 @@ def parse_read_range(arguments: Mapping[str, Any], text: str) -> ReadRange | Non
     """
     if _IMAGE.match(text):
         return None
-    first = _first_line(arguments)
+    first = max(1, _number(arguments.get("offset"), 1))
     long_line = _LONG_LINE.fullmatch(text)
     if long_line and int(long_line["line"]) == first:
         return ReadRange(first, first - 1, None, False, "")
@@ -288,10 +284,6 @@ def _cut(body: str, first: int, notice: re.Match[str]) -> ReadRange | None:
     numbers = notice.groupdict()
     total = int(numbers["total"]) if "total" in numbers else last + int(numbers["more"])
     return ReadRange(first, last, total, False, body)
-
-
-def _first_line(arguments: Mapping[str, Any]) -> int:
-    return max(1, _number(arguments.get("offset"), 1))
 
 
 def _number(value: Any, missing: int) -> int:
@@ -387,7 +379,7 @@ def _replace(text: str, edits: Sequence[Edit]) -> str | None:
     # As the host's tool does it: if an old text is not there letter by letter, typographic variants
     # and trailing white space match, and only the lines that are touched take on the plain form.
     base = _fuzzy(text)
-    matches = _matches(base, [Edit(_fuzzy_unless_exact(base, e.old), e.new) for e in edits])
+    matches = _matches(base, [Edit(old if old in base else _fuzzy(old), new) for old, new in edits])
     return None if matches is None else _splice_lines(text, base, matches)
 
 
@@ -439,10 +431,6 @@ def _touched_lines(
         else:
             groups.append((first, last, [match]))
     return groups
-
-
-def _fuzzy_unless_exact(base: str, old: str) -> str:
-    return old if old in base else _fuzzy(old)
 
 
 def _fuzzy(text: str) -> str:

@@ -73,7 +73,7 @@ def serve(
         raise NotFound(nothing_stored(config))
     reader = Reader(config, edits=edits)
     collect_seldom()
-    # Versions before kept one token for all runs.
+    # Earlier versions of foredeck kept one token for all runs.
     (config.home / "ui-token").unlink(missing_ok=True)
     with listening_on([PORT, 0] if port is None else [port]) as listener:
         number = listener.getsockname()[1]
@@ -86,6 +86,7 @@ def serve(
                 "while this one runs: the other program would be sent this one's cookie.",
                 file=sys.stderr,
             )
+        # The first page would wait for what the layers lack, on a large store for seconds.
         threading.Thread(target=_warm, args=(reader,), name="warm", daemon=True).start()
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
@@ -111,6 +112,7 @@ def _door(home: Path, address: str) -> Iterator[Path]:
     # Everybody on this machine can read the arguments that a browser is started with. A killed
     # server leaves the file, with a token that is not valid any more.
     file = home / "ui.html"
+    # Made anew, and closed to others before the token is in it.
     file.unlink(missing_ok=True)
     file.touch(mode=0o600)
     leads = f'<meta http-equiv="refresh" content="0;url={address}">'
@@ -177,9 +179,11 @@ def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
 
 
 def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
-    """A view as a route. Not async: Starlette runs it in a thread, where it may read files."""
+    """A view as a route."""
 
+    # Not async: Starlette runs it in a thread, where it may read files.
     def answer(request: Request) -> Response:
+        # The path is routed as it was sent, so its names are still quoted.
         for name, value in request.path_params.items():
             request.path_params[name] = unquote(value) if isinstance(value, str) else value
         try:
@@ -215,6 +219,7 @@ def _changing(reader: Reader) -> Callable[[Request], Awaitable[Response]]:
             said = f"At most {MOST_FIELDS:,} entries are changed at once."
             return respond(request, _refusal("Not done", said, 400))
         act, ids = form.get("act", [""])[0], form.get("id", [])
+        # The store may have to wait for another writer; other pages are answered meanwhile.
         return await run_in_threadpool(_change, request, reader, act, ids)
 
     return change
@@ -250,6 +255,7 @@ def _number(request: Request, name: str) -> int | None:
     text = request.query_params.get(name)
     if text is None or text == "":
         return None
+    # `isdecimal` alone takes the digits of every script.
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
         raise BadRequest(f"{name} must be a whole number of at least 1, not {text!r}.")
     return int(text)
@@ -387,6 +393,7 @@ class _PolicyReports:
     async def take(self, request: Request) -> Response:
         """Keep a report, within bounds."""
         body = await request.body()
+        # A page that breaks the policy again and again must not fill the memory.
         if len(self.taken) < MOST_REPORTS:
             self.taken.append(body[:2_000].decode(errors="replace"))
         return Response(status_code=204)

@@ -67,29 +67,29 @@ def bars(made: Sequence[Composition], address: Address) -> Markup:
         return Markup()
     plain = [tokens_of(one.record, one.record.stats.chars_host) for one in made]
     highest = max(*(tokens_of(one.record, one.total) for one in made), *plain, 1)
+    # A window of a million tokens over prompts of ten thousand would press the bars flat.
     window = made[-1].record.model.window
     shows_window = window is not None and window <= highest * _FAR
     top = _nice(max(highest, window or 0) if shows_window else highest)
     step, scale = WIDTH / len(made), HEIGHT / top
     drawn = [_bar(one, address, at * step, step, scale) for at, one in enumerate(made)]
-    lines = [_level(top * tick / _TICKS * scale, "grid") for tick in range(1, _TICKS + 1)]
+    lines = _grid()
     if window is not None and shows_window:
         lines.append(_level(window * scale, "window"))
     line = " ".join(f"{at * step:.1f},{HEIGHT - n * scale:.1f} {(at + 1) * step:.1f},"
                     f"{HEIGHT - n * scale:.1f}" for at, n in enumerate(plain))  # fmt: skip
     lines.append(f'<polyline class="plain" points="{line}" vector-effect="non-scaling-stroke"/>')
-    svg = _svg("Tokens of each prompt, by what they were made of", HEIGHT, "".join(drawn + lines))
-    return Markup(  # numbers and words of ours
-        f'<div class="plot"><div class="axis-y" aria-hidden="true">{_y_axis(top)}</div>{svg}'
-        f'<div class="axis-x" aria-hidden="true">{_x_axis(made)}</div></div>'
-    )
+    label = "Tokens of each prompt, by what they were made of"
+    places = dict.fromkeys((0, len(made) // 2, len(made) - 1))
+    calls = [f"call {made[at].record.ordinal}" for at in places]
+    return _plot(label, top, drawn + lines, calls)
 
 
 def days(spent: Sequence[tuple[str, int, int]]) -> Markup:
     """A bar for each day: what it has cost, with a line at what plain Pi would have."""
     top = _nice(max((max(cost, plain) for _, cost, plain in spent), default=1))
     step, scale = WIDTH / max(1, len(spent)), HEIGHT / top
-    drawn = [_level(top * tick / _TICKS * scale, "grid") for tick in range(1, _TICKS + 1)]
+    drawn = _grid()
     for at, (day, cost, plain) in enumerate(spent):
         x, tall, high = at * step, cost * scale, HEIGHT - plain * scale
         more = f", plain Pi {short_count(plain)}" if plain != cost else ""
@@ -105,12 +105,26 @@ def days(spent: Sequence[tuple[str, int, int]]) -> Markup:
                 f'y2="{high:.1f}" vector-effect="non-scaling-stroke"/>'
             )
         drawn.append("</g>")
-    labels = "".join(f"<span>{escape(day)}</span>" for day, _, _ in (*spent[:1], *spent[-1:]))
-    svg = _svg("What was spent, day by day", HEIGHT, "".join(drawn))
-    return Markup(  # numbers and dates
-        f'<div class="plot"><div class="axis-y" aria-hidden="true">{_y_axis(top)}</div>{svg}'
-        f'<div class="axis-x" aria-hidden="true">{labels}</div></div>'
+    shown = [day for day, _, _ in (*spent[:1], *spent[-1:])]
+    return _plot("What was spent, day by day", top, drawn, shown)
+
+
+def _plot(label: str, top: int, drawn: Sequence[str], below: Sequence[str]) -> Markup:
+    """What was drawn, with its axes: tokens up to `top`, and the texts `below`."""
+    # The labels are HTML: text in the SVG would be stretched with it.
+    ticks = (short_count(round(top * tick / _TICKS)) for tick in range(_TICKS, -1, -1))
+    upright, flat = (
+        "".join(f"<span>{escape(text)}</span>" for text in texts) for texts in (ticks, below)
     )
+    return Markup(  # every text in it was escaped
+        f'<div class="plot"><div class="axis-y" aria-hidden="true">{upright}</div>'
+        f"{_svg(label, HEIGHT, ''.join(drawn))}"
+        f'<div class="axis-x" aria-hidden="true">{flat}</div></div>'
+    )
+
+
+def _grid() -> list[str]:
+    return [_level(HEIGHT * tick / _TICKS, "grid") for tick in range(1, _TICKS + 1)]
 
 
 def _nice(most: float) -> int:
@@ -118,17 +132,6 @@ def _nice(most: float) -> int:
     unit = 10 ** math.floor(math.log10(most / _TICKS)) if most > _TICKS else 1
     steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
     return math.ceil(next(unit * s * _TICKS for s in steps if unit * s * _TICKS >= most))
-
-
-def _y_axis(top: int) -> str:
-    labels = (short_count(round(top * tick / _TICKS)) for tick in range(_TICKS, -1, -1))
-    return "".join(f"<span>{label}</span>" for label in labels)
-
-
-def _x_axis(made: Sequence[Composition]) -> str:
-    middle = len(made) // 2
-    places = dict.fromkeys((0, middle, len(made) - 1))
-    return "".join(f"<span>call {made[at].record.ordinal}</span>" for at in places)
 
 
 def _level(height: float, kind: str) -> str:
@@ -193,6 +196,7 @@ def outline(records: Sequence[CallRecord], first: int, per_page: int, address: A
         return Markup()
     sizes = [record.stats.chars_sent for record in records]
     most = max(sizes) or 1
+    # More points than pixels would only make the page larger.
     columns = min(WIDTH, len(sizes))
     picked = [sizes[at * len(sizes) // columns] for at in range(columns)]
     points = " ".join(

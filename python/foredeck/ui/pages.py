@@ -53,8 +53,10 @@ class WebPage:
 def respond(request: Request, page: WebPage) -> Response:
     """The page in the form that the address asks for: JSON where its path ends in `.json`."""
     if request.url.path.endswith(".json"):
+        # ASCII, so that a lone surrogate stays what it is.
         body = json.dumps(page.data, ensure_ascii=True, indent=1, default=str)
         return Response(body, page.status, media_type="application/json")
+    # A stored text may hold lone surrogates, which UTF-8 cannot.
     html = render(page, path=request.url.path, asked=str(request.url.query))
     return HTMLResponse(html.encode(errors="replace"), page.status)
 
@@ -93,6 +95,7 @@ def environment() -> Environment:
 
 def segment(text: object) -> str:
     """A text as one segment of a path: no slash of it parts it, and no ending asks for JSON."""
+    # The routes take a path that ends in `.json` for the twin of a page.
     quoted = quote(str(text), safe="")
     return quoted.removesuffix(".json") + "%2Ejson" if quoted.endswith(".json") else quoted
 
@@ -138,7 +141,8 @@ def _is_quick(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _lexer(name: str) -> Lexer | None:
-    """By a file's name or a language's; never by its content, since such guesses go wrong."""
+    """By a file's name or a language's."""
+    # Never by its content, since such guesses go wrong.
     # Pygments would drop empty lines at both ends, and add a line feed.
     options: dict[str, Any] = {"stripnl": False, "ensurenl": False}
     try:
@@ -170,10 +174,12 @@ def _text(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: Any)
 
 
 def _image(_self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
+    # Fetching it would tell a stranger that the page is being read.
     return f"<em>image: {escape(tokens[at].content)}</em>"
 
 
 def _link_open(_self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
+    # `javascript:`, `data:` and paths of this very server are no links.
     address = str(tokens[at].attrs.get("href") or "")
     if not _WEB.match(address):
         return f'<a title="{escape(address)}">'
@@ -181,5 +187,5 @@ def _link_open(_self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
 
 
 def _heading(_self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
-    """As a strong line: the headings of a page are the page's own."""
+    # The headings of a page are the page's own: screen readers go by them.
     return '<p class="md-heading"><strong>' if tokens[at].nesting == 1 else "</strong></p>"

@@ -27,7 +27,7 @@ from foredeck.ui.views.turns import used
 
 DAYS = 30
 MOST_SESSIONS = 300
-"""The last active of the period: reading what each has cost takes its time."""
+"""The last active of the period."""
 MOST_TOOL_CALLS = 1_000
 SHOWN = 8
 _FILE_TOOLS = frozenset(("read", "edit", "write", "multiedit"))
@@ -54,11 +54,13 @@ def overview_page(store: LocalStore, config: Config) -> WebPage:
     since = newest - DAYS * 86_400_000
     heads = {head.view(SessionDocument).session_id: head for head in store.query("session")}
     chosen = sorted((s for s, ms in active.items() if ms >= since), key=active.__getitem__)
+    # Reading what each has cost takes its time.
     chosen = chosen[::-1][:MOST_SESSIONS]
     spent = list(_spent(store, [heads[s] for s in chosen], active))
     figures = [each.figure for each in spent if each.figure and each.figure.calls]
     # Tokens cannot be added to money.
     seen = [figure for figure in figures if figure.in_money] or figures
+    # What private sessions have done is counted, and not named.
     calls = store.query("toolcall")[-MOST_TOOL_CALLS:]
     hidden = set(private_sessions(store))
     shown = [
@@ -240,6 +242,7 @@ def _files(calls: Sequence[Head]) -> list[dict[str, Any]]:
 
 def _waiting(store: Store, config: Config) -> int:
     """Entries of memory that their user has not decided on."""
+    # Without the key there is no user whose memory it could be.
     if not (config.home / KEY_FILE).exists():
         return 0
     return len(store.query("memory", {"state": "proposed"}))

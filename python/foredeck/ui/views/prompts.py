@@ -193,8 +193,10 @@ def _compared(old: Prompt, new: Prompt) -> dict[str, Any]:
     least = min(len(old.messages), len(new.messages))
     differ = (n for n in range(least) if old.messages[n] != new.messages[n])
     same = next(differ, least)
+    # As texts, since dicts cannot be hashed.
     before, after = ([_canonical(m) for m in prompt.messages[same:]] for prompt in (old, new))
     changes: list[dict[str, Any]] = []
+    # Without autojunk: of two hundred messages and more it would pass over frequent ones.
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         olds, news = old.messages[same + i1 : same + i2], new.messages[same + j1 : same + j2]

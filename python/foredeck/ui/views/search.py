@@ -74,6 +74,7 @@ def search_page(
 
 def _jump(store: Store, text: str) -> dict[str, str] | None:
     """The session or object that a text names; None where it names none, or several."""
+    # The beginning of an id: shorter ones fit too many.
     if len(text) < 4:
         return None
     try:
@@ -118,6 +119,7 @@ def _address(hit: SearchHit) -> str:
     if hit.entry.type in ("message", "toolcall") and hit.session and (turn := _turn_of(hit)):
         place = link("sessions", hit.session, "turns", message=turn, words=words)
         return f"{place}#t{turn}"
+    # A text fragment (`#:~:text=`) must be in one line of the page.
     lines = hit.passage.text.strip("…").split("\n")
     marked = [line for line in lines if any(word in line.lower() for word in _first_words(hit))]
     found = (marked or lines)[0].strip()[:_FOUND_CHARS]

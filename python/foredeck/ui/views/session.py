@@ -145,6 +145,7 @@ def observations_page(store: Store, name: str) -> WebPage:
 
 def _call_rows(store: Store, made: Sequence[Composition]) -> list[dict[str, Any]]:
     """What the table says of prompts."""
+    # In one question to the store.
     blobs = store.blobs(address for one in made for address in one.record.addresses)
     return [{**_row(one), "came_in": _came_in(store, one.record, blobs)} for one in made]
 
@@ -265,6 +266,7 @@ def _part(made: list[Composition], rows: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def _rendered(data: dict[str, Any]) -> str:
+    # Their hashes let these two run, and nothing that is shown.
     style, script = (_own_file(name) for name in ("style.css", "snapshot.js"))
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "

@@ -69,6 +69,7 @@ def _id(head: Head) -> str:
 
 def active_ms(head: Head, chats: dict[str, int]) -> int:
     """When a session was active last; `chats`: when each chat has got its newest turn."""
+    # A history was read in long after its session had ended.
     read_in = progress_in(head.fields)
     if read_in is not None and read_in.last_ms:
         return read_in.last_ms

@@ -174,6 +174,7 @@ class _Steps:
 
     def all(self) -> Iterator[dict[str, Any]]:
         """In order."""
+        # All texts of the page in a few questions to the store: one by one they would take long.
         self._fetch(address for head in self.heads for address in _addresses(head))
         found = [self._messages(head) for head in self.heads]
         ids = [id for head in self.heads for id in head.view(TurnDocument).toolcall_ids]
@@ -345,6 +346,7 @@ def blocks_of(message: Message) -> Iterator[dict[str, str]]:
 
 def _body(tool: str, arguments: dict[str, Any], details: Any) -> dict[str, Any]:
     """What a call was given: a difference where it edits, else code of some language."""
+    # Other agents have tools of the same kinds under other names.
     call = {"type": "toolCall", "name": tool, "arguments": arguments}
     asked = in_pis_tools({"role": "assistant", "content": [call]})["content"][0]
     name, given = asked["name"], asked["arguments"]
@@ -354,6 +356,7 @@ def _body(tool: str, arguments: dict[str, Any], details: Any) -> dict[str, Any]:
 
 
 def _difference(name: str, given: Mapping[str, Any], details: Any) -> list[str]:
+    # What the tool itself has reported says more than its arguments: where the lines are.
     made = details.get("diff") if isinstance(details, dict) else None
     if isinstance(made, str) and made:
         return made.split("\n")
