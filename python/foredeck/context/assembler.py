@@ -116,7 +116,7 @@ class Assembler:
         the first call goes on from there as if it had brought them itself.
         """
         if self.session.frame.version is not None:
-            # They may change until the call, and nobody shall be said to have sent them.
+            # They may change until the call: no record is to say that these were sent.
             request.system = request.tools = None
         call = self._align(request)
         record_host_calls(call)

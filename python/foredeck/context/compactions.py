@@ -130,7 +130,7 @@ def name_summary(objects: Objects, chat: Chat, items: Sequence[Item], start: int
 
 
 def turn_number(chat: Chat, item: Item) -> int:
-    """What to call the first user turn of a stretch that begins with this item of the list."""
+    """The number of the first user turn of a span that begins with this item of the list."""
     return turn_of(chat, item) + (item.kind != "user")
 
 
@@ -195,7 +195,7 @@ def summary_of(
     before: Head | None,
     pinned: Sequence[int],
 ) -> ChatSummary:
-    """The summaries of a stretch, for the object with handle `ordinal`; nothing is stored.
+    """The summaries of these turns, for the object with handle `ordinal`; nothing is stored.
 
     `before`: the compaction whose summary is before it. `pinned`: handles of what leaves the
     view with it.
@@ -206,8 +206,8 @@ def summary_of(
     earlier, names = _earlier(objects, before), names_of(objects)
     # What foredeck itself puts away for the window never holds the newest question.
     questions = request.by != "window"
-    stretch = SummaryInput(turns, names, ordinal, _files(objects), earlier, pinned, questions)
-    return summarise(stretch, request.max_chars)
+    given = SummaryInput(turns, names, ordinal, _files(objects), earlier, pinned, questions)
+    return summarise(given, request.max_chars)
 
 
 def summary_lines(

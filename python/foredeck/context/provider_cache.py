@@ -143,6 +143,7 @@ def reach_of(
 
 
 def _ends_in_result(plan: Plan, end: int) -> bool:
+    # The shim finds the block to mark by the id of its call, so it has to go out unchanged.
     item = plan.items[end - 1]
     if item.kind != "result" or plan.is_omitted(end - 1):
         return False
@@ -151,6 +152,7 @@ def _ends_in_result(plan: Plan, end: int) -> bool:
 
 def _nearest(plan: Plan) -> int:
     """The shortest prefix that is found from a marker on the last message."""
+    # Anthropic looks back from a marker over a limited number of content blocks.
     length = len(plan)
     if not length or plan.items[-1].kind == "assistant":
         return length + 1

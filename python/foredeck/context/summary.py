@@ -87,17 +87,15 @@ def summarise(given: SummaryInput, max_chars: int) -> ChatSummary:
         "Open": list(_open(given, failures)),
     }
     short = _short(given, len(sections["Files"]), len(failures))
-    head = [_heading(given), *([given.earlier] if given.earlier else [])]
+    head = [wording.summary_heading(_span(given), given.ordinal)]
+    if given.earlier:
+        head.append(given.earlier)
     if given.pinned:
         head.append(wording.pinned_away(given.pinned))
     tail = _question(given, max_chars // 2)
     around = sum(len(line) + 1 for line in [*head, *tail])
     body = fit_sections(sections, max(0, max_chars - around - 10 * len(sections)))
     return ChatSummary("\n".join([*head, *body, *tail])[:max_chars], short)
-
-
-def _heading(given: SummaryInput) -> str:
-    return wording.summary_heading(_span(given), given.ordinal)
 
 
 def _question(given: SummaryInput, room: int) -> list[str]:
@@ -346,7 +344,7 @@ def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -
     found = Losses()
     seen: set[str] = set()
     for turn in turns:
-        # Also where the summary has the question: that nobody has answered it is not to be seen.
+        # Also where the summary has the question: it does not show that no answer came.
         if "?" in turn.asked and not turn.answered:
             found.questions.append(_line(turn.number, None, _cut(turn.asked)))
         for item in turn.items:

@@ -74,7 +74,7 @@ class Finders:
 
 @dataclass(slots=True)
 class Withdrawal:
-    """Something in the head that may not stay there, as long as it stands."""
+    """Something in the head that may not stay there, until it has left."""
 
     user_knows: bool = False
     """Whether the user has read that it leaves at the end of the turn."""

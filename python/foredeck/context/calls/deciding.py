@@ -3,7 +3,7 @@
 `Rebase` shows all of it in one place. What can change is a *candidate*: content that folds where it
 is (`Fold`), a read that can be brought up to date (`Refresh`), a span that an observation can cover
 (`Cover`). Each saves characters, and the first message from which on all candidates go is where
-that is free, pays or must be. Two things are looked for only once it is known that bytes change:
+that is free, pays or must be. Two things are sought only once it is known that bytes change:
 current copies of files at work, where nothing is cached, and runs of calls that have folded.
 """
 
@@ -202,8 +202,8 @@ class Rebase:
         thresholds = call.settings.thresholds
         branch.rebase_in = None
         reason = reason_to_rebase(costs.inputs, call.marks)
-        # Where sealed reasoning stands behind nearly everything, what could go now, one result at
-        # a time, is what came last. A compaction does more, and is made before the window is full.
+        # Where sealed reasoning follows nearly everything, what could go now, one result at a
+        # time, is what came last. A compaction does more, and is made before the window is full.
         if reason is not None and not (reason == "high-water" and self._is_futile(candidates)):
             return RebaseChoice(reason, 0)
         # Where the host has changed what it had sent before, the bytes are new to the provider
@@ -331,8 +331,8 @@ class Rebase:
     # After a pause all of the prompt is written anew: the user was away, or a command ran for
     # longer than the provider keeps a prompt. In a turn whose sealed reasoning forbids folding,
     # little of it could go. A user message that holds more than tool results ends a turn; so where
-    # much could go but for that reasoning, a word of ours follows the newest results, the reasoning
-    # is left out, and what may go folds.
+    # much could go but for that reasoning, a message of ours follows the newest results, the
+    # reasoning is left out, and what may go folds.
 
     def _ends_turn(self, folds: Sequence[Fold]) -> bool:
         """Whether to end the turn under way: after a pause, where enough of the prompt could go but

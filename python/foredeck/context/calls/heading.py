@@ -1,12 +1,9 @@
 """The block before the chat: when it is written, and how long it may be.
 
-It comes before everything, so a byte of it that changes makes every message uncached. It is
-written at a session's first call, and again only where nothing of the prompt is cached anyway or
-all of it is rewritten. In between it is what the call records say.
-
-There is one exception: what the user has taken back, or what is known to be true no longer, leaves
-the prompt at the next call, and the user reads what that costs. Where sealed reasoning of the
-turn under way is bound to it, it leaves when the turn has ended.
+It is written at a session's first call, and again only where nothing of the prompt is cached anyway
+or all of it is rewritten. In between it is what the call records say. One exception: what the user
+has taken back, or what is known to be true no longer, leaves the prompt at the next call, and the
+user reads what that costs.
 """
 
 from __future__ import annotations
@@ -29,6 +26,7 @@ can: so many are common from one pause to the next."""
 
 def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
     """Write the head again where that costs nothing; returns whether it has changed."""
+    # It comes before everything, so a byte of it that changes makes every message uncached.
     is_free = call.first_new == 0 or inputs.cache_lost
     if not is_free or not call.keeps_bytes or first_mutable(call.context.plan):
         return False
@@ -38,10 +36,11 @@ def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
 def must_withdraw(call: CallInProgress) -> bool:
     """Whether the head says what it may not say any longer, and can be written again now. Where it
     cannot, the user reads so once."""
-    standing = call.context.branch.plan.head
-    if standing is None or not call.keeps_bytes or not _is_withdrawn(call, standing):
+    head = call.context.branch.plan.head
+    if head is None or not call.keeps_bytes or not _is_withdrawn(call, head):
         call.withdrawal.user_knows = False
         return False
+    # What sealed reasoning of the turn under way is bound to leaves when that turn has ended.
     bound = first_mutable(call.context.plan) > 0
     if bound and not call.withdrawal.user_knows:
         call.session.inbox.user_messages.append(WITHDRAWN_LATER)
@@ -49,8 +48,8 @@ def must_withdraw(call: CallInProgress) -> bool:
     return not bound
 
 
-def _is_withdrawn(call: CallInProgress, standing: Say) -> bool:
-    text = standing.blocks[0]["text"]
+def _is_withdrawn(call: CallInProgress, head: Say) -> bool:
+    text = head.blocks[0]["text"]
     return any(
         isinstance(section, WithdrawingSection)
         and section.is_withdrawn(said_by(text, section.name))
@@ -78,8 +77,8 @@ def _put(call: CallInProgress, tokens: int) -> bool:
     plan, model = call.context.plan, call.request.model
     limit = chars_of(tokens, model.window if model else None)
     text = compose(call.facilities.sections, limit) if call.facilities.sections else ""
-    standing = plan.head
-    if text == (standing.blocks[0]["text"] if standing else ""):
+    head = plan.head
+    if text == (head.blocks[0]["text"] if head else ""):
         return False
     plan.put_head(Say("head", [text_block(text)], head_tokens=tokens) if text else None)
     return True

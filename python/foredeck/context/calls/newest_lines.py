@@ -47,13 +47,13 @@ def _line(time_ms: int, zone: Zone) -> str:
 
 
 def attach_continuation(call: CallInProgress) -> None:
-    """Where older messages have just made way: a word to go on as before.
+    """Where something has just replaced older messages: a word to go on as before.
 
     Once: at the call at which texts have taken the place of chat, or the window's or the host's
     summary has. Only where observations are switched on.
     """
     context = call.context
-    if call.facilities.stand_ins is None or not _made_way(call):
+    if call.facilities.stand_ins is None or not _has_replaced(call):
         return
     index = len(context.plan) - 1
     if not context.takes_lines(index):
@@ -68,8 +68,8 @@ def attach_continuation(call: CallInProgress) -> None:
 
 
 def continuation(task: str, suggestion: str) -> str:
-    """On the newest message, once, when older ones have made way. `task`, `suggestion`: what was
-    noted last of the work and of what would come next; empty where nothing was."""
+    """On the newest message, once, when something has replaced older ones. `task`, `suggestion`:
+    what was noted last of the work and of what would come next; empty where nothing was."""
     lines = [
         "[foredeck] Notes above have just replaced older messages. Go on with the work: nothing "
         "new was asked, and no comment is needed."
@@ -81,7 +81,7 @@ def continuation(task: str, suggestion: str) -> str:
     return "\n".join(lines)
 
 
-def _made_way(call: CallInProgress) -> bool:
+def _has_replaced(call: CallInProgress) -> bool:
     """Whether something has replaced messages at this call."""
     summed_up = call.alignment.replaced and call.items[0].kind == "context"
     return bool(call.decision.stand_ins or call.decision.compaction or summed_up)
@@ -89,10 +89,10 @@ def _made_way(call: CallInProgress) -> bool:
 
 def _newest(call: CallInProgress) -> StandIn | None:
     """The observation or reflection that covers the newest messages."""
-    stretches = call.session.chat.branch.plan.observed
+    observed = call.context.plan.observed
     known = call.facilities.stand_ins.known() if call.facilities.stand_ins else ()
-    standing = [each for each in known if each.id in stretches]
-    return max(standing, key=lambda each: stretches[each.id][1], default=None)
+    used = [each for each in known if each.id in observed]
+    return max(used, key=lambda each: observed[each.id].until, default=None)
 
 
 def attach_task_news(tasks: SessionTasks | None, context: RenderContext) -> None:

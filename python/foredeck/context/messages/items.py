@@ -158,8 +158,9 @@ def message_text(message: dict[str, Any]) -> str:
 
 
 class JoinedItems(Sequence[Item]):
-    """The first `count` items of a list that may go on, and new ones after them. Nothing is copied:
-    copying the list of a long session takes a call a tenth of its time."""
+    """The first `count` items of a list that may go on, and new ones after them."""
+
+    # Nothing is copied: copying the list of a long session takes a call a tenth of its time.
 
     __slots__ = ("_count", "_held", "_new")
 
@@ -188,12 +189,10 @@ ROOT_TIP = "0" * 32
 
 
 def next_tip(tip: str, key: MessageKey) -> str:
-    """The rolling hash after one more message: equal tips mean equal message lists.
-
-    The entry id stays out of it: a host that cannot always tell it must not make known messages
-    look new. Content carries time stamps and call ids, which tell messages apart, and stays what it
-    is through restarts, forks and `/tree`.
-    """
+    """The rolling hash after one more message: equal tips mean equal message lists."""
+    # The entry id stays out of it: a host that does not always know it must not make known messages
+    # look new. Content has time stamps and call ids, which distinguish messages, and stays what it
+    # is through restarts, forks and `/tree`.
     return hashlib.sha256(f"{tip}\0{key.address}".encode()).hexdigest()[:32]
 
 

@@ -14,9 +14,8 @@ Content is a text, or blocks as in `items.py`; an image block is `{"type": "imag
 "mimeType"}`. `timestamp` is in milliseconds since 1970.
 
 Only fields that decide what the model sees, or when, make up a message's identity and stored
-form: usage figures and the like may differ between a live message and the one read back from the
-host's session file, and must not make a known message look new. All other fields are stored
-beside it, once, with the turn or the tool call that the message belongs to.
+form. All other fields are stored beside it, once, with the turn or the tool call that the message
+belongs to.
 """
 
 from __future__ import annotations
@@ -64,6 +63,8 @@ _PLAIN_SIGNATURES = frozenset({"reasoning_content", "reasoning", "reasoning_text
 
 def identifying_fields(message: Message) -> Message:
     """The fields that tell a message from others; an unknown role keeps all of its fields."""
+    # Usage figures and the like may differ between a live message and the one read back from the
+    # host's session file, and must not make a known message look new.
     fields = _FIELDS.get(message.get("role") or "")
     if fields is None:
         return message

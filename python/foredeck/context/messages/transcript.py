@@ -61,7 +61,7 @@ class TranscriptNames:
 
 
 def split_turns(items: Sequence[Item], first: int) -> list[ChatTurn]:
-    """The turns of a stretch. `first`: number of its first user turn; what precedes the
+    """The turns of these messages. `first`: number of its first user turn; what precedes the
     first user message belongs to the turn before."""
     turns: list[ChatTurn] = []
     number = first - 1

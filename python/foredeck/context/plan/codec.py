@@ -8,7 +8,7 @@ root of their chain: nothing in it is computed again.
 |---|---|
 | `Keep`, `Rewrite` | a row of `parts`, with the same form |
 | `Omit` | its index in `drops`; a row `dropped`, or `observed` for the last that a say covers |
-| `Say` | an entry of `inserts`, told apart by its keys |
+| `Say` | an entry of `inserts`; its keys say which purpose it has |
 | `Rewrite.folded` | `slots` of the row |
 | `Retention.candidates`, released | `due`, `expired` |
 """

@@ -1,8 +1,7 @@
 """What becomes of each of the host's messages on its way out: kept, rewritten or left out.
 
 An operation is decided once and then kept: the provider finds in its cache only the very bytes that
-it was sent, and another version or configuration of foredeck might write others. Operations never
-change; `Plan` replaces them.
+it was sent. Operations never change; `Plan` replaces them.
 """
 
 from __future__ import annotations
@@ -109,6 +108,9 @@ RewrittenForm = Literal["host", "full", "same", "diff", "reference", "note", "fo
 class Rewrite(_Operation):
     """The message goes out with other blocks. `{"keep": k}` among them is block `k` of the host's
     message, any other block is sent as it is."""
+
+    # Kept as blocks, and not as what they were made from: another version or configuration of
+    # foredeck might write other bytes.
 
     form: RewrittenForm
     blocks: list[Block]

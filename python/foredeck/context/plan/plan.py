@@ -1,7 +1,7 @@
 """The plan of one branch's prompt: the host's messages, what becomes of each, and ours.
 
-Appending and writing keep every look-up up to date; only a change of branch or history walks the
-whole list, so the work of a call does not grow with the length of the session.
+The work of a call does not grow with the length of the session: appending and writing keep every
+look-up up to date, and only a change of branch or history walks the whole list.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ class Plan:
     @property
     def has_layout_text(self) -> bool:
         """Whether a layout keeps something between the host's messages."""
-        # Only `put_layout` puts any there, so what had none is not looked through at each call.
+        # Only `put_layout` puts any there, so what had none is not searched at each call.
         if self._may_have_layout:
             self._may_have_layout = any(ours.purpose == "layout" for ours in self.our_messages)
         return self._may_have_layout
@@ -415,7 +415,7 @@ class Plan:
             return repairs
         covered, (compacted, _) = self.covered, self.compacted
         # What a summary covers goes message by message: pinned content stays in its place. A
-        # result of ours stands right behind the last message of its call.
+        # result of ours comes right behind the last message of its call.
         inserts = {
             index: ours
             for index, ours in repairs.inserts.items()

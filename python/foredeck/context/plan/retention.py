@@ -54,12 +54,9 @@ class Retention:
             self.keep(base, subject)
 
     def pop_released(self) -> Delta[int]:
-        """Changes since the last call of which messages' content is not kept.
-
-        Restoring a branch takes each message that carries an object's content for kept unless a
-        record says otherwise, so every one that is not must be named here once, for whatever
-        reason.
-        """
+        """Changes since the last call of which messages' content is not kept."""
+        # Restoring a branch takes each message that carries an object's content for kept unless a
+        # record says otherwise, so every one that is not is named once, for whatever reason.
         plan, (written, attributed) = self.plan, self._marks
         touched = self._touched.union(plan.written[written:], plan.attributed[attributed:])
         self._touched, self._marks = set(), (len(plan.written), len(plan.attributed))

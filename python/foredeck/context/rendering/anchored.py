@@ -78,11 +78,9 @@ class Anchored:
             plan.write(index, folded(context, index, digest_text))
         render_dependents(context, indexes)
 
-    def inserts(
-        self, context: RenderContext, standing: Sequence[Block] = ()
-    ) -> dict[int, list[Block]]:
+    def inserts(self, context: RenderContext, held: Sequence[Block] = ()) -> dict[int, list[Block]]:
         """None: this layout puts nothing between messages."""
-        del context, standing
+        del context, held
         return {}
 
     def _head(self, context: RenderContext, placed: Shown | None) -> str | None:

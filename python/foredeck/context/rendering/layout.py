@@ -61,10 +61,8 @@ class Layout(Protocol):
     def fold(self, context: RenderContext, indexes: set[int]) -> None:
         """Rewrite the prompt without the content of these messages."""
 
-    def inserts(
-        self, context: RenderContext, standing: Sequence[Block] = ()
-    ) -> dict[int, list[Block]]:
-        """What goes between messages: index to a list of content blocks. `standing`: blocks of
+    def inserts(self, context: RenderContext, held: Sequence[Block] = ()) -> dict[int, list[Block]]:
+        """What goes between messages: index to a list of content blocks. `held`: blocks of
         earlier calls that stay where they are, since sealed reasoning is bound to them."""
 
 

@@ -57,22 +57,20 @@ class Pools:
             if op.form in ("host", "full") and op.subject is not None:
                 context.plan.write(index, referring(context, index))
 
-    def inserts(
-        self, context: RenderContext, standing: Sequence[Block] = ()
-    ) -> dict[int, list[Block]]:
+    def inserts(self, context: RenderContext, held: Sequence[Block] = ()) -> dict[int, list[Block]]:
         """The metadata pool before the chat, the active content after it."""
         end, free = len(context.plan), first_mutable(context.plan)
         self.fold(context, {i for i in _as_the_host_sent_them(context) if i >= free})
-        listed = _pool_lines(standing)
+        listed = _pool_lines(held)
         lines = [self._line(context, ordinal) for ordinal in sorted(context.sets.pool)]
         lines = [line for line in lines if listed.get(_first_word(line)) != line]
         contents = [self._content(context, ordinal) for ordinal in sorted(context.sets.active)]
-        blocks = [block for own in contents if not _stand(own, standing) for block in own]
+        blocks = [block for own in contents if not _is_held(own, held) for block in own]
         found: dict[int, list[Block]] = {}
         if lines:
             found[end if free else 0] = [text_block("\n".join([pool_heading(), *lines]))]
         if blocks:
-            heading = newly_active_heading() if standing else active_heading()
+            heading = newly_active_heading() if held else active_heading()
             found[end] = [*found.get(end, ()), text_block(heading), *blocks]
         return found
 
@@ -90,19 +88,19 @@ class Pools:
         return [block for n, block in enumerate(blocks) if block not in blocks[:n]]
 
 
-def _pool_lines(standing: Sequence[Block]) -> dict[str, str]:
+def _pool_lines(held: Sequence[Block]) -> dict[str, str]:
     """The newest metadata that is there already, by handle."""
-    texts = (str(block.get("text") or "").split("\n") for block in standing)
+    texts = (str(block.get("text") or "").split("\n") for block in held)
     pools = (lines for heading, *lines in texts if heading == pool_heading())
     return {_first_word(line): line for lines in pools for line in lines}
 
 
-def _stand(content: list[Block], standing: Sequence[Block]) -> bool:
+def _is_held(content: list[Block], held: Sequence[Block]) -> bool:
     """Whether an object's content is there already, and nothing newer of it after that."""
-    if any(block not in standing for block in content):
+    if any(block not in held for block in content):
         return False
     texts = [block for block in content if "text" in block]
-    same = [b for b in standing if texts and _starts(b) == _starts(texts[-1])]
+    same = [b for b in held if texts and _starts(b) == _starts(texts[-1])]
     return not same or same[-1] == texts[-1]
 
 
@@ -136,5 +134,5 @@ def _blocks(item: Item, ordinal: int) -> list[Block]:
         return [text_block(not_text(handle(ordinal), len(item.text)))]
     text = [text_block(f"{handle(ordinal)}\n{item.text}")] if item.text else []
     images = [block for block in item.blocks if block.get("type") == "image"]
-    # Their keys in order: as they come back from the record where they have to stand as sent.
+    # Their keys in order: as they come back from the record, where they have to go out as they did.
     return [*text, *(dict(sorted(image.items())) for image in images)]

@@ -142,7 +142,7 @@ def find_copies(
     """The copies that there can be at a call which finds nothing in the cache."""
     plan, rule = context.plan, uses.rule
     if not rule.copies or not wire.lets_calls_change or first_mutable(plan):
-        # A copy stands further down than what it replaces: all of it must be free to change.
+        # A copy comes further down than what it replaces: all of it must be free to change.
         return
     for path in dict.fromkeys((*_asked_about(plan, uses), *uses.at_work(plan.turn))):
         subject = context.label(path)

@@ -47,8 +47,11 @@ class Fold(NamedTuple):
 
 @dataclass(slots=True)
 class FoldFinder:
-    """Finds what may fold. It is asked at every call about every message, so what it has worked out
-    of an operation it keeps until another takes the place of that: operations never change."""
+    """Finds what may fold, and keeps what it has worked out of an operation until another takes the
+    place of that."""
+
+    # It is asked at every call about every message of a session. Operations never change, so the
+    # very same object means the very same answer.
 
     _plan: Plan | None = None
     _savings: dict[int, tuple[Op, int]] = field(default_factory=dict)
@@ -99,7 +102,7 @@ class FoldFinder:
             return False
         least = context.min_saving_chars
         if is_only_receipt(context.plan, index):
-            # Each is small, but there is one for each edit, and it tells nothing.
+            # Each is small, but there is one for each edit, and it says nothing new.
             least = min(least, RECEIPT_SAVING)
         return self.saving(context, index) >= least
 
@@ -287,13 +290,11 @@ def fold_down(
 
 
 def strip_reasoning(context: RenderContext, first: int) -> None:
-    """Leave out the signed reasoning that is bound to bytes which change at `first`.
-
-    A provider that checks takes none of it any more, in whichever turn it is, nor what comes
-    after a block that was left out: so all of it goes, and what comes before stays. The turn under
-    way has none there (`first_mutable`), or its results are followed by a word that ends it.
-    """
+    """Leave out the signed reasoning that is bound to bytes which change at `first`."""
     plan = context.plan
+    # A provider that checks takes none of it any more, in whichever turn it is, nor what comes
+    # after a block that was left out: so all of it goes, and what comes before stays. The turn
+    # under way has none there (`first_mutable`), or a message that ends it follows its results.
     for index in range(first, len(plan)):
         item, op = plan.items[index], plan.ops[index]
         if not plan.seals.binds(item) or op.form not in ("host", "folded"):

@@ -1,8 +1,7 @@
-"""A text in place of the stretch of messages that it covers: where that may be, what it saves.
+"""A text in place of the span of messages that it covers: where that may be, what it saves.
 
-It goes where the last of them was, so that what comes before keeps its bytes. What the user
-said in few words stays word for word, and so do the first message, the question at hand, and calls
-whose results are pinned or still kept: these fold by themselves, later.
+What the user said in few words stays word for word, and so do the first message, the question at
+hand, and calls whose results are pinned or still kept: these fold by themselves, later.
 """
 
 from __future__ import annotations
@@ -93,14 +92,18 @@ class Replacer:
         nothing whether content is still kept.
         """
         found: list[Cover] = []
-        standing = self.context.branch.plan.observed
-        usable = [each for each in self.stand_ins.known() if each.id not in standing]
+        used = self.context.plan.observed
+        usable = [each for each in self.stand_ins.known() if each.id not in used]
         # Whether they are due takes a look at the whole chat: not for a session that has none.
         if not usable or not (forced or self._is_due()):
             return []
-        for stand_in in _longest_first(usable, reflections=free or forced):
+        newest_first = [s for s in usable[::-1] if free or forced or s.kind == "observation"]
+        # What covers more goes before what covers less; of equals the newest.
+        for stand_in in sorted(newest_first, key=lambda each: -len(each.covers)):
             made = self._cover(stand_in, foldable, savings or {}, forced=forced)
-            if made is not None and not any(_overlap(made, other) for other in found):
+            if made is None:
+                continue
+            if all(made.until <= other.first or other.until <= made.first for other in found):
                 found.append(made)
         return sorted(found, key=lambda made: made.first)
 
@@ -129,8 +132,8 @@ class Replacer:
     def _is_due(self) -> bool:
         """Whether the chat that nothing covers takes this many tokens."""
         plan, tokens = self.context.plan, self.context.gauge.tokens
-        standing = plan.chars_covering
-        return self.stand_ins.is_due(tokens(plan.chars_sent - standing), tokens(standing))
+        covering = plan.chars_covering
+        return self.stand_ins.is_due(tokens(plan.chars_sent - covering), tokens(covering))
 
     def _cover(
         self,
@@ -141,10 +144,10 @@ class Replacer:
         forced: bool,
     ) -> Cover | None:
         plan = self.context.plan
-        stretch = span_of(stand_in, self.places.of(plan), plan.items)
-        if stretch is None or not self._is_open(*stretch):
+        span = span_of(stand_in, self.places.of(plan), plan.items)
+        if span is None or not self._is_open(*span):
             return None
-        first, until = stretch
+        first, until = span
         held = set(self._held(first, until, foldable, forced=forced))
         gone = tuple(index for index in range(first, until) if index not in held)
         if not any(plan.chars[index] for index in gone):
@@ -165,15 +168,16 @@ class Replacer:
             return False
         if first < plan.compacted[0]:
             return False
+        span = MessageSpan(first, until)
         return all(
-            end <= first or until <= start or _within(start, end, first, until)
-            for start, end in plan.observed.values()
+            other.until <= first or until <= other.first or (span.holds(other) and other != span)
+            for other in plan.observed.values()
         )
 
     def _held(
         self, first: int, until: int, foldable: Collection[PieceRef], *, forced: bool
     ) -> Iterable[int]:
-        """The messages of a stretch that stay, and those that a run beyond it covers."""
+        """The messages of a span that stay, and those that a run beyond it covers."""
         items = self.context.plan.items
         for start, end in self.context.branch.plan.runs:
             if start < until and first < end and not (first <= start and end <= until):
@@ -204,7 +208,7 @@ class Replacer:
         index, chat = self.context.objects.index, self.context.chat
         ordinal = index.by_object.get(stand_in.id, len(index) + 1)
         turns = turn_of(chat, items[0]), turn_of(chat, items[-1])
-        # Those that are placed after it stand behind it, or say so themselves.
+        # Those that are placed later come behind it, or say so themselves.
         leads = all(start >= first for start, _ in self.context.branch.plan.observed.values())
         heading = stand_in_heading(stand_in.kind, ordinal, *turns, leads=leads)
         return f"{heading}\n{block(stand_in.text)}"
@@ -223,25 +227,9 @@ def cover(context: RenderContext, say: Say, gone: Sequence[int]) -> None:
     goes where the last of them was."""
     for index in gone:
         context.branch.release(index)
+    # Where the last of them was: what comes before keeps its bytes, and the cache finds it.
     context.plan.cover(say, gone)
     render_dependents(context, gone)
-
-
-def _longest_first(known: Sequence[StandIn], *, reflections: bool) -> list[StandIn]:
-    """Those that may be used, what covers more before what covers less; of equals the
-    newest."""
-    usable = [each for each in known if reflections or each.kind == "observation"]
-    newest_first = usable[::-1]
-    return sorted(newest_first, key=lambda each: -len(each.covers))
-
-
-def _within(start: int, end: int, first: int, until: int) -> bool:
-    """Whether a stretch lies in another one that is longer."""
-    return first <= start and end <= until and end - start < until - first
-
-
-def _overlap(one: Cover, other: Cover) -> bool:
-    return one.first < other.until and other.first < one.until
 
 
 def stand_in_heading(kind: StandInKind, ordinal: int, first: int, last: int, *, leads: bool) -> str:

@@ -1,11 +1,9 @@
 """One text for a run of calls of which nothing but lines is left: which runs there are.
 
 A folded result keeps the call that it answers, a reference line and a digest. Where steps in a row
-have come to that, one text covers all of them, where the last one was. Every
-call comes back by its handle, as before. In a turn that is long past what was said goes along, but
-for the question and the last words; the turn comes back word for word. It happens only where bytes
-are rewritten anyway, and never across what the user said, an observation, or reasoning that has to
-stay.
+have come to that, one text covers all of them, where the last one was. Every call comes back by its
+handle, as before. In a turn that is long past what was said goes along, but for the question and
+the last words; the turn comes back word for word.
 """
 
 from __future__ import annotations
@@ -122,6 +120,7 @@ def _steps(
     items, runs, newest = plan.items, dict(plan.runs), plan.last_assistant()
     if not rule.runs_after:
         return
+    # Only where bytes are rewritten anyway, and behind reasoning that has to stay.
     index = max(start, first_mutable(plan), plan.compacted[0])
     index = max([index, *(until for first, until in runs.items() if first < index)])
     last = _last_to_go(items, newest, rule.runs_after)

@@ -1,7 +1,8 @@
 """The host wants to compact: whether it has to, and by which summary.
 
 The host counts its own raw messages where it cannot trust the provider's count, so it asks too
-early; folding often helps where it would give up chat.
+early; folding often helps where it would give up chat. What the user asks for with
+`/foredeck compact` is here, too.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class HostCompaction:
         sent = 0 if record is None else record.stats.chars_sent
         around = max(0, sent - chat.branch.plan.chars_sent)
         expected = gauge.prompt(chat.branch.plan, around) + gauge.tokens(self.request.new_chars)
-        # While nothing was measured, all that stands against the host's own count is an estimate.
+        # While nothing was measured, all that speaks against the host's own count is an estimate.
         return expected if gauge.calls else max(expected, self.request.tokens)
 
 
@@ -256,14 +257,14 @@ def _observed_summary(
     `request`: how messages are summed up that no note covers. `first`: number of their first user
     turn. `around`: lines that follow the heading.
     """
-    stretches = _stretches(stand_ins, items)
-    if not stretches:
+    spans = _spans(stand_ins, items)
+    if not spans:
         return None
     ordinal, turn = len(objects.index) + 1, first - 1
-    share = max(LEAST_CHARS, chars // (2 * len(stretches) + 1) - 100)
+    share = max(LEAST_CHARS, chars // (2 * len(spans) + 1) - 100)
     lines: list[str] = []
     done = 0
-    for start, end, stand_in in [*stretches, (len(items), len(items), None)]:
+    for start, end, stand_in in [*spans, (len(items), len(items), None)]:
         gap = items[done:start]
         if any(item.kind != "opaque" for item in gap):
             lines.append(summary_lines(objects, request, gap, turn + 1)[:share])
@@ -278,19 +279,19 @@ def _observed_summary(
     return "\n".join([_heading(ordinal, first, max(first, turn)), *around, *lines])[:chars]
 
 
-def _stretches(stand_ins: StandIns, items: Sequence[Item]) -> list[tuple[int, int, StandIn | None]]:
+def _spans(stand_ins: StandIns, items: Sequence[Item]) -> list[tuple[int, int, StandIn | None]]:
     """What notes cover of the messages, in their order; of two for one message, the longer."""
     places = {item.key.address: index for index, item in enumerate(items)}
     found: list[tuple[int, int, StandIn | None]] = []
     for stand_in in sorted(stand_ins.known(), key=lambda each: -len(each.covers)):
-        stretch = span_of(stand_in, places, items)
-        if stretch and all(stretch[1] <= start or end <= stretch[0] for start, end, _ in found):
-            found.append((*stretch, stand_in))
+        span = span_of(stand_in, places, items)
+        if span and all(span[1] <= start or end <= span[0] for start, end, _ in found):
+            found.append((*span, stand_in))
     return sorted(found, key=lambda each: each[0])
 
 
 def _asked(items: Sequence[Item], first: int) -> list[str]:
-    """What the user said in a stretch: no note replaces that in the prompt, so none need say it."""
+    """What the user said in a span: no note replaces that in the prompt, so none need say it."""
     turns = split_turns(items, first)
     said = ((turn.number, shortened(turn.asked, ASKED_CHARS)) for turn in turns)
     return [turn_line(number, text) for number, text in said if text]
@@ -325,12 +326,12 @@ def preview(objects: Objects, chat: Chat, max_chars: int) -> str:
     items = chat.branch.plan.items
     newest = max(0, chat.branch.plan.newest_question)
     before = host_compaction(chat)
-    stretch = items[1 if before else 0 : newest]
-    if not stretch:
+    span = items[1 if before else 0 : newest]
+    if not span:
         raise ToolError("There is nothing to compact: the chat has one turn.")
     fields = chat.compactions.get(before or "")
-    turns = split_turns(stretch, int(fields["last_turn"]) + 1 if fields else 1)
-    request = SummaryRequest("user", max_chars, stretch[-1].time_ms)
+    turns = split_turns(span, int(fields["last_turn"]) + 1 if fields else 1)
+    request = SummaryRequest("user", max_chars, span[-1].time_ms)
     head = None if before is None else objects.workspace.head(before)
     summary = summary_of(objects, turns, len(objects.index) + 1, request, head, ()).long
     lost = losses_of(turns, names_of(objects), summary).to_text()

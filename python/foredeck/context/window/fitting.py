@@ -230,7 +230,7 @@ def _compact(budget: WindowBudget, until: int, held: frozenset[int]) -> str:
 
 # Pinned objects stay in full where the chat around them is compacted.
 #
-# A result cannot stand without its call: the answer that asked for it stays, and its other
+# A result cannot go out without its call: the answer that asked for it stays, and its other
 # results as references.
 
 PINNED_SHARE = 0.5
@@ -273,7 +273,7 @@ def hold(context: RenderContext, held: frozenset[int], until: int) -> None:
 # first.
 
 PASSES = 3
-"""Cutting is tried again where that was not enough: what an image counts depends on who counts."""
+"""How often cutting is tried."""
 
 MARKER_CHARS = 200
 """What the line in the middle of a cut text takes, at most."""
@@ -281,6 +281,7 @@ MARKER_CHARS = 200
 
 def trim(budget: WindowBudget, held: Collection[int]) -> None:
     """Cut texts until the prompt fits. `held`: messages that are cut in the last resort only."""
+    # Again where that was not enough: what an image counts depends on who counts.
     for number in range(PASSES):
         if budget.excess > 0:
             _trim_largest(budget, held if number < PASSES - 1 else ())
