@@ -1,4 +1,4 @@
-"""Stretches of chat that were compacted: made, found again, and shown turn by turn."""
+"""Compactions, each an object that covers messages: made, found again, and shown by turns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from foredeck.context.state.chat import (
     turn_of,
 )
 from foredeck.context.state.objects import Objects
-from foredeck.context.summary import losses_of
 from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
@@ -30,7 +29,6 @@ from foredeck.store.protocol import Head, Store
 
 if TYPE_CHECKING:
     from foredeck.context.summary import ChatSummary
-
 
 SummaryAuthor = Literal["foredeck", "model"]
 """Who writes the summary when the host compacts."""
@@ -93,6 +91,9 @@ def compact(
         known.content = summary.long if written is None else written
         known.written_by = request.writer
         if lists_losses:
+            # Loads with the first compaction, as in `summary_of`.
+            from foredeck.context.summary import losses_of
+
             known.lost = losses_of(turns, names_of(objects), known.content).to_text()
     known.asked_by, known.instructions = request.by, request.instructions
     known.taken_back = None

@@ -1,6 +1,9 @@
-"""A summary of chat that no model writes: what was asked, which files, what failed, what is open.
+"""A summary of chat that no model writes, and what any summary leaves out.
 
-Deterministic and bounded. Everything that it leaves out can be had by the handles that it names.
+The summary says what was asked, which files were used, what failed, and what is open. It is
+deterministic and bounded. All that it leaves out can be had by the handles that it names. `Losses`
+lists what a summary of anybody's does not name, so that neither the user nor the model has to find
+out by missing it.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ class _Touched:
 
 
 def summarise(given: SummaryInput, max_chars: int) -> ChatSummary:
-    """The two summaries of a given; the long one has at most `max_chars` characters."""
+    """The two summaries; the long one has at most `max_chars` characters."""
     failures = list(_failures(given))
     sections = {
         "Asked": list(_asked(given)),

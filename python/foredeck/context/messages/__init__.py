@@ -1,1 +1,1 @@
-"""The conversation as the host has it: items, their parts, what counts as a turn."""
+"""Messages as the host has them: the stored shape, items, and what a provider accepts."""

@@ -1,4 +1,5 @@
-"""The shape in which messages are stored, whichever agent they come from, and items made of them.
+"""The shape in which messages are stored, whichever agent they come from; items made of them, and
+what a provider would refuse in a list of them.
 
 It is the shape of Pi's messages, so those need no conversion:
 

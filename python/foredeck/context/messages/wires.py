@@ -1,6 +1,10 @@
-"""What may be changed in messages that a provider has answered, by wire.
+"""What may be changed in messages that a provider has answered, by wire and model.
 
-An allow-list: a wire that is not named here has its arguments and its thinking left alone.
+`Wire` is an allow-list: of a wire that is not named here arguments and thinking stay as they are.
+
+`SEALINGS` says which signed or encrypted reasoning is bound to the bytes before it. All of it has
+to come back as it was issued. A provider may demand more: that what precedes it in its turn comes
+back unchanged, too. A wire that the table does not name binds.
 """
 
 from __future__ import annotations

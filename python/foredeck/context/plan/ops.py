@@ -1,4 +1,5 @@
-"""What becomes of each of the host's messages on its way out: kept, rewritten or left out.
+"""What becomes of each of the host's messages on its way out, kept, rewritten or left out, and what
+foredeck says between them.
 
 An operation is decided once and then kept: the provider finds in its cache only the very bytes that
 it was sent. Operations never change; `Plan` replaces them.

@@ -1,1 +1,1 @@
-"""How objects go out: layouts, what is not sent twice, what brackets a view."""
+"""How objects go out: layouts, and what is not sent twice."""

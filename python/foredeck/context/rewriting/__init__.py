@@ -1,1 +1,1 @@
-"""Changing what was sent: folding, its moment, what it will do to the cache."""
+"""Changing what was sent: what could change, and how it is written."""

@@ -1,4 +1,4 @@
-"""Folding content in place: what may go, and what must go beyond that.
+"""Folding content in place: what may go, what that saves, and what is left of it.
 
 Nothing before `first_mutable` is touched: sealed reasoning of the turn under way is bound to it.
 """

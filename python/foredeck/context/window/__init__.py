@@ -1,1 +1,1 @@
-"""When a prompt does not fit: putting chat away, and the summary that stays."""
+"""When a prompt does not fit, and compactions that somebody asks for."""

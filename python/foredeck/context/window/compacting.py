@@ -1,8 +1,7 @@
-"""The host wants to compact: whether it has to, and by which summary.
+"""Compactions that somebody asks for: the host by itself, or the user with `/foredeck compact`.
 
 The host counts its own raw messages where it cannot trust the provider's count, so it asks too
-early; folding often helps where it would give up chat. What the user asks for with
-`/foredeck compact` is here, too.
+early; folding often helps where it would give up chat.
 """
 
 from __future__ import annotations

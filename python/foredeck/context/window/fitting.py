@@ -1,4 +1,5 @@
-"""The last guard of the context window: what no folding brings inside is compacted or cut.
+"""How large a prompt may be, and the last guard of the window: what no folding brings inside is
+compacted or cut.
 
 The newest user message and the calls in flight stay whatever happens; of a text that alone is
 larger than the window, beginning and end stay.
