@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import UnknownSession
-from foredeck.model.calls import CallDocument, CallRecord
+from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import canonical_json, decode_text
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import WORDS_LEFT, MessageKey, marked, put_blob, unpack
@@ -250,7 +250,7 @@ def _between(keys: list[MessageKey], entries: list[Any]) -> list[str]:
 def _newest_list(store: Store, session: str) -> list[MessageKey]:
     """The list of messages that the host had at the session's newest call."""
     calls = store.query("call", {"session": session})
-    newest = max(calls, key=lambda head: head.view(CallDocument).ordinal, default=None)
+    newest = max(calls, key=lambda head: CallRecord(head.fields).ordinal, default=None)
     return [] if newest is None else _keys_at(store, newest.id)
 
 

@@ -19,7 +19,7 @@ from foredeck.context.state.call_log import CallLog, load_record
 from foredeck.hosts.outgoing import to_message
 from foredeck.lookup.prompts import system_at
 from foredeck.model.call_values import PartRow
-from foredeck.model.calls import CallDocument, CallRecord
+from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import decode_text
 from foredeck.model.messages import MessageKey, marked, unpack
 from foredeck.store.protocol import Head, Store
@@ -67,9 +67,9 @@ def compositions(
     """
     log = CallLog.load(heads)
     walk = _Measuring(store, log)
-    ordered = sorted(heads, key=lambda head: head.view(CallDocument).ordinal)
+    ordered = sorted(heads, key=lambda head: CallRecord(head.fields).ordinal)
     for head in ordered:
-        is_wanted = head.view(CallDocument).ordinal in wanted
+        is_wanted = CallRecord(head.fields).ordinal in wanted
         walk.go_to(head.id)
         if is_wanted:
             yield Composition(log.records[head.id], walk.chars(head))

@@ -24,7 +24,7 @@ from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, note, ok, problem
 from foredeck.memory.trust import KEY_FILE, load_user
 from foredeck.model.call_values import CHARS_PER_TOKEN
-from foredeck.model.calls import CallDocument
+from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document
 from foredeck.model.figures import counted, short_count
 from foredeck.model.records import SealsDocument, seals_id
@@ -281,7 +281,7 @@ def _models(store: Store) -> list[str]:
 
 def _cut_sessions(store: Store) -> Iterator[Finding]:
     """Sessions of which a call is stored, and the call before it is not."""
-    calls = (head.view(CallDocument) for head in store.query("call"))
+    calls = (CallRecord(head.fields) for head in store.query("call"))
     parents = {call.id: (call.session, call.parent) for call in calls}
     cut = sorted(
         {session for session, parent in parents.values() if parent and parent not in parents}

@@ -5,7 +5,6 @@ which sessions are private.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import Fields, SessionDocument, chat_id, session_object_id, session_of
@@ -53,6 +52,9 @@ def _owner(fields: Fields) -> str | None:
     return next((name for name in named if isinstance(name, str) and name), None)
 
 
+# Which sessions it was forked from
+
+
 def ancestry(store: Store, session: str) -> Iterator[str]:
     """A session, the one that it was forked from, and so on. The last may have been forgotten, or
     never been stored. What an import may bring, a circle of parents, ends where it closes."""
@@ -63,6 +65,9 @@ def ancestry(store: Store, session: str) -> Iterator[str]:
         yield name
         head = store.head(session_object_id(name))
         name = None if head is None else head.fields.get("parent_session")
+
+
+# Which documents are its own
 
 
 def documents_of(store: Store, session: str) -> list[str]:
@@ -113,27 +118,21 @@ def _parents(calls: Iterable[Head]) -> set[str]:
     return {id for head in calls if isinstance(id := head.fields.get("parent"), str)}
 
 
-@dataclass(slots=True)
-class Versions:
-    """All versions that belong to a session: `(type, document id)` by transaction."""
-
-    by_token: dict[Token, list[tuple[str, str]]] = field(default_factory=dict)
-
-    def add(self, history: Iterable[Head]) -> None:
-        """Take in the whole history of a document."""
+def versions_of(store: Store, session: str) -> dict[Token, list[tuple[str, str]]]:
+    """Every version that belongs to a session: `(type, document id)` by transaction. Raises
+    `UnknownSession`."""
+    versions: dict[Token, list[tuple[str, str]]] = {}
+    for history in _histories(store, documents_of(store, session)):
         for head in history:
-            self.by_token.setdefault(head.token, []).append((head.type, head.id))
+            versions.setdefault(head.token, []).append((head.type, head.id))
+    return versions
 
 
-def versions_of(store: Store, session: str) -> Versions:
-    """Every version that belongs to a session. Raises `UnknownSession`."""
-    ids = documents_of(store, session)
-    versions = Versions()
-    for id in ids:
-        versions.add(store.history(id))
+def _histories(store: Store, ids: list[str]) -> Iterator[list[Head]]:
+    """The whole histories of documents, and of the claims of nicknames that they have or had."""
+    yield from map(store.history, ids)
     known = set(ids)
     for name in store.query("nickname"):
         claims = store.history(name.id)
         if any(claim.fields.get("object") in known for claim in claims):
-            versions.add(claims)
-    return versions
+            yield claims

@@ -55,7 +55,7 @@ def export_session(store: Store, session: str, write: Callable[[str], object]) -
     `encoding="utf-8", newline="\\n"`. The same state gives the same bytes.
     Raises `UnknownSession`, and `Corrupt` or `Missing` where the store is damaged.
     """
-    versions = versions_of(store, session).by_token
+    versions = versions_of(store, session)
     exporter = _Exporter(store, write)
     exporter.line(
         {"format": FORMAT, "version": VERSION, "session": session, "foredeck": __version__}

@@ -10,7 +10,7 @@ from typing import Any
 from foredeck.lookup.prompts import Prompt, prompt_at, prompts_at
 from foredeck.lookup.sessions import checked_call, count_calls
 from foredeck.model.call_values import PartRow
-from foredeck.model.calls import CallDocument, CallRecord
+from foredeck.model.calls import CallRecord
 from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.store.protocol import Store
 from foredeck.timeline.differences import hunks_of
@@ -184,9 +184,9 @@ def _parent_call(store: Store, session: str, call: int) -> int | None:
     head = store.head(call_id(session, call))
     record = None if head is None else CallRecord(head.fields)
     parent = store.head(record.parent) if record and record.parent else None
-    if parent is None or parent.id != call_id(session, parent.view(CallDocument).ordinal):
+    if parent is None or parent.id != call_id(session, CallRecord(parent.fields).ordinal):
         return None
-    return parent.view(CallDocument).ordinal
+    return CallRecord(parent.fields).ordinal
 
 
 def _compared(old: Prompt, new: Prompt) -> dict[str, Any]:
