@@ -65,7 +65,7 @@ class XtdbStore:
         self._names = names
         self._reader = XtdbReader(client, names)
         self._blobs = BlobReader(client, names)
-        self._writer = XtdbWriter(client, names, clock)
+        self._writer = XtdbWriter(self._reader, self._blobs, clock)
         self._archives = Archives(self)
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:

@@ -17,7 +17,7 @@ from typing import Any
 
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.store.protocol import Origin, Token
-from foredeck.xtdb.database.client import Operation, OutcomeUnknown, XtdbClient
+from foredeck.xtdb.database.client import Operation, OutcomeUnknown
 from foredeck.xtdb.database.documents import (
     Clock,
     StoredVersion,
@@ -75,11 +75,11 @@ class _Commit:
 class XtdbWriter:
     """Commits of one store. Keeps what it knows of the newest state, to save reading it."""
 
-    def __init__(self, client: XtdbClient, names: XtdbNames, clock: Callable[[], int]) -> None:
-        self._client = client
-        self._names = names
-        self._reader = XtdbReader(client, names)
-        self._blob_reader = BlobReader(client, names)
+    def __init__(self, reader: XtdbReader, blobs: BlobReader, clock: Callable[[], int]) -> None:
+        self._client = reader.client
+        self._names = reader.names
+        self._reader = reader
+        self._blob_reader = blobs
         self._now_ms = clock
         self._clock: Clock | None = None
         self._knows_clock = False
