@@ -196,8 +196,8 @@ class ToolOutput:
         return _DIFF_HEAD.sub("", self.body).replace("\n+++ b/", "\n+++ ")
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 hit`, `2 hits`."""
+def plain_count(number: int, noun: str) -> str:
+    """`1 hit`, `1200 hits`: in prompts, where thousands are not set apart (`figures.counted`)."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -251,7 +251,7 @@ def test_facts(text: str) -> list[str]:
     ended = _GO.findall(text) if "ok  \t" in text or "FAIL\t" in text else []
     if ended:
         failed = [name for how, name in ended if how == "FAIL"]
-        counts = [f"{counted(len(ended) - len(failed), 'package')} ok"]
+        counts = [f"{plain_count(len(ended) - len(failed), 'package')} ok"]
         return [", ".join([*counts, f"FAIL {' '.join(failed)}"] if failed else counts)]
     return list(_lines(text[-SUMMED_UP_IN:], _SUMMARY, _SUMMARY_WORDS, 1, last=True))
 
@@ -279,7 +279,7 @@ def _places(places: dict[str, list[str]]) -> str:
         f"{name} {' '.join(dict.fromkeys(lines[:MAX_LINES]))}{' ...' * (len(lines) > MAX_LINES)}"
         for name, lines in ranked[:MAX_FILES]
     ]
-    count = counted(sum(map(len, places.values())), "error")
+    count = plain_count(sum(map(len, places.values())), "error")
     return f"{count}: {', '.join(listed)}{', ...' if len(ranked) > MAX_FILES else ''}"
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from foredeck.commands import (
     ToolOutput,
-    counted,
     error_facts,
     install_facts,
+    plain_count,
     programs,
     test_facts,
 )
@@ -35,12 +35,12 @@ def search_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
     del arguments
     files = Counter(name.removeprefix("./") for name in _HIT.findall(f"\n{output.body}"))
     if files:
-        return [f"{counted(files.total(), 'hit')} in {_most(files, 'file')}"]
+        return [f"{plain_count(files.total(), 'hit')} in {_most(files, 'file')}"]
     lines = _LINE.findall(output.body)
     if not lines:
         return []
     more = " ..." if len(lines) > MAX_LINES else ""
-    return [f"{counted(len(lines), 'hit')} at {' '.join(lines[:MAX_LINES])}{more}"]
+    return [f"{plain_count(len(lines), 'hit')} at {' '.join(lines[:MAX_LINES])}{more}"]
 
 
 def listing_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
@@ -51,14 +51,14 @@ def listing_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]
     folders = Counter(path.rpartition("/")[0] for path in paths if "/" in path)
     if not folders:
         return []
-    return [f"{counted(folders.total(), 'path')} in {_most(folders, 'folder')}"]
+    return [f"{plain_count(folders.total(), 'path')} in {_most(folders, 'folder')}"]
 
 
 def _most(found: Counter[str], noun: str) -> str:
     """`3 files: a.ts 8, b.ts 3, c.ts 1`."""
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     listed = ", ".join(f"{name} {count}" for name, count in ranked[:MAX_FILES])
-    return f"{counted(len(found), noun)}: {listed}{', ...' if len(ranked) > MAX_FILES else ''}"
+    return f"{plain_count(len(found), noun)}: {listed}{', ...' if len(ranked) > MAX_FILES else ''}"
 
 
 _DEFINES = re.compile(
@@ -249,7 +249,7 @@ def diff_facts(text: str) -> list[str]:
     if files:
         listed = ", ".join(_changed(name, *counts) for name, counts in [*files.items()][:MAX_FILES])
         more = ", ..." if len(files) > MAX_FILES else ""
-        return [*newest, f"{counted(len(files), 'file')}: {listed}{more}"]
+        return [*newest, f"{plain_count(len(files), 'file')}: {listed}{more}"]
     return [*newest, *_STAT.findall(text)[-1:]]
 
 
@@ -261,7 +261,7 @@ def log_facts(text: str) -> list[str]:
     """`12 commits, newest 4c77fd2 Fix the parser`."""
     commits = _COMMIT.findall(text)
     count = len(commits) or len(_ONELINE.findall(text))
-    return [f"{counted(count, 'commit')}, newest {newest}" for newest in _newest(text)]
+    return [f"{plain_count(count, 'commit')}, newest {newest}" for newest in _newest(text)]
 
 
 def _newest(text: str) -> list[str]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
-from foredeck.commands import counted
-from foredeck.model import figures
-from foredeck.model.figures import cut
+from foredeck.commands import plain_count
+from foredeck.model.figures import counted, cut
 from foredeck.model.ids import ENTRY, TASK, ShortNames
 from foredeck.model.quoting import block, one_line, quoted
 from foredeck.model.quoting import name as named
@@ -62,7 +61,7 @@ def describe(found: SearchResult, names: Sequence[str], in_view: int, here: str)
 def nothing_found(scope: str, in_view: int) -> str:
     """Where there is no hit: what to try instead."""
     if in_view:
-        return f"Nothing beyond what you see already ({counted(in_view, 'hit')} in view)."
+        return f"Nothing beyond what you see already ({plain_count(in_view, 'hit')} in view)."
     where = {"project": "this project", "session": "this session", "all": "any session"}
     wider = "" if scope == "all" else ', or scope "all"'
     return f"Nothing found in {where[scope]}. Try fewer or other words{wider}."
@@ -94,7 +93,7 @@ def _ending(found: SearchResult, in_view: int) -> str:
     seen = f" ({in_view} more in view already)" if in_view else ""
     shown, more = len(found.hits), found.more - in_view
     if more <= 0:
-        return f"{counted(shown, 'hit')}{seen}; activate brings one in full."
+        return f"{plain_count(shown, 'hit')}{seen}; activate brings one in full."
     newest = " among the newest texts" if found.is_part else ""
     return f"{shown} of {shown + more:,} hits{newest}{seen}; {NARROWER}"
 
@@ -141,7 +140,7 @@ def describe_to_people(
                 lines.append(style.dim(text))
     more = f"{len(found.hits)} of " if found.more > 0 else ""
     count = len(found.hits) + max(0, found.more)
-    total = figures.counted(count, "hit")
+    total = counted(count, "hit")
     newest = " among the newest texts: the words are too common" if found.is_part else ""
     return "\n".join([f"{more}{total}{newest}. `foredeck cat NAME` prints one in full.", *lines])
 
