@@ -22,6 +22,7 @@ from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.connection import POSITION_BITS, immediate, new_store_id, translated
 from foredeck.store.sqlite.reading import changes_of_others, select_in
 
+# `state`: 0 for what waits, 1 for what XTDB has, 2 for what it has refused (quarantined).
 _TABLES = """
 CREATE TABLE IF NOT EXISTS journal (
     number INTEGER PRIMARY KEY,
@@ -114,9 +115,6 @@ class Journal:
 
 
 # What waits for XTDB
-
-WAITING, DELIVERED, QUARANTINED = range(3)
-"""The states of an entry, as stored."""
 
 _DIGEST_BYTES = 32
 _MOST_REASON = 1000
@@ -230,14 +228,14 @@ class DeliveryQueue:
         if numbers:
             with self._journal.transaction():
                 self._journal.db.executemany(
-                    f"UPDATE journal SET state = {DELIVERED} WHERE number = ?",
+                    "UPDATE journal SET state = 1 WHERE number = ?",
                     ((number,) for number in numbers),
                 )
 
     def quarantine(self, number: int, reason: str) -> None:
         """XTDB refuses this one: it no longer holds up what comes after it."""
         self._journal.execute(
-            f"UPDATE journal SET state = {QUARANTINED}, reason = ? WHERE number = ?",
+            "UPDATE journal SET state = 2, reason = ? WHERE number = ?",
             *(reason[:_MOST_REASON], number),
         )
 
