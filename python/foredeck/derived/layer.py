@@ -133,6 +133,8 @@ class TimeBudget:
             self.left_s = max(0.0, self.left_s - (time.monotonic() - began))
 
 
+# The SQLite file of a layer: where it is, how it is opened, emptied and thrown away
+
 FOLDER = "layers"
 PATIENCE_S = 60.0
 """How long a writer waits for another one, which writes a batch at a time."""

@@ -233,6 +233,8 @@ def _in_use(path: Path, pids: list[int]) -> StoreUnavailable:
     return StoreUnavailable(f"{path} is in use by {by}: close all sessions, then restore")
 
 
+# Whether a file is sound, for `foredeck doctor`
+
 ELSEWHERE = "Set FOREDECK_HOME to a folder of its own, or move that file away."
 _START_FRESH = (
     "`foredeck restore FILE --force` puts a backup in its place and keeps it; or move it away with "
