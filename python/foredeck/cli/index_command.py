@@ -17,7 +17,7 @@ from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress, print_json, typed
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config
-from foredeck.context.state.descriptions import moved_claims
+from foredeck.context.state.objects import store_versions
 from foredeck.errors import CommandRefused, Conflict, NotFound, ToolError
 from foredeck.model.figures import counted
 from foredeck.model.quoting import name
@@ -179,17 +179,8 @@ def commit_snapshots(
     """Read files and store what is new; once more where another process stored some meanwhile."""
     for attempt in range(1, ATTEMPTS + 1):
         snapshots = look()  # again at each attempt: what is stored has changed, and files may have
-        batch = Batch()
-        for snapshot in snapshots:
-            if snapshot.document is not None:
-                batch.puts.append(snapshot.document)
-                batch.expect[snapshot.object_id] = snapshot.head.token if snapshot.head else None
-        for claim, before in moved_claims(store, snapshots):
-            batch.puts.append(claim)
-            batch.expect[claim.id] = before.token
         try:
-            if batch.puts:
-                store.commit(batch)
+            store_versions(store, snapshots)
             break
         except Conflict:
             if attempt == ATTEMPTS:

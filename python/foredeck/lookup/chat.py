@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from foredeck.context.messages.shape import UNSENT_STOPS, Message
-from foredeck.context.state.call_log import CallLog, load_record
+from foredeck.context.state.call_log import CallLog, load_record, ordinal_of
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
@@ -97,7 +97,9 @@ def inherited_turns(store: Store, session: str) -> Inherited:
     ancestors, gone = _ancestors(store, session)
     if not ancestors and gone is None:
         return Inherited()
-    path = set(_first_path(store, session, [session, *ancestors]))
+    # What the list begins with that the session's first call has continued.
+    first = _listed(store, call_id(session, 1))
+    path = set(addresses_back(store, first, [session, *ancestors]))
     path -= {head.fields.get("assistant") for head in turns_of_session(store, session)}
     found: dict[str, Head] = {}
     for ancestor in reversed(ancestors):
@@ -112,7 +114,7 @@ def inherited_turns(store: Store, session: str) -> Inherited:
 
 def turns_of_session(store: Store, session: str) -> list[Head]:
     """The turns that were made in a session, on all its branches, in the order of their making."""
-    return sorted(store.query("turn", {"session": session}), key=_number)
+    return sorted(store.query("turn", {"session": session}), key=lambda head: ordinal_of(head.id))
 
 
 def addresses_back(
@@ -253,10 +255,6 @@ def _block_text(block: dict[str, Any]) -> str:
     return json.dumps(block, ensure_ascii=False)
 
 
-def _number(head: Head) -> int:
-    return int(head.id.rpartition(":")[2])
-
-
 def _ancestors(store: Store, session: str) -> tuple[list[str], str | None]:
     """The sessions that this one descends from, nearest first, and the one after them that the
     store does not have."""
@@ -264,11 +262,6 @@ def _ancestors(store: Store, session: str) -> tuple[list[str], str | None]:
     if found and store.head(session_object_id(found[-1])) is None:
         return found[:-1], found[-1]
     return found, None
-
-
-def _first_path(store: Store, session: str, lineage: Sequence[str]) -> Iterator[str]:
-    """Those of the list that the session's first call continued."""
-    return addresses_back(store, _listed(store, call_id(session, 1)), lineage)
 
 
 def _listed(store: Store, call: str) -> list[str]:

@@ -101,11 +101,7 @@ def store_lost_results(
         tool, cwd = item.tool or call.tool, objects.info.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
         look = partial(objects.source.after_unobserved, event)
-        found = _store(
-            objects,
-            inbox,
-            _ToolRun(event, item, look, item.call_id, _own_place(chat)),
-        )
+        found = _store(objects, inbox, _ToolRun(event, item, look, item.call_id, _own_place(chat)))
         inbox.early_results[item.call_id] = found
         # Some time has passed since the tool ended: what is on the disk now may not be its work.
         stale = (s.object_id for s in found.snapshots if s.role in ("read", "written"))

@@ -13,10 +13,9 @@ from contextlib import suppress
 from foredeck.context.plan.plan import Plan
 from foredeck.context.rendering.context import RenderContext
 from foredeck.context.state.chat import Branch
-from foredeck.context.state.descriptions import moved_claims
 from foredeck.context.state.inbox import FileChange, Inbox
 from foredeck.context.state.index import Entry, SeenVersion
-from foredeck.context.state.objects import PENDING, Objects
+from foredeck.context.state.objects import Objects, store_versions
 from foredeck.context.state.sets import Sets
 from foredeck.context.wording import (
     changed_on_disk,
@@ -31,7 +30,7 @@ from foredeck.model.sources import path_of
 from foredeck.sources.recorded import is_object_id
 from foredeck.sources.renames import unclear_rename
 from foredeck.sources.snapshots import CHANGING, OUTSIDE, FileSnapshot, is_unmet
-from foredeck.store.protocol import Batch, Head, Store, Token
+from foredeck.store.protocol import Head, Token
 
 PATIENCE_S = 0.25
 """How long a prompt waits, at most, for files that are being written at this moment."""
@@ -78,7 +77,7 @@ def read_listed(objects: Objects, path: str) -> None:
         if snapshot.state == OUTSIDE:
             raise ToolError(outside_project(snapshot.path))
         try:
-            token = _store(objects.store, [snapshot])
+            token = store_versions(objects.store, [snapshot])
         except Conflict:
             continue  # another engine has read it
         if snapshot.document is not None:
@@ -99,7 +98,7 @@ def look_now(objects: Objects, inbox: Inbox, path: str) -> FileSnapshot:
     for _ in range(MAX_ATTEMPTS - 1):
         snapshot = objects.source.sight(path, "read", unasked=True)
         try:
-            token = _store(objects.store, [snapshot])
+            token = store_versions(objects.store, [snapshot])
         except Conflict:
             continue  # another engine has stored one
         _take_in(objects, inbox, [snapshot], token)
@@ -111,7 +110,7 @@ def look_now_at(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> None:
     """As `look_now`, for known files. `targets`: object ids, or paths of this machine."""
     snapshots = objects.source.reconcile(targets)
     try:
-        token = _store(objects.store, snapshots)
+        token = store_versions(objects.store, snapshots)
     except Conflict:
         return  # another engine has taken them in; the next look finds it
     _take_in(objects, inbox, snapshots, token)
@@ -124,7 +123,7 @@ def take_in_unmet(objects: Objects, paths: Sequence[str]) -> None:
     """
     snapshots = [objects.source.sight(path, "read", unasked=True) for path in paths]
     with suppress(Conflict):  # another engine takes them in
-        _store(objects.store, snapshots)
+        store_versions(objects.store, snapshots)
 
 
 def attach_notices(context: RenderContext, inbox: Inbox) -> None:
@@ -300,28 +299,13 @@ def _look(objects: Objects, inbox: Inbox, targets: Sequence[str]) -> list[str]:
     """Take in what has changed; returns what must be read again."""
     snapshots = objects.source.reconcile(targets, cautious=True)
     try:
-        token = _store(objects.store, snapshots)
+        token = store_versions(objects.store, snapshots)
     except Conflict:
         return list(targets)
     _take_in(objects, inbox, snapshots, token)
     left = [s.object_id for s in snapshots if s.state == CHANGING]
     # A path that names no known file may be where one of the unsettled ones has moved to.
     return left + [t for t in targets if not is_object_id(t)] if left else left
-
-
-def _store(store: Store, snapshots: Sequence[FileSnapshot]) -> Token:
-    """Commit new versions, each on top of the one that it was compared with, or nothing. Raises
-    `Conflict` where another engine was faster."""
-    # On top of any other the same bytes would become two versions.
-    batch = Batch()
-    for snapshot in snapshots:
-        if snapshot.document is not None:
-            batch.puts.append(snapshot.document)
-            batch.expect[snapshot.object_id] = snapshot.head.token if snapshot.head else None
-    for claim, before in moved_claims(store, snapshots):
-        batch.puts.append(claim)
-        batch.expect[claim.id] = before.token
-    return store.commit(batch) if batch.puts else PENDING
 
 
 def _take_in(

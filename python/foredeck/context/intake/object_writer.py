@@ -144,13 +144,7 @@ class ObjectWriter:
             met = self._stored(call, head)
         else:
             met = self._new(item, call, object_id, head, observed)
-        list_nested(
-            self._objects,
-            self._chat.branch,
-            item,
-            object_id,
-            turn_id(self._objects.info.id, self._chat.turns),
-        )
+        list_nested(self._objects, self._chat.branch, item, object_id, self._turn_id)
         if item.tool in CONTEXT_TOOLS:
             # The result itself joins no set: its decision says which object does.
             return self._context_tool(item)
@@ -166,13 +160,19 @@ class ObjectWriter:
         head = self._objects.workspace.head(chat_id(self._objects.info.id))
         if head is not None and (head.fields.get("turn_count") or 0) == self._chat.turns:
             return
+        session = self._objects.info.id
         chat = ChatDocument(
-            id=chat_id(self._objects.info.id),
-            session_ref=session_object_id(self._objects.info.id),
+            id=chat_id(session),
+            session_ref=session_object_id(session),
             turn_count=self._chat.turns,
-            provenance=Provenance(origin=self._objects.info.id, generator="system"),
+            provenance=Provenance(origin=session, generator="system"),
         )
         self._objects.workspace.put(chat.seal())
+
+    @property
+    def _turn_id(self) -> str:
+        """Id of the newest turn."""
+        return turn_id(self._objects.info.id, self._chat.turns)
 
     def _is_taken(self, item: Item) -> bool:
         """Whether an answer has its turn already."""
@@ -244,7 +244,7 @@ class ObjectWriter:
             call,
             object_id,
             snapshots,
-            CallPlace(turn_id(self._objects.info.id, self._chat.turns), self._round.position(call)),
+            CallPlace(self._turn_id, self._round.position(call)),
             token=observed.token,
             full_output=observed.full_output,
         )
@@ -282,7 +282,7 @@ class ObjectWriter:
                 if as_left and head.view(ToolcallDocument).tool in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])
         pin = _pin_with_text(head) or {}
-        is_ours = head.fields.get("turn_ref") == turn_id(self._objects.info.id, self._chat.turns)
+        is_ours = head.fields.get("turn_ref") == self._turn_id
         entry = self._in_its_place(head, call, is_ours=is_ours)
         return _ResultEntries(entry, [*files.values()], files.get(pin.get("object") or ""))
 
@@ -290,9 +290,7 @@ class ObjectWriter:
         """A stored result's entry; one of this turn gets its place in it."""
         if not is_ours:
             return self._objects.see_head(head, call.id)
-        place = CallPlace(
-            turn_id(self._objects.info.id, self._chat.turns), self._round.position(call)
-        )
+        place = CallPlace(self._turn_id, self._round.position(call))
         return put_in_place(self._objects, head, call.id, place)
 
     def _context_tool(self, item: Item) -> ResultObject:

@@ -155,18 +155,14 @@ def give_nickname(store: Store, object: Head, name: str) -> bool:
     raise ToolError(f"{object.type} {object.id} is being named by others all the time: try again.")
 
 
-def _called(store: Store, id: str) -> str:
-    """An object's path where it has one, else its id."""
-    head = store.head(id)
-    return (path_of(head.fields) if head else None) or id
-
-
 def _give(store: Store, id: str, name: str) -> bool:
     """One attempt. Raises `Conflict` where the claims are no longer as read."""
     claim = store.head(nickname_id(name))
     owner = None if claim is None else claim.fields.get("object")
     if owner is not None and owner != id:
-        raise ToolError(f"The name {name!r} belongs to another object, {_called(store, owner)}.")
+        other = store.head(owner)
+        called = (path_of(other.fields) if other else None) or owner
+        raise ToolError(f"The name {name!r} belongs to another object, {called}.")
     others = [held for held in _claims_of(store, id) if held.id != nickname_id(name)]
     if owner == id and not others:
         return False

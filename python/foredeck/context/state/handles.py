@@ -174,7 +174,7 @@ def _entry(objects: Objects, name: str, beyond: bool) -> Entry:
 
 
 def _by_path(objects: Objects, name: str) -> int | None:
-    return objects.index.by_label.get(_absolute(objects, name))
+    return objects.index.by_label.get(str(PurePath(objects.info.cwd) / name))
 
 
 def _file_id(objects: Objects, name: str) -> str:
@@ -237,10 +237,6 @@ def _meet_pointer(objects: Objects, name: str) -> Entry:
     entry = objects.see_document(document, label)
     objects.workspace.commit()  # whoever asks reads it from the store
     return entry
-
-
-def _absolute(objects: Objects, name: str) -> str:
-    return str(PurePath(objects.info.cwd) / name)
 
 
 def _by_nickname(objects: Objects, name: str) -> int | None:

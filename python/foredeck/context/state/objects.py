@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foredeck.context.messages.items import Item
+from foredeck.context.state.descriptions import moved_claims
 from foredeck.context.state.index import Entry, SeenVersion, SessionIndex
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import (
@@ -235,3 +236,18 @@ def user_object(objects: Objects, text: str) -> Entry:
     document = UserDocument.of(text)
     objects.workspace.put(document)
     return objects.see_document(document)
+
+
+def store_versions(store: Store, snapshots: Sequence[FileSnapshot]) -> Token:
+    """Commit new versions, each on top of the one that it was compared with, or nothing. Raises
+    `Conflict` where another process was faster."""
+    # On top of any other the same bytes would become two versions.
+    batch = Batch()
+    for snapshot in snapshots:
+        if snapshot.document is not None:
+            batch.puts.append(snapshot.document)
+            batch.expect[snapshot.object_id] = snapshot.head.token if snapshot.head else None
+    for claim, before in moved_claims(store, snapshots):
+        batch.puts.append(claim)
+        batch.expect[claim.id] = before.token
+    return store.commit(batch) if batch.puts else PENDING

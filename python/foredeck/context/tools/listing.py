@@ -4,7 +4,7 @@ window."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from foredeck.context.arguments import relative_path
@@ -27,6 +27,7 @@ from foredeck.context.tools.versions import wanted_content
 from foredeck.context.wording import handle, object_line
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields
+from foredeck.store.protocol import Head
 
 IN_VIEW, FOLDED, PINNED = "in view", "folded", "pinned"
 """The states of an object as every screen names them."""
@@ -188,11 +189,7 @@ def change_state(objects: Objects, branch: Branch, verb: str, arguments: str) ->
     if not arguments:
         raise ToolError(f"Say which object: /foredeck {verb} @12.")
     entry = resolve_name(objects, arguments).entry
-    name, state, sets = (
-        handle(entry.ordinal),
-        state_of(branch, entry.ordinal),
-        branch.sets,
-    )
+    name, state, sets = handle(entry.ordinal), state_of(branch, entry.ordinal), branch.sets
     if entry.ordinal not in branch.plan.carried:
         raise ToolError(f"{name} is not in this chat.")
     if verb == "unpin":
@@ -250,10 +247,7 @@ def describe_entry(objects: Objects, arguments: str) -> str:
     name, _, summary = arguments.partition(" ")
     if not name:
         raise ToolError("Usage: /foredeck describe @12 [what it is, in one line]")
-    entry = resolve_name(objects, name).entry
-    head = objects.store.head(entry.object)
-    if head is None:
-        raise ToolError(f"@{entry.ordinal} is not stored.")
+    entry, head = _stored(objects, name)
     if summary.strip():
         describe_object(objects.store, head, Description(short_summary=summary))
     return object_line(entry.ordinal, described(objects, entry.ordinal))
@@ -264,27 +258,27 @@ def name_object(objects: Objects, arguments: str) -> str:
     words = arguments.split()
     if len(words) != 2 or words[1].startswith("@"):
         raise ToolError("Usage: /foredeck name @12 NICKNAME")
-    entry, name = resolve_name(objects, words[0]).entry, words[1]
+    entry, head = _stored(objects, words[0])
+    new = give_nickname(objects.store, head, words[1])
+    return f"@{entry.ordinal} is called {words[1]}{'' if new else ' already'}."
+
+
+def _stored(objects: Objects, name: str) -> tuple[Entry, Head]:
+    entry = resolve_name(objects, name).entry
     head = objects.store.head(entry.object)
     if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
-    new = give_nickname(objects.store, head, name)
-    return f"@{entry.ordinal} is called {name}{'' if new else ' already'}."
+    return entry, head
 
 
 def _chars_by_kind(branch: Branch) -> Counter[str]:
     plan = branch.plan
     chars: Counter[str] = Counter()
-    for index, op in _sent(branch):
-        chars[_kind(plan, index, op)] += plan.chars[index]
+    for index, op in enumerate(plan.ops):
+        if not plan.is_omitted(index):
+            chars[_kind(plan, index, op)] += plan.chars[index]
     chars["ours"] += sum(blocks_chars(say.blocks) for say in plan.our_messages)
     return chars
-
-
-def _sent(branch: Branch) -> Iterator[tuple[int, Op]]:
-    """The host's messages that go out."""
-    plan = branch.plan
-    return ((index, op) for index, op in enumerate(plan.ops) if not plan.is_omitted(index))
 
 
 def _kind(plan: Plan, index: int, op: Op) -> str:
