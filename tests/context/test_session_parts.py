@@ -20,23 +20,23 @@ from foredeck.context.state.request import PromptFrame
 ROOT = Path(foredeck.__file__).parent
 
 HOLDERS = {
-    *("context/assembler", "context/calls/call"),
-    *("engine/background/background", "engine/calls", "engine/facility", "engine/opening"),
+    *("context/assembler", "context/calls/call", "context/calls/recording"),
+    *("engine/background", "engine/calls", "engine/opened", "engine/opening"),
     "replay/observing",
 }
 """Modules that name `Session`: they open it, hold it, or hand out its parts."""
 
 WRITERS = {
     "chat.go_to": {
-        *("context/calls/deciding", "context/calls/sealing", "context/intake/alignment"),
+        *("context/calls/deciding", "context/calls/feedback", "context/intake/alignment"),
     },
     "chat.take_up_newest": {
         *("context/assembler", "context/tools/session_search", "context/tools/tools"),
         "engine/tasks",
     },
     "chat.log.add": {"context/calls/recording"},
-    "chat.log.unsend": {"context/calls/sealing", "context/intake/alignment"},
-    "chat.compactions": {"context/window/compactions"},
+    "chat.log.unsend": {"context/calls/feedback", "context/intake/alignment"},
+    "chat.compactions": {"context/compactions"},
     "chat.turns": {"context/intake/object_writer", "histories/ingesting"},
     "chat.private": {"engine/privacy"},
     "chat.branch.ahead": {"context/assembler"},
@@ -50,8 +50,8 @@ WRITERS = {
     "inbox.early_results": {"context/intake/early_results"},
     "inbox.early_results.pop": {"context/intake/object_writer"},
     "inbox.notices": {"context/intake/early_results"},
-    "inbox.notices.restore": {"context/calls/sealing"},
-    "inbox.refused.append": {"context/calls/sealing"},
+    "inbox.notices.restore": {"context/calls/feedback"},
+    "inbox.refused.append": {"context/calls/feedback"},
     "inbox.refused.clear": {"context/calls/recording"},
     "inbox.pop_compaction": {"context/window/compacting"},
     "inbox.pop_stale": {"engine/engine"},
