@@ -168,17 +168,17 @@ class _Bookkeeper:
             return {around: total - hit.read}
         lost: dict[str, float] = {}
         shared = common_messages(last, call)
-        standing = total
+        unchanged = total
         ours: str = cause_of_ours(last, call)
         if shared < len(last.keys):
-            standing = head + self._tokens(last, shared)
+            unchanged = head + self._tokens(last, shared)
             cause = cause_in_list(last, call, shared)
-            lost[cause] = total - max(standing, ideal.read)
+            lost[cause] = total - max(unchanged, ideal.read)
             if not continues(last, call):
                 # The bytes are those of the branch that the host has gone back to.
                 ours = cause
-        if standing - ideal.read >= 1:
-            lost[ours] = lost.get(ours, 0.0) + standing - ideal.read
+        if unchanged - ideal.read >= 1:
+            lost[ours] = lost.get(ours, 0.0) + unchanged - ideal.read
         beyond = min(total, ideal.read) - hit.read
         if beyond >= STEP_TOKENS:
             # The bytes are cached, but the rule does not reach them from here: blame whatever

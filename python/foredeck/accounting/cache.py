@@ -138,7 +138,7 @@ class IdealCache:
         for place in places[shared:]:
             used = self._used.get(place.tip)
             if used is None:
-                # A tip stands for all that precedes it, so that none can be known after this one.
+                # A tip is a hash of all that precedes it: none can be known after this one.
                 break
             lasting = place.tokens
             if time_ms - used <= self._ttl_ms:

@@ -109,7 +109,7 @@ class Shapes:
         return found
 
     def _shape(self, message: Message) -> Shape:
-        visible = {k: v for k, v in message.items() if k in _TOLD}
+        visible = {k: v for k, v in message.items() if k in _READ_BY_MODELS}
         body = json.dumps(visible, ensure_ascii=False, sort_keys=True)
         digest = hashlib.blake2b(body.encode(errors="surrogatepass"), digest_size=16).digest()
         shape = self._by_hash.get(digest)
@@ -140,7 +140,7 @@ def _is_empty(block: dict[str, Any]) -> bool:
     return block.get("type") == "text" and not str(block.get("text") or "").strip()
 
 
-_TOLD = frozenset({"role", "content", "command", "output", "summary", "toolCallId"})
+_READ_BY_MODELS = frozenset({"role", "content", "command", "output", "summary", "toolCallId"})
 
 
 def chars_of(message: Message) -> int:

@@ -117,17 +117,19 @@ def _restore_files(args: Namespace) -> int:
         cwd = _folder_of(store, session)
         steps = rewinding.interrupted(home, session)
         if steps is not None and not args.dry_run:
-            return _tell(args, rewinding.go_on(store, home, session, steps), cwd, went_on=True)
+            return _print_result(
+                args, rewinding.go_on(store, home, session, steps), cwd, went_on=True
+            )
         plan = _plan(store, session, args)
         if args.dry_run:
             return _show(args, store, plan, cwd)
         if args.to is not None:
             args.to.mkdir(parents=True, exist_ok=True)
-            return _tell(args, rewinding.copy_to(store, plan, cwd, args.to), cwd)
+            return _print_result(args, rewinding.copy_to(store, plan, cwd, args.to), cwd)
         done = rewinding.apply(
             store, home, session, plan, overwrite=args.overwrite, named=bool(args.path)
         )
-        return _tell(args, done, cwd)
+        return _print_result(args, done, cwd)
 
 
 def _folder_of(store: Store, session: str) -> str:
@@ -178,7 +180,7 @@ def _described(file: Any) -> dict[str, Any]:
     }
 
 
-def _tell(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) -> int:
+def _print_result(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) -> int:
     if args.json:
         print_json({**asdict(result), "went_on": went_on})
     else:

@@ -95,7 +95,7 @@ def add_stored(overview: Overview, store: Store) -> None:
             progress.advance()
 
 
-def add_histories(overview: Overview, files: Iterable[Path], tell: Callable[[str], None]) -> None:
+def add_histories(overview: Overview, files: Iterable[Path], notify: Callable[[str], None]) -> None:
     """Take in what other agents have kept, the newest files first; stores nothing.
 
     Each file is replayed, several at a time. After Ctrl-C the sums so far are kept.
@@ -126,7 +126,7 @@ def add_histories(overview: Overview, files: Iterable[Path], tell: Callable[[str
         # Python would wait at its exit for the files that are being replayed.
         for worker in active_children():
             worker.terminate()
-        tell("Interrupted: these are the sums so far.")
+        notify("Interrupted: these are the sums so far.")
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
                 "This cannot be undone. Delete it?",
                 nothing="nothing was deleted",
                 yes=args.yes,
-                show=lambda: print("\n".join(_told(plan, "would go") for plan in plans)),
+                show=lambda: print("\n".join(_summary(plan, "would go") for plan in plans)),
             )
             # Again: a session may have been opened while the user was asked.
             _check_closed(config.home, sessions)
@@ -92,13 +92,13 @@ def _report(args: Namespace, plans: list[Forgetting]) -> int:
         print_json(described[0] if len(args.session) == 1 else {"sessions": described})
         return 0
     for plan in plans:
-        print(_told(plan, "erased" if erased else "would go"))
+        print(_summary(plan, "erased" if erased else "would go"))
     if erased:
         print(typed("`foredeck vacuum` gives the space back to the disk."))
     return 0
 
 
-def _told(plan: Forgetting, what: str) -> str:
+def _summary(plan: Forgetting, what: str) -> str:
     kept = f"; {counted(plan.kept, 'object')} shared with other sessions stay" if plan.kept else ""
     return (
         f"Session {plan.session}: {counted(len(plan.documents), 'document')} and "

@@ -100,7 +100,7 @@ def _ancestors() -> Iterator[int]:
 def _parent(pid: int) -> int:
     try:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        # Behind the name, which stands in brackets and may hold any character.
+        # After the name, which is in brackets and may hold any character.
         return int(status.rpartition(")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0

@@ -15,9 +15,9 @@ from foredeck.cli.arguments import resolve_config
 from foredeck.cli.output import Progress
 from foredeck.cli.stored import opened_store
 from foredeck.errors import NotFound
+from foredeck.histories.progress import progress_in
 from foredeck.histories.recordings import load_recording
 from foredeck.histories.records import Transcript
-from foredeck.histories.standing import progress_in
 from foredeck.model.documents import session_object_id
 from foredeck.names import find_session
 from foredeck.store.kind import store_kind

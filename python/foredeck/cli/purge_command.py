@@ -134,7 +134,7 @@ def run(args: Namespace) -> int:
                 "This cannot be undone. Purge it?",
                 nothing="nothing was purged",
                 yes=args.yes,
-                show=lambda: print(_told(result, "would be written again")),
+                show=lambda: print(_summary(result, "would be written again")),
             )
             # What the entries had replaced comes back, and has to be planned, too.
             if wanted.entries and memory.restore_without(wanted.entries):
@@ -324,7 +324,7 @@ def _report(args: Namespace, result: _Result) -> int:
             }
         )
         return 0 if result.is_done else 1
-    print(_told(result, "written again" if done else "would be written again"))
+    print(_summary(result, "written again" if done else "would be written again"))
     if result.left:
         print("Not done. These still hold it:")
         for place in result.left[:NAMED]:
@@ -344,7 +344,7 @@ def _versions(result: _Result) -> Counter[str]:
     return sum((Counter(purge.changed) for purge in result.purges), Counter())
 
 
-def _told(result: _Result, what: str) -> str:
+def _summary(result: _Result, what: str) -> str:
     if all(purge.is_empty for purge in result.purges):
         return "No version and no text that is stored holds it."
     documents = sum(len(purge.ids) for purge in result.purges)

@@ -5,7 +5,7 @@ records     what the readers yield, grouped into exchanges, and a session to be 
 claude_code, codex, pi    one reader for each format; pure
 tools       other agents' tool calls by the names and arguments of Pi's
 recordings  finding files, telling their format, and reading one to be replayed
-standing    how far a session has been read in, as its own document says
+progress    how far a session has been read in, as its own document says
 files       versions of files, by what tools have shown and written
 ingesting   files, one after the other, and what came of each
 """

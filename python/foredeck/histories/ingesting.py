@@ -19,15 +19,15 @@ from foredeck.context.state.opening import Beginning, open_session
 from foredeck.errors import Conflict
 from foredeck.histories.files import HistoryFiles
 from foredeck.histories.lines import Lines, opened_lines
-from foredeck.histories.recordings import Format, format_of
-from foredeck.histories.records import Exchange, HistorySession, exchanges
-from foredeck.histories.standing import (
+from foredeck.histories.progress import (
     FileState,
     HistoryProgress,
     HistorySessionDocument,
     file_state,
-    standing_of,
+    stored_state,
 )
+from foredeck.histories.recordings import Format, format_of
+from foredeck.histories.records import Exchange, HistorySession, exchanges
 from foredeck.model.documents import (
     Provenance,
     chat_id,
@@ -159,19 +159,19 @@ class _FileReading:
         """Whether the file's first session was read to the end of this very file."""
         if self._sessions:  # it is not the first
             return False
-        progress = standing_of(self._store, start.id).progress
+        progress = stored_state(self._store, start.id).progress
         is_same = progress is not None and progress.file == str(self._path)
         return is_same and progress is not None and progress.complete == [*self._state]
 
     def _begin(self, start: HistorySession, lines: Lines) -> _SessionReading | None:
-        standing = standing_of(self._store, start.id)
-        if standing.kind == "recorded":
+        state = stored_state(self._store, start.id)
+        if state.kind == "recorded":
             self._report.recorded += 1
             return None
-        if standing.kind == "forgotten" and not self._forgotten:
+        if state.kind == "forgotten" and not self._forgotten:
             self._report.forgotten += 1
             return None
-        progress = standing.progress
+        progress = state.progress
         if progress is not None:
             # A file that was written anew may be longer by chance: the checksum tells.
             lines.watch(progress.line)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from foredeck.errors import NotFound
-from foredeck.histories.standing import progress_in
+from foredeck.histories.progress import progress_in
 from foredeck.hosts.pi.files import session_name
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, session_object_id

@@ -103,7 +103,7 @@ class ReplayObserver:
     bill: AskedBill = field(default_factory=AskedBill)
     _gauge: Gauge = field(default_factory=Gauge)
     _known: list[StandIn] = field(default_factory=list)
-    _standing: list[StandIn] = field(default_factory=list)
+    _in_use: list[StandIn] = field(default_factory=list)
     """Those of them that no reflection replaces."""
     _done: int = 0
     """How many messages are observed."""
@@ -112,13 +112,13 @@ class ReplayObserver:
         """All of them, oldest first."""
         return self._known
 
-    def is_due(self, chat_tokens: int, standing_tokens: int) -> bool:
+    def is_due(self, chat_tokens: int, note_tokens: int) -> bool:
         """By the threshold of the default mode."""
         return is_activation_due(
             self.rules,
             "default",
             message_tokens=chat_tokens,
-            observation_tokens=standing_tokens,
+            observation_tokens=note_tokens,
             fits=True,
         )
 
@@ -185,7 +185,7 @@ class ReplayObserver:
         )
         made = StandIn(document.id, "observation", tuple(covers), text)
         self._keep(session, document, made)
-        self._standing.append(made)
+        self._in_use.append(made)
         self.bill.add(self._price(session, chunk), now_ms)
         self.bill.observations += 1
         self._done += len(chunk.messages)
@@ -193,7 +193,7 @@ class ReplayObserver:
     def _reflect(self, session: Session, now_ms: int, window: int | None) -> None:
         """Condense the oldest notes, where they have become too many."""
         noted = [
-            _StandingNote(self._gauge.tokens(len(s.text)), s.kind, now_ms) for s in self._standing
+            _CondensableNote(self._gauge.tokens(len(s.text)), s.kind, now_ms) for s in self._in_use
         ]
         count = to_condense(self.rules, noted, now_ms, window)
         tokens = sum(one.tokens for one in noted[:count])
@@ -201,7 +201,7 @@ class ReplayObserver:
         worth = tokens / 2 * self.prices.read * later_calls(session.chat.branch.depth)
         if not count or not self.bill.allows(price, worth, session.chat.branch.ledger, now_ms):
             return
-        condensed, left = self._standing[:count], self._standing[count:]
+        condensed, left = self._in_use[:count], self._in_use[count:]
         text = "\n".join(_most_telling(each.text) for each in condensed)
         ids = [each.id for each in condensed]
         document = ReflectionDocument(
@@ -216,7 +216,7 @@ class ReplayObserver:
         covers = tuple(address for each in condensed for address in each.covers)
         made = StandIn(document.id, "reflection", covers, text)
         self._keep(session, document, made)
-        self._standing = [made, *left]
+        self._in_use = [made, *left]
         self.bill.add(price, now_ms)
         self.bill.reflections += 1
         self.bill.summaries += any(each.kind == "reflection" for each in condensed)
@@ -228,7 +228,7 @@ class ReplayObserver:
 
 
 @dataclass(frozen=True, slots=True)
-class _StandingNote:
+class _CondensableNote:
     """A text that replaces chat, as `to_condense` asks for it."""
 
     tokens: int

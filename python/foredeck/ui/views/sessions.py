@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.accounting.figure import session_figure
 from foredeck.errors import NotFound
-from foredeck.histories.standing import progress_in
+from foredeck.histories.progress import progress_in
 from foredeck.lookup.sessions import newest_calls, project_folder, titles
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SessionDocument, chat_id, session_object_id

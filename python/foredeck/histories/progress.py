@@ -84,7 +84,7 @@ class HistoryProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredState:
     """What the store has of a session that a file holds."""
 
     kind: Literal["new", "read", "recorded", "forgotten"]
@@ -93,18 +93,18 @@ class Standing:
     progress: HistoryProgress | None = None
 
 
-def standing_of(store: Store | None, session: str) -> Standing:
+def stored_state(store: Store | None, session: str) -> StoredState:
     """What the store has of a session; without a store everything is new."""
     if store is None:
-        return Standing("new")
+        return StoredState("new")
     heads = store.heads([session_object_id(session), call_id(session, 1), forgotten_id(session)])
     wrapper = heads.get(session_object_id(session))
     if wrapper is None:
-        return Standing("forgotten" if forgotten_id(session) in heads else "new")
+        return StoredState("forgotten" if forgotten_id(session) in heads else "new")
     progress = progress_in(wrapper.fields)
     if progress is None or call_id(session, 1) in heads:
-        return Standing("recorded")
-    return Standing("read", progress)
+        return StoredState("recorded")
+    return StoredState("read", progress)
 
 
 def progress_in(fields: Fields) -> HistoryProgress | None:
