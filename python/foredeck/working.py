@@ -291,7 +291,7 @@ class WorkingMemory:
 
     def _write(self, base: Page, text: str) -> Page:
         if base.token is not None and text == base.text:
-            return base
+            return base  # the same text makes no version
         document = WorkingDocument(
             id=self.id,
             scope=self.scope,

@@ -63,6 +63,7 @@ class User:
 
     def vouches(self, statement: Sequence[Any], code: str | None) -> bool:
         """Whether a code is this user's, for this very statement."""
+        # In constant time: how long a comparison takes must not give a code away.
         return isinstance(code, str) and hmac.compare_digest(
             self.vouch(statement).encode(), code.encode(errors="replace")
         )
@@ -175,6 +176,8 @@ def _make(path: Path) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_hex(_KEY_BYTES).encode() + b"\n")
+            # On the disk before it has its name: a crash must not leave an empty key, by which
+            # nothing that is stored would count as the user's.
             file.flush()
             os.fsync(file.fileno())
         try:

@@ -317,6 +317,7 @@ def pinned_head(store: Store, edge: Edge) -> Head | None:
         raise NotAsRecorded(f"{edge.reference.target} has no v{edge.reference.version}")
     token = str(pin["token"])
     if token == SAME_TRANSACTION:
+        # It was recorded in the transaction that wrote the version, before that had a token.
         owner = store.head(edge.source)
         token = owner.token if owner is not None else token
     head = store.head(edge.target, Token(token))

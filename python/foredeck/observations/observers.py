@@ -264,6 +264,7 @@ def parse_answer(
     count). `examples`: first lines of notes that the question gave as examples, and words that it
     gave for the other parts: their echo is left out.
     """
+    # An answer may hold thoughts, fences, bold tags, headings in their place, or talk around it.
     reader = NotesReader(rules)
     said = {"task": "", "next": ""}
     parts = _parts(_END_OF_THOUGHT.sub("", _THOUGHT.sub("", text)), is_cut=stop == "length")

@@ -163,8 +163,8 @@ class StoredNotes:
 
 
 def stored_notes(store: Store, sessions: Sequence[str]) -> StoredNotes:
-    """What was noted in these sessions. Give a session before those that it was forked from: where
-    two have noted the same message, the first counts."""
+    """What was noted in these sessions. Give a session before those that it was forked from."""
+    # Where two have noted the same message, the first counts: a fork's own.
     found = [head for session in sessions for head in _heads(store, session)]
     observations = (_observation(store, head) for head in found if head.type == "observation")
     reflections = (_reflection(store, head) for head in found if head.type == "reflection")

@@ -5,9 +5,7 @@
       -> a step, or a field of the mode (`root_cause: ...`)
       (not in the sources: a name that no message has)
 
-Read line by line: what models write in other words for the same (brackets, seconds, ranges,
-weekdays, capitals, a colored dot for the priority) is taken for it, and a line that is no note is
-left out with a word on what is wrong with it.
+Read line by line: a line that is no note is left out with a word on what is wrong with it.
 """
 
 from __future__ import annotations
@@ -197,6 +195,8 @@ class NotesReader:
     def _take(self, line: str, *, only_whole: bool) -> str | None:
         """Read one line; what is wrong with it, None for nothing."""
         bare = line.strip()
+        # Indented lines belong to the note before them. Outside of what is marked as notes they do
+        # so only where that note has just been read: the rest is talk.
         if line[0] in " \t" and self._found and (not only_whole or self._is_open):
             return self._take_indented(bare)
         if (day := _date_in(bare)) is not None:
@@ -217,6 +217,8 @@ class NotesReader:
 
     def _take_loose(self, bare: str, *, only_whole: bool) -> str | None:
         """A line that is not in the form to the letter."""
+        # Models write the same in other words: with brackets, seconds, ranges, weekdays, capitals,
+        # a colored dot for the priority.
         bullet = _BULLET.match(bare)
         head = _head_of(bare[bullet.end() :] if bullet else bare)
         if head.is_whole or (bullet and head.says_something and not only_whole):

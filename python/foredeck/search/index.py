@@ -162,6 +162,8 @@ class SearchIndex:
                 everywhere += _holders(fts5_rarity, size)
             else:  # none was found, or more than half hold it: those of the extent tell
                 everywhere += self._count(match, extent) / part
+        # Memory belongs to no session, so that no filter leaves it out: whoever asks has said which
+        # versions may be shown.
         for id in self._hidden(filters.memories):
             strengths.pop(id, None)
         if filters.sessions is None:

@@ -203,6 +203,7 @@ def _first_of_objects(
     chosen: dict[str, tuple[Ranked, IndexedText]] = {}
     also: dict[str, int] = {}
     folders = index.folders()
+    # Page by page: the entries of the first page are mostly enough, and each costs a look-up.
     for first in range(0, len(ranked), 2 * limit):
         page = ranked[first : first + 2 * limit]
         entries = index.entries(one.id for one in page)

@@ -98,6 +98,8 @@ class Board:
         # Asks for nothing, but brings what other machines wrote into the local copy.
         self._store.query("task", {"project": self.project}, limit=0)
         lineage = self._store.lineage()
+        # The first time, or another store is there now, such as one that was restored: its changes
+        # do not continue those that are known.
         if self._lineage != lineage:
             self._load()
             self._lineage = lineage

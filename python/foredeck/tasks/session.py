@@ -135,6 +135,7 @@ class ActiveTask:
         document = self._store.get(task.id, TaskDocument, task.token)
         assert document is not None
         document.lease_ms = until_ms
+        # Refused where another has claimed or changed the task meanwhile: nothing is left to renew.
         self._store.commit(Batch(puts=[document.seal()], expect={task.id: task.token}))
 
 
