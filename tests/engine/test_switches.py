@@ -62,7 +62,6 @@ def test_what_the_user_has_said_in_the_project_goes_before_and_stays(tmp_path: P
     again = switches(tmp_path, ToolsSection(), holds_tasks=True)
     again.refresh()
     assert "tasks" not in left(tmp_path)
-    assert again.tasks_chosen is False
 
 
 def test_a_torn_file_is_written_again_and_an_unchanged_one_left_alone(tmp_path: Path) -> None:
@@ -138,7 +137,6 @@ def test_a_folder_of_the_project_is_left_what_the_project_declares(tmp_path: Pat
     deep.mkdir(parents=True)
     below = Switches(tmp_path, str(root), ToolsSection(), lambda: False, str(deep))
     below.choose_tasks(True)
-    assert Switches(tmp_path, str(root), ToolsSection(), lambda: False).tasks_chosen is True
     files = [json.loads(file.read_text()) for file in (tmp_path / "switches").iterdir()]
     declared = ["context", "search", "tasks"]
     assert sorted(files, key=len) == [

@@ -214,6 +214,7 @@ def value_of(key: str, text: str) -> Any:
     known = all_keys().get(key)
     if known is None:
         return text
+    # TOML has no null, so only here a key can be unset again.
     if known.optional and text.strip().lower() in ("", "none", "null"):
         return None
     if known.holds_json:

@@ -122,6 +122,7 @@ class _Layer:
             self.problems.append(f"{place}: {problem}")
 
     def _problem(self, key: str, value: Any) -> str | None:
+        # A key of a newer version, or a mistake: an error, since it would silently do nothing.
         known = all_keys().get(key)
         if known is None:
             # To look for a near name takes a while, and a file may have thousands of others.
@@ -289,6 +290,7 @@ def _reason(problem: ErrorDetails, *, whole_value: bool) -> str:
 def _key_of(location: tuple[int | str, ...]) -> tuple[str, str]:
     """A pydantic location as key and rest, for example `("sources.mounts", "[0].prefix")`."""
     parts = [str(part) for part in location]
+    # The longest key that fits: what follows it is a place within its value.
     for length in range(len(parts), 0, -1):
         if (key := ".".join(parts[:length])) in all_keys():
             rest = "".join(f"[{p}]" if p.isdigit() else f".{p}" for p in parts[length:])
@@ -336,6 +338,7 @@ def _are_within(folders: Any) -> bool:
     names = folders if isinstance(folders, list) else []
     paths = [
         flavour(name)
+        # A project is shared across systems: a Windows path must not get past a check on Linux.
         for name in names
         for flavour in (PurePosixPath, PureWindowsPath)
         if isinstance(name, str)

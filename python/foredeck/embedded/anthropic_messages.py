@@ -25,7 +25,7 @@ class AnthropicMessages:
         blocks = _blocks(message.get("content"))
         if message.get("role") == "assistant":
             return [self._assistant(message, blocks)]
-        if message.get("role") == "system":  # in mid-chat: nobody's words but the program's
+        if message.get("role") == "system":  # in mid-chat: the program's own words
             content = [_to_engine(block) for block in blocks]
             return [{"role": "custom", "customType": "system", "content": content}]
         if message.get("role") != "user":

@@ -40,7 +40,7 @@ class ChatCompletions:
                         "isError": False,
                     }
                 ]
-            case "system" | "developer":  # in mid-chat: nobody's words but the program's
+            case "system" | "developer":  # in mid-chat: the program's own words
                 content = _blocks(message.get("content"))
                 return [{"role": "custom", "customType": "system", "content": content}]
         raise UnknownMessage(f"a message with the role {message.get('role')!r} cannot be read")

@@ -84,6 +84,7 @@ class LoopMessages:
         """The message as the engine knows it, with the time at which it was seen first."""
         known = self._known[index] if index < len(self._known) else None
         if known is None or bare(known) != message:
+            # The engine would take a message with another time for another message.
             if index < len(self._known):  # the loop has changed it: so has all that follows
                 del self._known[index:]
                 self._usages = {n: usage for n, usage in self._usages.items() if n < index}
@@ -132,6 +133,8 @@ class LoopMessages:
                 found += [self._format.from_engine([message], None) for message in group]
             elif place < 0:
                 found.append(self._format.from_engine(group, None))
+            # The loop's own object, so that what the API's client needs of it beside the text
+            # stays.
             elif len(group) == whole[place] and all(id(message) in held for message in group):
                 found.append(dict(self._originals[place]))
             else:

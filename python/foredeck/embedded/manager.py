@@ -220,7 +220,7 @@ class ContextManager:
         return self._format.result(use, text, failed=failed)
 
     def close(self) -> None:
-        """Everything is in the store; let go of it. Twice is fine."""
+        """Close the store, which has everything. Twice is fine."""
         self._engine.close()
 
     def __enter__(self) -> Self:
@@ -305,7 +305,7 @@ class AsyncContextManager:
         return self._opened.notices
 
     async def close(self) -> None:
-        """Let go of the store. Twice is fine."""
+        """Close the store. Twice is fine."""
         if self._manager is not None:
             await self._run(self._manager.close)
             self._manager = None

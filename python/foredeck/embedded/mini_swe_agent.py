@@ -60,6 +60,7 @@ class ForedeckModel:
     def query(self, messages: Sequence[Message], **kwargs: Any) -> Message:
         """Ask the model with what foredeck makes of the messages; where foredeck fails, with the
         messages as they are, and a line in `context.notices`."""
+        # The agent keeps its own notes there, which no provider takes.
         sent = [{k: v for k, v in message.items() if k != "extra"} for message in messages]
         try:
             prepared = self.context.prepare(sent, tools=self._tools)

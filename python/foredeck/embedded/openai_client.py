@@ -18,6 +18,7 @@ def manage(client: Any, context: AsyncContextManager) -> None:
     in `context.notices`. What a stream has used is not reported: its tokens are estimated.
     """
     completions = client.chat.completions
+    # Two managers would each take the other's rewriting for the loop's own messages.
     if getattr(completions.create, _MANAGED, False):
         raise ValueError("this client has a context manager already")
     create = completions.create

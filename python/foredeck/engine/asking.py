@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.accounting.figure import AskedAccount, asked_account, cost_of, stored_questions
+from foredeck.accounting.figure import cost_of, stored_questions
 from foredeck.config.sections import AskingSection
 from foredeck.context.state.chat import Chat
 from foredeck.context.status import tokens_of
@@ -248,11 +248,6 @@ class Meter:
         self._chat = chat
         self._caps = caps
         self._clock = clock
-
-    @property
-    def account(self) -> AskedAccount:
-        """What all questions of the session took."""
-        return asked_account(stored_questions(self._chat.store, self._chat.info.id))
 
     @property
     def session_cost(self) -> float:

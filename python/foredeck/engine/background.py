@@ -51,7 +51,7 @@ class BackgroundWorker(Protocol):
         ...
 
     def close(self) -> None:
-        """The session is let go. Called while its store is open, after its jobs were cancelled."""
+        """The session closes. Called while its store is open, after its jobs were cancelled."""
         ...
 
 
@@ -90,7 +90,7 @@ class Background:
             self._workers = workers
 
     def detach(self) -> None:
-        """Let go of the session: cancel its jobs, and record its open question as cancelled while
+        """Leave the session: cancel its jobs, and record its open question as cancelled while
         the store is open."""
         if self._asking is not None:
             self._asking.close()

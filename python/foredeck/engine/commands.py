@@ -161,6 +161,7 @@ def put_on_path(home: Path) -> str:
     )
     target = folder / file.name
     try:
+        # Also a link that leads nowhere is not replaced: a user made it.
         if not os.path.lexists(target):
             folder.mkdir(parents=True, exist_ok=True)
             (shutil.copyfile if is_windows else os.symlink)(file, target)

@@ -88,7 +88,7 @@ class CurrentSession:
         opener: SessionOpener,
         store: RecoverableStore,
         background: Background,
-        at_work: AtWork | None = None,
+        at_work: AtWork | None,
     ) -> None:
         """`at_work`: shows commands which session is open; None for a replay, which belongs to no
         user."""
@@ -206,7 +206,7 @@ class CurrentSession:
         self._calls_at_opening = None
 
     def forget(self) -> None:
-        """Let go of what is in memory; the host still takes the session for open."""
+        """Drop what is in memory; the host still takes the session for open."""
         # First: a job that goes on would write into a session that is gone.
         self._background.detach()
         opened, self.opened = self.opened, None

@@ -146,7 +146,7 @@ class Engine:
             self._later(take_slice)
 
     def _after_request(self, work: Callable[[OpenedSession], None]) -> None:
-        """Do something in the session that is open then; nobody waits for it."""
+        """Do something in the session that is open then, between two requests."""
 
         def in_opened() -> None:
             if self.opened is not None:
@@ -192,7 +192,7 @@ class Engine:
             # the next prompt has a notice of it.
             if stale := opened.session.inbox.pop_stale():
                 self._current.reconcile(stale)
-            # While the model thinks: nobody waits for what a database says then.
+            # While the model thinks: no request waits for what a database says.
             self._after_request(OpenedSession.settle_claim)
             self._after_request(OpenedSession.keep)
             self._later(lambda: self._background.happened("call"))

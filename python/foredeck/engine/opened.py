@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
@@ -25,21 +25,15 @@ from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import NoWatch, SessionWatch
 from foredeck.errors import ForedeckError, StoreError
-from foredeck.hosts.protocol import CommandResult, SessionOpenResult, TaskStatus, ToolCallResult
+from foredeck.hosts.protocol import CommandResult, SessionOpenResult, ToolCallResult
 from foredeck.model.messages import text_in
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
-
-if TYPE_CHECKING:
-    from foredeck.tasks.session import SessionTasks
 
 log = logging.getLogger(__name__)
 
 CLOSING_S = 0.5
 """How long the end of a session waits for the files that its last command has left."""
-
-_TITLE = 60
-"""Characters of the active task's title that the host shows."""
 
 Answer = TypeVar("Answer", SessionOpenResult, ToolCallResult, CommandResult)
 
@@ -102,9 +96,9 @@ class OpenedSession:
         opening: FacilityInputs,
         facilities: Facilities,
         watch: SessionWatch | NoWatch,
-        switches: Switches | None = None,
-        guard: ToolGuard | NoGuard | None = None,
-        keeper: ChangeKeeper | None = None,
+        switches: Switches | None,
+        guard: ToolGuard | NoGuard,
+        keeper: ChangeKeeper | None,
     ) -> None:
         self.config = opening.config
         self.session = opening.session
@@ -115,7 +109,7 @@ class OpenedSession:
         self.watch = watch
         self.switches = switches
         """What the project's next session declares; None in a replay, which has no next."""
-        self.guard = guard or NoGuard()
+        self.guard = guard
         self.keeper = keeper
         """Keeps what tools change; None where nothing is kept."""
         self._assembler: Assembler | None = None
@@ -207,19 +201,13 @@ class OpenedSession:
     def settle_claim(self) -> None:
         """Where the session has claimed a task while the database was away: have it decided, if
         that is back. The user reads of it at once, the model with the next call."""
-        tasks = self.facilities.tasks
-        # What is known of the claim has not been read yet.
-        if tasks is None or tasks.work.news:
+        if self.facilities.tasks is None:
             return
-        # Not at the top: only a session that has tasks imports what works on them.
-        from foredeck.tasks.tools import settle
-
         try:
-            settle(tasks.work)
+            for line in self.facilities.tasks.settle_claim():
+                self.session.inbox.notify(line)
         except StoreError as error:
             log.warning("a provisional claim is not settled yet: %s", error)
-        for line in tasks.work.news:
-            self.session.inbox.notify(line)
 
     def with_tasks(self, answer: Answer) -> Answer:
         """The answer, with what the host shows of the project's tasks, where it has any. What its
@@ -230,7 +218,7 @@ class OpenedSession:
         try:
             tasks = self.facilities.tasks
             if tasks is not None and self.switches.holds_tasks():
-                answer["tasks"] = _status(tasks)
+                answer["tasks"] = {"line": tasks.status_line()}
         except ForedeckError as error:
             log.warning("the project's tasks cannot be shown: %s", error)
         return answer
@@ -246,7 +234,7 @@ class OpenedSession:
         )
 
     def tidy_memory(self) -> None:
-        """Let go of memory that was not used for long, and tell the user."""
+        """Expire memory that was not used for long, and notify the user."""
         memory = self.facilities.memory
         try:
             if memory is not None and (notice := memory.tidy()):
@@ -261,15 +249,3 @@ class OpenedSession:
                 self.facilities.memory.note_answer(text_in(answer.blocks))
         except ForedeckError as error:
             log.warning("uses of memory were not noted: %s", error)
-
-
-def _status(tasks: SessionTasks) -> TaskStatus:
-    # Loads where a project has tasks.
-    from foredeck.tasks.wording import clipped, counts_line
-
-    work, board = tasks.work, tasks.work.board
-    board.refresh()
-    task, line = tasks.active.task(), counts_line(board, work.now_ms())
-    if task is not None:
-        line = f"{work.name(task)} {clipped(task.title, _TITLE)} · {line}"
-    return {"line": line}

@@ -22,7 +22,6 @@ from foredeck.engine.opened import (
     FacilityInputs,
     MakeFacilities,
     OpenedSession,
-    configured_facilities,
 )
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.resumption import recall_session
@@ -56,8 +55,8 @@ class SessionOpener:
         self,
         config: Config,
         host: Host,
-        recorded: MakeSource | None = None,
-        facilities: MakeFacilities = configured_facilities,
+        recorded: MakeSource | None,
+        facilities: MakeFacilities,
     ) -> None:
         self._config = config
         self._host = host

@@ -66,12 +66,6 @@ class Switches:
             lambda: store.head(working_id("resource", project.id)) is not None,
         )
 
-    @property
-    def tasks_chosen(self) -> bool | None:
-        """What the user has said about the task tools in this project; None for nothing."""
-        chosen = _read(self._file).get("tasks")
-        return chosen if isinstance(chosen, bool) else None
-
     def choose_tasks(self, wanted: bool) -> None:
         """The user wants the task tools in this project, or does not. Raises `OSError`."""
         self._write({"tasks": wanted})

@@ -106,7 +106,7 @@ class SessionWatch:
         files += sorted(parts_in_view(self._objects, self._chat.branch))
         if self._all_reported:
             return files
-        # The tracker first: what it has reported meanwhile is among what is told.
+        # The tracker first: what it reports meanwhile is among what it has reported.
         return list(dict.fromkeys([*self._tracker.differing(files), *sorted(self._reported)]))
 
     def remind(self) -> None:

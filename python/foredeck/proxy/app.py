@@ -33,7 +33,7 @@ MOST_BODY = 64 * 1024 * 1024
 MOST_ROUNDS = 50
 """Times that the model is asked again for one request of a client's."""
 MOST_NOTES = 50
-"""Different things that the user is told in one run."""
+"""Different notices that the user reads in one run."""
 TOKEN_HEADER = "x-foredeck-token"
 """Of clients whose address would be seen by others."""
 _NAMES = ("127.0.0.1", "localhost")
@@ -102,7 +102,7 @@ class Proxy:
         await response(scope, receive, send)
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Close the connections and the conversations."""
         await self._client.aclose()
         await self._conversations.close()
 

@@ -60,7 +60,7 @@ class WovenMessages(LoopMessages):
         # Not in the list that is known: a request for a title, say, may come before the client's.
         kept = [in_pis_tools(message) for message in (answer, *results)]
         self._held[first_call(answer, self.own)] = kept
-        # Of a client that never sends its part back nothing would be let go.
+        # A client may never send its part back.
         while len(self._held) > MOST_HELD:
             self._held.pop(next(iter(self._held)))
 
@@ -230,7 +230,7 @@ class ConversationState:
     own_calls: int = 0
     """Times that the model was asked again after it had called foredeck's tools."""
     notices: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_NOTICES))
-    """What the engine tells its user."""
+    """The engine's notices for its user."""
 
 
 @dataclass(slots=True)

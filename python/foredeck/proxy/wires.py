@@ -46,7 +46,7 @@ class ModelApi:
         return _objects(body.get("messages")) if body.get("n") in (None, 1) else []
 
     def system(self, body: Body) -> str:
-        """The system prompt, where it stands apart."""
+        """The system prompt, where it is apart from the messages."""
         return text_in(body.get(self.system_in) or "")
 
     def tools(self, body: Body) -> list[Tool]:

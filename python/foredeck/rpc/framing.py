@@ -159,7 +159,7 @@ def leading_members(prefix: bytes) -> dict[str, Any]:
             members[name] = value
             position = _skip(text, position, " \t\r,")
     except (ValueError, RecursionError):
-        pass  # the rest is cut off, or not JSON: what was read so far stands
+        pass  # the rest is cut off, or not JSON: what was read so far counts
     return members
 
 

@@ -75,7 +75,7 @@ class Peer:
         await self._drain()
 
     async def close(self) -> None:
-        """Deliver what has been sent and let go of the connection: to the host, the end of us."""
+        """Deliver what has been sent and close the connection: to the host, the end of us."""
         await self._transport.close()
 
     def stop(self, reason: str) -> None:

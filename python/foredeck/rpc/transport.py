@@ -57,7 +57,7 @@ class Transport(Protocol):
         """Queue one line, newline included. Never blocks or raises; may be called on any thread."""
 
     async def close(self) -> None:
-        """Send what is queued, for a bounded time, then let go of both ends."""
+        """Send what is queued, for a bounded time, then close both ends."""
 
 
 def claim_stdio() -> tuple[int, int]:

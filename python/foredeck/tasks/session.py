@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from foredeck.errors import StoreError
@@ -12,12 +12,21 @@ from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Scalar
 from foredeck.tasks.board import Task, task_of
 from foredeck.tasks.claiming import LEASE_MS, Actor, pending_claim
-from foredeck.tasks.tools import ResolveLink, SearchMessages, TaskMutate, TaskQuery, UpdateContext
-from foredeck.tasks.wording import clipped
+from foredeck.tasks.tools import (
+    ResolveLink,
+    SearchMessages,
+    TaskMutate,
+    TaskQuery,
+    UpdateContext,
+    settle,
+)
+from foredeck.tasks.wording import clipped, counts_line
 from foredeck.tasks.work import TaskWork
 
 _MOST_DESCRIPTION = 400
 """Characters of it in the head."""
+_TITLE = 60
+"""Characters of the active task's title in the line that a host shows."""
 _LEAST_CLIPPED = 4
 """A letter and the three dots of `clipped`, which cannot make anything shorter."""
 
@@ -54,6 +63,23 @@ class SessionTasks:
         self.mutate = TaskMutate(work, resolve_link, update_context, claimed)
         by_user = work.by(Actor(session, USER))
         self.user_mutate = TaskMutate(by_user, resolve_link, update_context, claimed)
+
+    def status_line(self) -> str:
+        """What a host shows: the active task, and how many can be begun. Raises `StoreError`."""
+        work, board = self.work, self.work.board
+        board.refresh()
+        task, line = self.active.task(), counts_line(board, work.now_ms())
+        if task is None:
+            return line
+        return f"{work.name(task)} {clipped(task.title, _TITLE)} · {line}"
+
+    def settle_claim(self) -> Sequence[str]:
+        """What has become of a provisional claim, for the user; empty where the model has not read
+        the last news of it yet. Raises `StoreError`."""
+        if self.work.news:
+            return ()
+        settle(self.work)
+        return tuple(self.work.news)
 
 
 class ActiveTask:

@@ -158,7 +158,7 @@ class Observing:
             yield Job("reflect", self._reflect, AFTERWARDS)
 
     def close(self) -> None:
-        """See `BackgroundWorker`: whoever opens the session next need not wait for the lease."""
+        """See `BackgroundWorker`. The next engine of the session need not wait for the lease."""
         if "keeper" in self.__dict__:
             self.keeper.lease.close()
 
@@ -323,7 +323,7 @@ def _is_ours(item: Item) -> bool:
 @dataclass(slots=True)
 class SessionNotes:
     """Observations and reflections of `sessions`: a session's own id, then those that it was
-    forked from. They are read once; whoever writes more calls `refresh`.
+    forked from. They are read once; who writes more calls `refresh`.
 
     These are the session's `StandIns`. `mode`: what kind of work is done, which decides how long
     chat stays as it is.

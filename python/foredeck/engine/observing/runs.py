@@ -408,7 +408,7 @@ def worth_of(tokens: int, sent: int, calls: int, prices: AskingPrices) -> float:
     """Dollars that the later calls of a session save where an observation covers messages.
 
     What leaves is read from the provider's cache at each later call. As many calls are expected
-    as there have been: whoever has worked for long usually goes on.
+    as there have been: a session that was long usually goes on.
 
     tokens  of the messages as they are
     sent    of them as they go out now, what has folded left out
