@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from foredeck.config import Config
 from foredeck.errors import Conflict, ForedeckError, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.figures import whole_lines
@@ -306,6 +307,19 @@ class WorkingMemory:
 
 
 OF_THIS_SESSION = "For this session:"
+
+
+def open_page(
+    config: Config, store: Store, scope: MemoryScope, owner: str, by: Provenance
+) -> WorkingMemory:
+    """The page of the project (`resource`) or session (`thread`) with this id, as configured."""
+    section = config.working
+    form: PageForm = (
+        JsonForm(section.json_schema)
+        if section.json_schema
+        else MarkdownForm(section.template or TEMPLATE)
+    )
+    return WorkingMemory(store, scope, owner, form, section.max_chars, by)
 
 
 @dataclass(frozen=True, slots=True)

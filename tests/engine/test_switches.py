@@ -15,9 +15,9 @@ from foredeck.config import Config
 from foredeck.config.sections import ToolsSection
 from foredeck.engine.engine import Engine
 from foredeck.engine.switches import Switches
-from foredeck.engine.working import project_page
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.documents import Provenance
+from foredeck.working import open_page
 
 SHIM = Path(__file__).parents[2] / "ts-shim" / "tools.ts"
 
@@ -113,7 +113,7 @@ def test_a_page_of_working_memory_brings_the_tools_that_write_it(tmp_path: Path)
         assert "tasks" not in left(config.home)
         project = opened.session_folder.project
         by = Provenance(origin="ann", generator="human")
-        page = project_page(config, opened.session.objects.store, project, by)
+        page = open_page(config, opened.session.objects.store, "resource", project.id, by)
         page.put("Current Work", "The queue")
         opened.switches.refresh()
         assert left(config.home) == ["context", "search", "tasks"]

@@ -10,14 +10,13 @@ from foredeck.cli.files import NotEdited, edited, given_text
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above
 from foredeck.cli.stored import made_store
-from foredeck.engine.working import project_page, session_page
 from foredeck.errors import Conflict, NotFound
 from foredeck.model.documents import Provenance
 from foredeck.names import find_session
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store
-from foredeck.working import PageRefused, WorkingMemory
+from foredeck.working import PageRefused, WorkingMemory, open_page
 
 
 def run(args: Namespace) -> int:
@@ -39,8 +38,8 @@ def _page(args: Namespace, store: Store) -> WorkingMemory:
     if args.session is None:
         here = str(Path.cwd())
         project = project_of(here, open_filesystems(config, here))
-        return project_page(config, store, project, by)
-    return session_page(config, store, find_session(store, args.session), by)
+        return open_page(config, store, "resource", project.id, by)
+    return open_page(config, store, "thread", find_session(store, args.session), by)
 
 
 def _show(args: Namespace, page: WorkingMemory) -> None:

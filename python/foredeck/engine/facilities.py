@@ -8,10 +8,13 @@ nothing. A maker returns what it makes; what others need of that is handed to th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
+from foredeck.config import Config
 from foredeck.context.head import HeadSection
+from foredeck.context.state.objects import SessionInfo
+from foredeck.context.state.opening import SessionFolder
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.background import BackgroundWorker
 from foredeck.engine.extraction import extraction
@@ -20,10 +23,12 @@ from foredeck.engine.observing.facility import make_observing, others_section
 from foredeck.engine.opened import Facilities, FacilityInputs, FacilityTool
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import make_tasks, work_on_tasks
-from foredeck.engine.working import update_context, working_section
 from foredeck.engine.worklog import make_work_log, recall_work
 from foredeck.memory.session import SessionMemory
+from foredeck.model.memory import MemoryScope, by_an_agent
+from foredeck.store.protocol import Store
 from foredeck.tasks.session import SessionTasks
+from foredeck.working import ContextUpdates, WorkingMemory, WorkingSection, open_page
 from foredeck.worklog.done import EarlierWork
 
 log = logging.getLogger(__name__)
@@ -42,9 +47,11 @@ def make_facilities(opening: FacilityInputs) -> Facilities:
     memory = tried(memory_of, config, objects, chat, session_folder)
     work = tried(work_on_tasks, config, store, info, session_folder)
     search = tried(memory_search, config, objects, chat, session_folder, memory, work)
-    updates = tried(update_context, config, store, info, session_folder)
+    pages = tried(_working_pages, config, store, info, session_folder)
+    updates = None if pages is None else tried(ContextUpdates, pages)
     tasks = None if work is None else tried(make_tasks, work, objects, chat, updates, search)
-    sections = sections_of(opening, memory, tasks, None if recalled is None else recalled.work)
+    earlier = None if recalled is None else recalled.work
+    sections = sections_of(opening, memory, pages, tasks, earlier)
     observing = tried(make_observing, config, objects, chat, inbox, session_folder)
     findings = tried(promote_finding, config, objects, memory)
     of_tasks = (None, None) if tasks is None else (tasks.query, tasks.mutate)
@@ -67,21 +74,19 @@ def make_facilities(opening: FacilityInputs) -> Facilities:
 def sections_of(
     opening: FacilityInputs,
     memory: SessionMemory | None,
+    pages: Mapping[MemoryScope, WorkingMemory] | None,
     tasks: SessionTasks | None,
     earlier: EarlierWork | None,
 ) -> Sequence[HeadSection | None]:
-    """What writes into the head; None for what the session does not have.
-
-    In the order of the head, the stablest first: a provider's cache ends at the first byte that
-    differs.
-    """
+    """What writes into the head, in its order; None for what the session does not have."""
     config, session_folder, session = opening.config, opening.session_folder, opening.session
     info, objects, store = session.info, session.objects, session.objects.store
     in_head = memory if config.memory.head else None
+    # The stablest first: a provider's cache ends at the first byte that differs.
     return (
         tried(rules_section, config, info),
         None if in_head is None else in_head.of_user(),
-        tried(working_section, config, store, info, session_folder),
+        None if pages is None or not config.working.head else WorkingSection(list(pages.values())),
         None if tasks is None else tasks.section,
         tried(make_work_log, config, earlier, info.cwd),
         tried(make_pool, config, objects, session.chat, session_folder, opening.layers_wait),
@@ -89,6 +94,20 @@ def sections_of(
         None if in_head is None else in_head.of_session(),
         None if in_head is None else in_head.findings(),
     )
+
+
+def _working_pages(
+    config: Config, store: Store, info: SessionInfo, session_folder: SessionFolder
+) -> Mapping[MemoryScope, WorkingMemory] | None:
+    """The pages of the session's project and of the session, in the order of the head; None in a
+    replay: which project its folder was in is no longer known."""
+    if not info.is_live:
+        return None
+    by = by_an_agent(info.id)
+    return {
+        "resource": open_page(config, store, "resource", session_folder.project.id, by),
+        "thread": open_page(config, store, "thread", info.id, by),
+    }
 
 
 def tried(make: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) -> T | None:
