@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from foredeck.config import Config
 from foredeck.context.compactions import SummaryRequest, summary_of
@@ -13,26 +13,19 @@ from foredeck.context.state.chat import Branch, Chat
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects, SessionInfo
 from foredeck.context.state.opening import SessionFolder
-from foredeck.engine.observing.observing import Observing, observing_settings
-from foredeck.errors import StoreError
+from foredeck.engine.background import BackgroundWorker
+from foredeck.engine.observing.observing import GUESS, Observing, mode_named, observing_settings
+from foredeck.errors import StoreError, ToolError
 from foredeck.model.documents import session_object_id
-from foredeck.model.observations import observing_id
+from foredeck.model.observations import Mode, observing_id
 from foredeck.observations.chunks import Chunk
 from foredeck.observations.reading import OtherSessionsSection
-from foredeck.observations.timing import TimingRules
+from foredeck.observations.timing import TimingRules, coverage
 from foredeck.store.protocol import LocalStore, Store
 
 if TYPE_CHECKING:
     from foredeck.observations.keeping import ObservationKeeper
 
-
-from typing import get_args
-
-from foredeck.engine.background import BackgroundWorker
-from foredeck.engine.observing.observing import GUESS, mode_named
-from foredeck.errors import ToolError
-from foredeck.model.observations import Mode
-from foredeck.observations.timing import coverage
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, get_args
@@ -12,6 +12,7 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.observable import observable
 from foredeck.context.plan.plan import Plan
 from foredeck.context.state.chat import Chat, turn_of
+from foredeck.context.state.features import StandIn
 from foredeck.context.state.inbox import Inbox
 from foredeck.context.state.objects import Objects
 from foredeck.engine.background import Job, SessionEvent
@@ -19,16 +20,24 @@ from foredeck.model.call_values import CHARS_PER_TOKEN
 from foredeck.model.observations import Mode, ModeBy, Work
 from foredeck.observations.chunks import ChunkRules, SourceMessage, pending_tokens
 from foredeck.observations.modes import ModeChoice, guess_mode
-from foredeck.observations.reading import ObservedBranch
+from foredeck.observations.reading import (
+    Observation,
+    ObservedBranch,
+    StoredNotes,
+    stored_notes,
+    versions_noted,
+)
 from foredeck.observations.timing import (
     TimingRules,
     begins,
+    is_activation_due,
     is_pressing,
     least_pending,
     notes_limit,
     to_condense,
 )
 from foredeck.store.clock import now_ms
+from foredeck.store.protocol import Store, Token
 
 if TYPE_CHECKING:
     from foredeck.engine.asking import SessionAsking
@@ -36,18 +45,6 @@ if TYPE_CHECKING:
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.observers import Summarise
 
-
-from collections.abc import Mapping
-
-from foredeck.context.state.features import StandIn
-from foredeck.observations.reading import (
-    Observation,
-    StoredNotes,
-    stored_notes,
-    versions_noted,
-)
-from foredeck.observations.timing import is_activation_due
-from foredeck.store.protocol import Store, Token
 
 COMPACTED, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
 """Priorities: of the observation of chat that the host is about to sum up, of one where much waits,
