@@ -1,4 +1,4 @@
-"""What a host with a screen shows as a view to move in: rows, and keys that act on them."""
+"""The views of `/foredeck`, `/context` and `/search`: rows, and keys that act on them."""
 
 from __future__ import annotations
 
