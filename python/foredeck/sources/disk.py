@@ -38,7 +38,6 @@ from foredeck.sources.renames import (
     search_renamed,
     search_sizes,
     tie_renames,
-    unchanged,
 )
 from foredeck.sources.snapshots import (
     CHANGING,
@@ -51,11 +50,13 @@ from foredeck.sources.snapshots import (
     Pending,
     Role,
     ToolEvent,
+    changed,
     differs,
     file_version,
     is_captured,
     is_emptied,
     lookup,
+    unchanged,
 )
 from foredeck.sources.tool_calls import Touch, spellings, tool_path, touched_paths
 from foredeck.store.protocol import Store
@@ -234,9 +235,9 @@ class DiskSource:
             if not known.exists:
                 return self._first_mention(place, role, known)
             if role == "listed" or (not known.has_content and os.path.exists(place.local)):
-                return unchanged(place, role, known, known.state)
+                return unchanged(place, role, known)
         elif role in ("listed", "mentioned") and not self._may_read(place, known):
-            return unchanged(place, role, known, known.state)
+            return unchanged(place, role, known)
         # A path that has become a link names another file now, with an object of its own.
         linked = self._filesystems.real(place.local) != place.local
         seen = Look("missing") if linked else self._look(place.local, known)
@@ -251,7 +252,7 @@ class DiskSource:
         if seen.kind != "huge":
             return unchanged(place, role, known, seen.kind)
         document = file_version(place, known.fields, state="listed", by=_FOUND)
-        return FileSnapshot(place.path, document.id, role, document, known.head, "listed")
+        return changed(place, role, known, document)
 
     def _look(self, local: str, known: Known) -> Look:
         """Look at a file, without reading it when it is as it was and the store knows it so."""
@@ -299,7 +300,7 @@ class DiskSource:
         captured = is_captured(known.fields) and not is_met
         if not differs(known, seen, state) and captured == is_captured(known.fields):
             self._settling.forget(local)
-            return unchanged(place, role, known, known.state)
+            return unchanged(place, role, known)
         if cautious and not self._settling.is_settled(local, seen, emptied=is_emptied(known, seen)):
             return unchanged(place, role, known, CHANGING)
         self._settling.forget(local)
@@ -315,7 +316,7 @@ class DiskSource:
             by=by,
             captured=captured,
         )
-        return FileSnapshot(place.path, document.id, role, document, known.head, state)
+        return changed(place, role, known, document)
 
     def _may_read(self, place: Location, known: Known) -> bool:
         """Whether a file may be read unasked."""
@@ -399,8 +400,7 @@ class DiskSource:
             place = location_of(head.id, known, self._filesystems)
             if place.local is not None and os.path.exists(place.local):
                 document = same_again(self._store, head, by)
-                state = known.state
-                snapshot = FileSnapshot(place.path, head.id, "mentioned", document, head, state)
+                snapshot = changed(place, "mentioned", known, document)
                 found.append(Inspected(place, known, snapshot))
         return found
 
@@ -419,7 +419,7 @@ class DiskSource:
             if place.object_id in met:
                 continue
             before = known[place.object_id]
-            as_known = unchanged(place, "mentioned", before, before.state or "missing")
+            as_known = unchanged(place, "mentioned", before)
             arrived = self._arrive(Inspected(place, before, as_known), by)
             if arrived is not None:
                 found.append(arrived)

@@ -234,6 +234,26 @@ class FilesystemMap:
         return self._device_ids[device]
 
 
+def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
+    """The agent's file systems: this machine's or a container's, and the configured mounts."""
+    machine = default_filesystem_id(Path(config.home))
+    return FilesystemMap(
+        config.sources.filesystem_id or machine,
+        [
+            Mount(
+                mount.prefix,
+                None if mount.host_path is None else str(mount.host_path),
+                mount.filesystem_id,
+            )
+            for mount in config.sources.mounts
+        ],
+        device_fallback=config.sources.device_fallback,
+        cwd=cwd,
+        host_id=machine,
+        sandboxed=config.sources.sandboxed,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Range:
     """A mount as it is used: `prefix` as the agent names it, `root` as this process does."""
@@ -294,23 +314,3 @@ def _folder_device(folder: str) -> int:
             if os.path.dirname(folder) == folder:
                 return 0
             folder = os.path.dirname(folder)
-
-
-def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
-    """The agent's file systems: this machine's or a container's, and the configured mounts."""
-    machine = default_filesystem_id(Path(config.home))
-    return FilesystemMap(
-        config.sources.filesystem_id or machine,
-        [
-            Mount(
-                mount.prefix,
-                None if mount.host_path is None else str(mount.host_path),
-                mount.filesystem_id,
-            )
-            for mount in config.sources.mounts
-        ],
-        device_fallback=config.sources.device_fallback,
-        cwd=cwd,
-        host_id=machine,
-        sandboxed=config.sources.sandboxed,
-    )

@@ -25,8 +25,10 @@ from foredeck.sources.snapshots import (
     Pending,
     Role,
     ToolEvent,
+    changed,
     file_version,
     lookup,
+    unchanged,
 )
 from foredeck.sources.tool_calls import apply_edits, edits_of, parse_read_range, touched_paths
 from foredeck.store.protocol import Store
@@ -81,7 +83,7 @@ class RecordedSource:
         return (
             _name_only(location, role, known)
             if role == "listed"
-            else _as_known(location, role, known)
+            else unchanged(location, role, known)
         )
 
     def after_tool(
@@ -122,7 +124,7 @@ class RecordedSource:
         ids = [target if is_object_id(target) else self.identify(target)[0] for target in targets]
         known = lookup(self._store, ids, pending)
         return [
-            _as_known(location_of(id, found), "mentioned", found)
+            unchanged(location_of(id, found), "mentioned", found)
             for id, found in known.items()
             if found.is_on_filesystem
         ]
@@ -210,7 +212,7 @@ def _content(
 ) -> FileSnapshot:
     digest = None if reported.text is None else hash_text(reported.text)
     if before.state == reported.state and before.fields.get("source_hash") == digest:
-        return _as_known(place, role, before)
+        return unchanged(place, role, before)
     generator: Generator = "agent" if role == "written" else "system"
     document = file_version(
         place,
@@ -220,16 +222,11 @@ def _content(
         source_hash=digest,
         by=(f"recorded {tool}", generator),
     )
-    return FileSnapshot(place.path, document.id, role, document, before.head, document.state)
+    return changed(place, role, before, document)
 
 
 def _name_only(place: Location, role: Role, before: Known) -> FileSnapshot:
     if before.exists and before.state != "deleted":
-        return _as_known(place, role, before)
+        return unchanged(place, role, before)
     document = file_version(place, before.fields, state="listed", by=("recording", "system"))
-    return FileSnapshot(place.path, document.id, role, document, before.head, "listed")
-
-
-def _as_known(place: Location, role: Role, known: Known) -> FileSnapshot:
-    state = known.state or "missing"
-    return FileSnapshot(place.path, place.object_id, role, None, known.head, state)
+    return changed(place, role, before, document)

@@ -24,11 +24,20 @@ from foredeck.sources.snapshots import (
     MOVED_FROM,
     FileSnapshot,
     Known,
-    Role,
     file_version,
     link_move,
+    unchanged,
 )
 from foredeck.store.protocol import Head, Store
+
+FileNumber = tuple[int, int]
+"""Device and inode: what a file keeps when it is renamed within one file system."""
+SEARCHED_ENTRIES = 20_000
+"""Most directory entries that one search looks at: some 20 ms."""
+SHOWN = 5
+"""Candidates of a rename that are named."""
+_PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
+"""Folders that people do not move files to, and that have more entries than all the rest."""
 
 
 @dataclass(slots=True)
@@ -38,11 +47,6 @@ class Inspected:
     location: Location
     known: Known
     snapshot: FileSnapshot
-
-
-def unchanged(place: Location, role: Role, known: Known, state: str) -> FileSnapshot:
-    """A snapshot that makes no version."""
-    return FileSnapshot(place.path, place.object_id, role, None, known.head, state)
 
 
 def deferred(met: Inspected) -> FileSnapshot:
@@ -104,10 +108,6 @@ def _alike(one: Inspected, other: Inspected) -> int:
     """With how many equal names two paths end."""
     ends = (each.location.path.split("/")[::-1] for each in (one, other))
     return next((n for n, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), 0)
-
-
-SHOWN = 5
-"""Candidates of a rename that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +196,6 @@ def unclear_rename(path: str, candidates: Sequence[str]) -> str:
         f"{name(path)} is gone, and its bytes are in {shown}{more}. If it was renamed to one of "
         f"them, `foredeck renames {name(path)} NEW` says so: pin, nickname and links follow."
     )
-
-
-FileNumber = tuple[int, int]
-"""Device and inode: what a file keeps when it is renamed within one file system."""
-
-SEARCHED_ENTRIES = 20_000
-"""Most directory entries that one search looks at: some 20 ms."""
-
-_PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
-"""Folders that people do not move files to, and that have more entries than all the rest."""
 
 
 def search_renamed(

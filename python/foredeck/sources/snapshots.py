@@ -33,16 +33,22 @@ if TYPE_CHECKING:
     from foredeck.sources.looking import Look
 
 Role = Literal["read", "written", "listed", "mentioned"]
-
 Pending = Mapping[str, Document]
 """Documents by id that the caller has collected and not yet committed."""
-
 NOTHING_PENDING: Pending = MappingProxyType({})
-
 CHANGING = "changing"
 """State of a snapshot that says nothing yet: the file may be half written."""
 OUTSIDE = "outside"
 """State of a snapshot of a file that is not foredeck's to read by itself."""
+EMPTY_HASH = sha256_hex(b"")
+MOVED_FROM = "moved_from:"
+"""Prefix of the parent reference that leads from a renamed file to the object it was before."""
+CAPTURED = "captured"
+"""In the provenance of a version of a file that is known only because commands have changed it: no
+tool has shown it to an agent."""
+TOOL_CALL, SHOWN_BY, AT_MS = "tool_call", "shown_by", "at_ms"
+"""In the provenance of a version: the tool call that made it; for files of a history also the one
+that only showed it, and when that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,22 +214,6 @@ def lookup(store: Store, ids: Iterable[str], pending: Pending) -> dict[str, Know
     return {id: found.get(id) or Known() for id in wanted}
 
 
-EMPTY_HASH = sha256_hex(b"")
-
-MOVED_FROM = "moved_from:"
-"""Prefix of the parent reference that leads from a renamed file to the object it was before."""
-
-
-CAPTURED = "captured"
-"""In the provenance of a version of a file that is known only because commands have changed it: no
-tool has shown it to an agent."""
-
-
-TOOL_CALL, SHOWN_BY, AT_MS = "tool_call", "shown_by", "at_ms"
-"""In the provenance of a version: the tool call that made it; for files of a history also the one
-that only showed it, and when that was."""
-
-
 def version_ms(head: Head) -> int:
     """When a version came to be: by the history that it was read from, else when it was stored."""
     at_ms = (head.fields.get("provenance") or {}).get(AT_MS)
@@ -301,6 +291,17 @@ def tool_call_of(version: Head) -> str | None:
     """The id of the tool call that a file's version names; None where it names none."""
     named = (version.fields.get("provenance") or {}).get(TOOL_CALL)
     return named if isinstance(named, str) else None
+
+
+def changed(place: Location, role: Role, known: Known, document: FileDocument) -> FileSnapshot:
+    """A snapshot with a new version of a file."""
+    return FileSnapshot(place.path, document.id, role, document, known.head, document.state)
+
+
+def unchanged(place: Location, role: Role, known: Known, state: str | None = None) -> FileSnapshot:
+    """A snapshot that makes no version; `state`: if it is not what is known."""
+    state = state or known.state or "missing"
+    return FileSnapshot(place.path, place.object_id, role, None, known.head, state)
 
 
 def attribute_to_tool(snapshots: Iterable[FileSnapshot], tool_call: str) -> None:

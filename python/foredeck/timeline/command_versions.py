@@ -163,7 +163,7 @@ class CommandVersions:
         made = [
             _version(places[due.change.path], before, due.change.before, blobs, "system")
             for due in portion
-            if _is_news(before := known[due.change.path], due.change, due.change.before)
+            if _is_unknown(before := known[due.change.path], due.change, due.change.before)
         ]
         self._commit(made, known.values())
         # In two transactions: one holds a single version of each object.
@@ -171,7 +171,7 @@ class CommandVersions:
         made = [
             _version(places[due.change.path], before, due.change.after, blobs, "tool")
             for due in portion
-            if _is_news(before := known[due.change.path], due.change, due.change.after)
+            if _is_unknown(before := known[due.change.path], due.change, due.change.after)
         ]
         _link_moves(made, [due.change for due in portion])
         if portion and self._is_own(portion[0].tool_call):
@@ -217,7 +217,7 @@ def _is_newer(known: Known, due: _Due) -> bool:
     return is_later and known.state != "listed"
 
 
-def _is_news(known: Known, change: PathChange, state: PathState) -> bool:
+def _is_unknown(known: Known, change: PathChange, state: PathState) -> bool:
     """Whether a state is to be stored: neither it nor the one after it is what is known."""
     if state.kind == "missing":
         return state is change.after and known.exists and known.state != "deleted"

@@ -118,19 +118,19 @@ class ToolGuard:
         if self._mode == "off":
             return Verdict()
         if tool not in WRITERS:
-            self._take_in_changes()
+            self._look_at_changes()
             self._windows.begin(call_id)
             return Verdict()
         return Verdict() if path is None else self._prepare_write(call_id, tool, path, arguments)
 
-    def _take_in_changes(self) -> None:
+    def _look_at_changes(self) -> None:
         """Look at what has changed so far, so that it does not count as the command's doing."""
         suspects = self._windows.suspects()
         if not suspects:
             return
         look_now_at(self._objects, self._inbox, suspects)
         for local in suspects:
-            self._windows.looked(local)
+            self._windows.note_look(local)
             object_id = self._filesystems.locate_local(local).object_id
             if not self._knowledge.is_current(object_id):
                 self._knowledge.stale.add(object_id)
@@ -146,7 +146,7 @@ class ToolGuard:
         # Before the look, which stores what others have made of the file as the newest version.
         self._knowledge.recall(place.object_id)
         snapshot = look_now(self._objects, self._inbox, path)
-        self._windows.looked(place.local)
+        self._windows.note_look(place.local)
         now = state_of(snapshot)
         verdict = Verdict() if now is None else self._judge(snapshot, now, tool, arguments)
         if verdict.block is not None:
@@ -232,9 +232,9 @@ class ToolGuard:
                 self._learn_written(event, snapshot, state, write)
             elif snapshot.role == "read" and not event.is_error:
                 self._learn_read(event, snapshot, state, local)
-            elif self._is_own(event, snapshot, local) or self._is_all_in(event, snapshot, state):
+            elif self._is_own(event, snapshot, local) or self._shows_whole(event, snapshot, state):
                 self._knowledge.learn(snapshot.object_id, state)
-            self._windows.looked(local)
+            self._windows.note_look(local)
 
     def saw(self, paths: Iterable[str]) -> None:
         """Local files have changed while writes of theirs are under way. What is neither as it was
@@ -285,7 +285,7 @@ class ToolGuard:
         shown = parse_read_range(event.input, event.text)
         if text is None or shown is None or _shows(text, shown):
             return self._knowledge.learn(id, found)
-        if self._windows.is_as_looked(local) or not _is_recent(local):
+        if self._windows.is_unchanged(local) or not _is_recent(local):
             # Nobody has written to it meanwhile: an extension shows files in a way of its own.
             return self._knowledge.learn(id, found)
         if whole is not None:
@@ -314,7 +314,7 @@ class ToolGuard:
             "session", {"started_by": self._objects.info.id}, limit=1
         )
 
-    def _is_all_in(self, event: ToolEvent, snapshot: FileSnapshot, state: KnownState) -> bool:
+    def _shows_whole(self, event: ToolEvent, snapshot: FileSnapshot, state: KnownState) -> bool:
         """Whether a command's output shows the whole of a file that the agent knew otherwise."""
         known = self._knowledge.of(snapshot.object_id)
         if known is None or known.source_hash == state.source_hash:

@@ -270,7 +270,7 @@ class ChangeKeeper:
         end, late = now + WARMING_S, now + self._ending_s
         if running.whole:
             after |= dict.fromkeys(files_below(self._cwd, MANY_FILES)[0])
-        changes, uncovered = [], self._take_in_repository(running)
+        changes, uncovered = [], self._add_changes_of_repository(running)
         after |= dict.fromkeys(running.before)
         for path in after:
             if path in running.written:
@@ -291,7 +291,7 @@ class ChangeKeeper:
                 changes.append(PathChange(path=path, before=kept[0], after=kept[1]))
         return changes, sorted(uncovered)
 
-    def _take_in_repository(self, running: _Running) -> list[str]:
+    def _add_changes_of_repository(self, running: _Running) -> list[str]:
         """What git says was changed joins what was there before; of what is returned it is
         not known what it was."""
         if running.repository is None:

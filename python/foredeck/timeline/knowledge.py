@@ -148,19 +148,19 @@ class ToolWindows:
         """By local path: the file as the engine has last read it."""
         self._began: dict[str, dict[str, Fingerprint | None]] = {}
 
-    def looked(self, local: str) -> None:
+    def note_look(self, local: str) -> None:
         """The engine knows what the file holds now."""
         # Popped, so that it comes last: the newest files are the ones that are checked.
         self._stamps.pop(local, None)
         self._stamps[local] = fingerprint_at(local)
 
-    def is_as_looked(self, local: str) -> bool:
+    def is_unchanged(self, local: str) -> bool:
         """Whether nothing has touched the file since the engine's last look."""
         return local in self._stamps and fingerprint_at(local) == self._stamps[local]
 
     def suspects(self) -> list[str]:
         """Files that have changed since the last look, or have not been read yet."""
-        return [path for path in self.known() if not self.is_as_looked(path)]
+        return [path for path in self.known() if not self.is_unchanged(path)]
 
     def begin(self, call_id: str) -> None:
         """A tool is about to run. What has changed before must have been read by now."""
