@@ -117,7 +117,7 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
     ordered = sorted(ids)
     short = {}
     for place, id in enumerate(ordered):
-        # In this order the ids that share most with one stand next to it.
+        # In this order the ids that share most with one are next to it.
         near = (*ordered[max(0, place - 1) : place], *ordered[place + 1 : place + 2])
         length = SHORTEST_ID
         while any(other.startswith(id[:length]) for other in near) and length < len(id):

@@ -126,7 +126,7 @@ def compose(sections: Sequence[HeadSection], limit: int) -> str:
     full; what it leaves is divided among the longer ones, each of which is cut to its share.
     """
     room = limit - len(head_opening())
-    # Each is asked for its full text first: only that tells which need less than an equal share.
+    # Each is asked for its full text first: only then is it known which need less than their share.
     extra = [s.extra_chars if isinstance(s, ExtraSection) else 0 for s in sections]
     texts = {
         n: text for n, section in enumerate(sections) if (text := _text(section, room + extra[n]))

@@ -379,7 +379,7 @@ class ViewRow(TypedDict):
 
 class ViewKey(TypedDict):
     """A key of a view, and the command that it runs: its name, then its arguments, in which
-    `{row}` stands for the name of the row and `{text}` for a line that the user types."""
+    `{row}` is replaced by the name of the row and `{text}` by a line that the user types."""
 
     key: str
     label: str
@@ -398,7 +398,7 @@ class CommandView(TypedDict):
     bar: list[tuple[str, int, str]]
     """Of each part: what it is, how large, and what the legend says."""
     heads: list[str]
-    """What stands above the columns."""
+    """The headings of the columns."""
     rows: list[ViewRow]
     keys: list[ViewKey]
     empty: str

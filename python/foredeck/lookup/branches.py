@@ -102,7 +102,7 @@ class _Tracer:
             return True
         if record.parent is None:
             return False
-        # Where an edit has replaced messages, others that stood behind them stand there still.
+        # Where an edit has replaced messages, others that came after them are there still.
         gone = self._names_after(parent, record.kept)
         return bool(gone) and gone.isdisjoint(map(_name, record.keys))
 

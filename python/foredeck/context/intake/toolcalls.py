@@ -105,7 +105,7 @@ def make_toolcall(
 def put_in_place(objects: Objects, head: Head, label: str, place: CallPlace) -> Entry:
     """A stored result's entry, once its place is right. An object of another session's stays as it
     is."""
-    # The place was a guess when the tool ran: only the list of messages tells it.
+    # The place was a guess when the tool ran: only the list of messages says it.
     fields = head.fields
     stored = CallPlace(fields.get("turn_ref"), fields.get("position"), fields.get("parent_ref"))
     if stored == place or fields.get("chat_ref") != chat_id(objects.info.id):

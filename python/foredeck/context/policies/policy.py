@@ -27,7 +27,7 @@ class ActiveContent(NamedTuple):
     recency_rank: int
     """Among the results of its turn, 1 for the newest; those of the context tools left out."""
     chars: int
-    """Of the message as it stands in the prompt."""
+    """Of the message as it is in the prompt."""
     age: int = 0
     """Model calls since its last use. This, `idle` and `of_edited` are filled in only where uses
     are tracked."""

@@ -82,7 +82,7 @@ class Uses:
     _done: int = 0
     _mark: int = 0
     """How much was written into the plan by then."""
-    # One more than `max_holders`: an identifier with as many tells nothing any more.
+    # One more than `max_holders`: an identifier with as many says nothing any more.
     _holders: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By identifier, the numbers of the first pieces that hold it."""
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
@@ -288,7 +288,7 @@ class Uses:
         op = self._plan.ops[index]
         whole = op.form in ("host", "folded")
         if self._plan.items[index].kind == "user":
-            # What was added to it, or taken from it to fit, stands as it is.
+            # What was added to it, or taken from it to fit, stays as it is.
             whole = whole and (op.blocks is None or bool(op.folded))
         unsealed = REASONING in op.folded
         for piece in pieces:

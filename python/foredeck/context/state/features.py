@@ -21,7 +21,7 @@ StandInKind = Literal["observation", "reflection"]
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A text for messages that it covers, which are never given up for anything shorter."""
+    """A text that may replace the messages that it covers, all of them or none."""
 
     id: str
     """Of the stored object that holds it."""
@@ -43,8 +43,8 @@ class StandIns(Protocol):
         ...
 
     def is_due(self, chat_tokens: int, standing_tokens: int) -> bool:
-        """Whether more of them may take the place of chat, given how many tokens of chat nothing
-        stands for yet, and how many the texts have that stand for the rest.
+        """Whether more of them may replace chat. `chat_tokens`: of the chat that none has replaced
+        yet; `standing_tokens`: of the texts that have replaced the rest.
 
         Not asked where a prompt would not fit otherwise.
         """
@@ -75,11 +75,8 @@ class ContextFacilities:
 def span_of(
     stand_in: StandIn, places: Mapping[str, int], items: Sequence[Item]
 ) -> tuple[int, int] | None:
-    """The messages that it covers, as the first and the one after the last.
-
-    `places`: index by address. None where the list does not hold all of them in their order, or
-    where they cannot leave without breaking what stays: calls and results go together.
-    """
+    """The messages that it covers, as the first and the one after the last. `places`: index by
+    address. None where the list does not hold all of them in their order, or they cannot go."""
     found = [places.get(address, -1) for address in stand_in.covers]
     if not found or found[0] < 0 or any(b <= a for a, b in pairwise(found)):
         return None
@@ -88,6 +85,7 @@ def span_of(
     others = (items[index] for index in range(first, until) if index not in inside)
     if any(item.kind != "opaque" and not item.unsent for item in others):
         return None
+    # Calls and results go together: a provider refuses one without the other.
     return (first, until) if _is_whole(items, first, until) else None
 
 
