@@ -20,7 +20,7 @@ from foredeck.model.sources import path_of
 from foredeck.notes import layer, markdown
 from foredeck.notes.graph import Graph
 from foredeck.notes.layer import LAYER
-from foredeck.sources import classify
+from foredeck.sources import looking
 from foredeck.store.kind import open_store
 from foredeck.store.protocol import LocalStore
 from hostile.ground import SECRET, Ground
@@ -193,7 +193,7 @@ def test_twenty_thousand_notes_cost_an_opening_no_more_than_its_bounds(
     monkeypatch.setattr(markdown, "CHARACTER_S", 0.0)
     sizes: list[int] = []
     names: list[str] = []
-    real_open, real_take = classify.open_regular, project_notes._take
+    real_open, real_take = looking.open_regular, project_notes._take
 
     def counted_open(path: str, **how: bool) -> int:
         sizes.append(Path(path).stat().st_size)
@@ -203,7 +203,7 @@ def test_twenty_thousand_notes_cost_an_opening_no_more_than_its_bounds(
         names.append(entry.name)
         real_take(found, entry, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(classify, "open_regular", counted_open)
+    monkeypatch.setattr(looking, "open_regular", counted_open)
     monkeypatch.setattr(project_notes, "_take", counted_take)
     for _ in ("first", "second start"):
         sizes.clear()
