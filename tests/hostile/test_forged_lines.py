@@ -265,7 +265,7 @@ def of_mcp(host: Host) -> Iterator[str]:
     for note in sorted(Path(host.cwd, "notes").iterdir())[:20]:
         yield answers.links(str(note))
         yield answers.history(str(note))
-    yield answers.tasks({"action": "list"})
+    yield answers.tasks("list")
 
 
 SECTIONS = (
