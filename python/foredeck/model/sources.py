@@ -18,17 +18,19 @@ _SHORT_ID = 12
 """Digits of a commit's id in a label."""
 
 
-class FilesystemSource(BaseModel):
-    """Where a file lives: `filesystemId` names the namespace, `path` is absolute within it."""
-
+class _Binding(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class FilesystemSource(_Binding):
+    """Where a file lives: `filesystemId` names the namespace, `path` is absolute within it."""
 
     type: Literal["filesystem"] = "filesystem"
     filesystemId: str  # noqa: N815  (the name in stored documents)
     path: str
 
 
-class GitSource(BaseModel):
+class GitSource(_Binding):
     """A file as of a commit, which never changes.
 
     `repo` is the same in all clones: `github.com/user/repo`, by the remote `origin`; of a
@@ -36,47 +38,37 @@ class GitSource(BaseModel):
     and `path` relative to the repository's root; or `ref` is a blob's, and `path` empty.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
     type: Literal["git"] = "git"
     repo: str
     ref: str
     path: str
 
 
-class HistorySource(BaseModel):
+class HistorySource(_Binding):
     """A file as the history of a session shows it: what was there then, on some machine."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["history"] = "history"
     session: str
     path: str
 
 
-class UrlSource(BaseModel):
+class UrlSource(_Binding):
     """A page or file on the web, without user and password."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["url"] = "url"
     url: str
 
 
-class S3Source(BaseModel):
+class S3Source(_Binding):
     """An object in a bucket."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["s3"] = "s3"
     bucket: str
     key: str
 
 
-class RowSource(BaseModel):
+class RowSource(_Binding):
     """A row of a database: all three by the names that their user knows."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["row"] = "row"
     database: str
