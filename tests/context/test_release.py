@@ -63,4 +63,4 @@ def test_nobody_else_expires_an_object_or_stops_wanting_a_message() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr in ("expire", "unwant")
     }
-    assert callers == {"branch.py"}
+    assert callers == {"chat.py"}
