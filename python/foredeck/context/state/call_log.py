@@ -27,7 +27,7 @@ from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
 
 DECIDED_BY = (
-    *("context/cache/cached.py", "context/plan/codec.py", "context/plan/ops.py"),
+    *("context/plan/codec.py", "context/plan/ops.py", "context/provider_cache.py"),
     *("context/state/call_log.py", "context/state/sets.py"),
     *("model/call_values.py", "model/calls.py"),
     *("model/canonical.py", "model/messages.py"),
