@@ -234,6 +234,22 @@ def test_an_interrupted_purge_is_finished_by_the_next(
     assert purge("--text", SECRET, "--yes")["documents"] == 0
 
 
+def test_a_damaged_layer_is_no_hindrance(home: Path, store: Store, purge: Purged) -> None:
+    assert store.local is not None
+    with Follower(store.local, load_layer("search"), home) as layer:
+        layer.catch_up()
+    with closing(sqlite3.connect(layer.path)) as db:
+        (root,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'entry'").fetchone()
+        (page_bytes,) = db.execute("PRAGMA page_size").fetchone()
+    with layer.path.open("r+b") as file:
+        file.seek((root - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+
+    assert purge("--text", SECRET, "--yes")["purged"]
+    assert not (home / PENDING_PURGE).exists()
+    assert main(["search", "key"]) == 0
+
+
 def test_an_entry_goes_with_all_that_came_from_it(home: Path, store: Store, purge: Purged) -> None:
     user = load_user(home)
     model, acts = Memory(store, user), UserActs(store, user)

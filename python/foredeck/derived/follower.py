@@ -30,7 +30,7 @@ from foredeck.derived.layer import (
 )
 from foredeck.errors import StoreUnavailable
 from foredeck.store.protocol import Advance, Change, Lineage, LocalStore, Token
-from foredeck.store.sqlite.connection import immediate, vacuum
+from foredeck.store.sqlite.connection import immediate, is_damaged, vacuum
 
 if TYPE_CHECKING:  # an engine never erases
     from foredeck.store.erasing import Erasure
@@ -307,11 +307,7 @@ def _without(follower: Follower, erasure: Erasure) -> Iterator[None]:
 
 @contextmanager
 def _emptied(path: Path) -> Iterator[None]:
-    with closing(open_layer_file(path)) as db, reported(path):
-        db.execute("PRAGMA secure_delete = ON")
-        with immediate(db):
-            drop_tables(db)
-        _overwrite(db)
+    with reported(path), closing(_without_tables(path)) as db:
         db.execute("BEGIN IMMEDIATE")
         try:
             drop_tables(db)  # what another process wrote between the two transactions
@@ -319,6 +315,28 @@ def _emptied(path: Path) -> Iterator[None]:
         finally:
             db.execute("COMMIT")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _without_tables(path: Path) -> sqlite3.Connection:
+    """A connection to the layer, in which nothing is left."""
+    db = open_layer_file(path)
+    try:
+        db.execute("PRAGMA secure_delete = ON")
+        with immediate(db):
+            drop_tables(db)
+        _overwrite(db)
+    except sqlite3.DatabaseError as error:
+        db.close()
+        if not is_damaged(error):
+            raise
+        # It cannot be emptied, and must not be in the way of an erasure: a purge that stops here
+        # is an interrupted one, beside which no command opens the store to make the layer again.
+        discard(path)
+        return open_layer_file(path)
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 def _overwrite(db: sqlite3.Connection) -> None:
