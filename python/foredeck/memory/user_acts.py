@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from foredeck.memory.entry import (
     MemoryEntry,
@@ -26,7 +26,9 @@ from foredeck.memory.trust import Trust, User
 from foredeck.model.documents import Document, Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
 from foredeck.store.protocol import Batch, retry_on_conflict
-from foredeck.store.purging import Amend
+
+if TYPE_CHECKING:  # an engine never purges
+    from foredeck.store.purging import Amend
 
 SHORTEST_TEXT = 6
 """Characters of a text that is searched for literally: a shorter one is a part of many words."""
