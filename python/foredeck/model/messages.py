@@ -268,7 +268,7 @@ def are_answered(messages: Iterable[CallOrResult]) -> Iterator[bool]:
         elif message.kind == "result":
             open_calls.discard(message.call_id)
         elif message.kind == "user":
-            # The host has let go of calls that a new question finds open: it was interrupted.
+            # The host has dropped calls that a new question finds open: it was interrupted.
             open_calls.clear()
         yield not open_calls
 

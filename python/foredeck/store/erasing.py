@@ -157,8 +157,8 @@ def erase_from(
     erasure: Erasure,
     advance: Callable[[Sequence[str]], None] = lambda _sessions: None,
 ) -> None:
-    """Erase from the store of a place, which is opened, and from what was made of it in the state
-    folder. As `erase`, which settles the store first."""
+    """As `erase`, from the store of any place, without `check_settled`. `store`: the same, opened;
+    `home`: the state folder that holds what was made from it."""
     with ExitStack() as stack:
         for derived in DERIVED:
             stack.enter_context(derived.erasing(home, store, erasure))

@@ -148,7 +148,7 @@ class StoreKind(ABC):
 
     @abstractmethod
     def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> LocalStore:
-        """Open it for an engine; `lazy`, for a command: see `foredeck.store.kind`."""
+        """Open it for an engine; `lazy`, for a command: see `open_store`."""
 
     @abstractmethod
     def open_whole(self, config: Config) -> Store:
@@ -236,7 +236,7 @@ def open_beside(
 ) -> tuple[LocalStore, str]:
     """Quarantine the damaged file and open a fresh one; with what to tell the user.
 
-    `inode` is that of the damaged file (`store.quarantine`). Raises `StoreDamaged` where it cannot
+    `inode` is that of the damaged file (`store/location.py`). Raises `StoreDamaged` where it cannot
     be moved.
     """
     file = store_file(config)
