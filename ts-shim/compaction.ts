@@ -3,7 +3,7 @@
  *
  * The engine decides whether Pi's is needed, and writes the summary unless the user's model should.
  * Where it is away, slow or wrong, Pi's own compaction goes ahead. Another extension may cancel it or
- * write the summary itself: the user and the engine are told.
+ * write the summary itself: the user gets a notice, and the engine that summary.
  */
 
 import type {

@@ -23,8 +23,8 @@ type NoticeLevel = "info" | "warning" | "error";
  */
 export class Host {
   /**
-   * Pi's context object of what it did last; null where no session is open. Not to be kept anywhere
-   * else: once a session is replaced, using its objects throws.
+   * Pi's context object, as its latest event brought it; null where no session is open. Not to be
+   * kept anywhere else: once a session is replaced, using its objects throws.
    */
   ctx: ExtensionContext | null = null;
   private readonly notified = new Set<string>();

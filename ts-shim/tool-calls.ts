@@ -161,6 +161,10 @@ function foldMarker(input: Fields): string | undefined {
     : undefined;
 }
 
+/*
+ * Calls that the engine is asked about: those that may write, and those that show a file.
+ */
+
 /** What the engine says about a call: why it is blocked, or what to add to its result. */
 async function askEngine(
   event: ToolCallEvent,
@@ -207,6 +211,10 @@ async function readRefusal(
     ? String(verdict.reason || `An extension does not allow to read ${path}.`)
     : undefined;
 }
+
+/*
+ * What is asked of Pi: how other extensions decide about a read, and whose tools there are.
+ */
 
 /** Pi's runner of extensions, as far as it is used: what it asks them before a tool runs. */
 export interface Runner {

@@ -239,7 +239,7 @@ export class Peer {
     } catch (error) {
       const code = error instanceof RpcError ? error.code : ErrorCode.internal;
       const failure = { code, message: textOf(error) };
-      // Whatever it failed with: whoever takes a request back is told that, and no other error.
+      // Whatever it failed with: a request that was taken back is answered with this one error.
       const cancelled = { code: ErrorCode.cancelled, message: "cancelled" };
       this.send({ id, error: controller.signal.aborted ? cancelled : failure });
     } finally {

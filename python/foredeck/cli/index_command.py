@@ -21,7 +21,6 @@ from foredeck.context.state.objects import store_versions
 from foredeck.errors import CommandRefused, Conflict, NotFound, ToolError
 from foredeck.model.figures import counted
 from foredeck.model.quoting import name
-from foredeck.model.quoting import name as quoted
 from foredeck.model.sources import is_pointer, path_of, pointer_label
 from foredeck.names import find_object, name_of
 from foredeck.sources.disk import DiskSource, open_source
@@ -47,7 +46,7 @@ Note = Callable[[str], None]
 
 def run(args: Namespace) -> int:
     """`foredeck index`."""
-    names = [name for name in args.path if is_pointer(name) and not Path(name).exists()]
+    names = [asked for asked in args.path if is_pointer(asked) and not Path(asked).exists()]
     paths = [path for path in args.path if path not in names]
     for path in paths:
         if not Path(path).exists():
@@ -63,7 +62,7 @@ def run(args: Namespace) -> int:
         return 0
     for pointer in pointers:
         known = "" if pointer.new else ", known"
-        print(f"{quoted(pointer.name)}: {pointer.said}{known}, {pointer.object}")
+        print(f"{name(pointer.name)}: {pointer.said}{known}, {pointer.object}")
     if not paths:
         return 0
     parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]

@@ -97,11 +97,17 @@ def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]
     anything."""
     answers = Answers(config, folder)
     server = _ToolServer("foredeck", version=__version__, instructions=INSTRUCTIONS)
-    reading: tuple[Callable[..., str], ...] = (
-        *(answers.search, answers.read, answers.history, answers.links),
-        *(answers.notes, answers.sessions, answers.memory, answers.tasks),
-    )
-    for work in (*reading, answers.change_tasks) if writes else reading:
+    reading: list[Callable[..., str]] = [
+        answers.search,
+        answers.read,
+        answers.history,
+        answers.links,
+        answers.notes,
+        answers.sessions,
+        answers.memory,
+        answers.tasks,
+    ]
+    for work in [*reading, answers.change_tasks] if writes else reading:
         server.add_tool(
             _refusing(work),
             name=f"foredeck_{work.__name__}",

@@ -2,7 +2,7 @@
 
 A client sees one answer where the model gave several: foredeck's tools were called in between, and
 answered here. Its next request has that one answer. The model must find in its place what it said
-and was told, or its provider's cache finds nothing and the model asks again.
+and the results it got, or its provider's cache finds nothing and the model asks again.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ class Git:
         # A quick git would beat the timer in `end`: without this, chance would decide.
         if time.monotonic() >= until:
             raise GitTimeout(f"There is no time left for git in {self.folder}.")
-        # With both git looks for no repository itself, so that it never takes a folder of a clone
+        # With both, git looks for no repository itself, so that it never takes a folder of a clone
         # for one. Before 2.32 it knows nothing of GIT_CONFIG_GLOBAL, and looks below HOME.
         homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME"), self._git_dir)
         place = {"GIT_DIR": self._git_dir, "GIT_WORK_TREE": self.top, **_NO_USER, **homes}

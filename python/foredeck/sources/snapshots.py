@@ -1,4 +1,4 @@
-"""How the engine asks about files, and what it is answered: snapshots, with new versions of file
+"""How the engine asks about files, and the answers it gets: snapshots, with new versions of file
 objects.
 
 A source never writes. It compares what is out there with what the store holds and hands back

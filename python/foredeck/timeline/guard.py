@@ -323,7 +323,7 @@ class ToolGuard:
         return bool(text) and contains_lines(event.text, text or "")
 
     def forget(self) -> None:
-        """No tool runs any more: let go of what is held for one that was stopped or never ran. The
+        """No tool runs any more: drop what is held for one that was stopped or never ran. The
         model reads its refusals now, so it knows what they showed."""
         for object_id, state in self._shown.items():
             self._knowledge.learn(object_id, state)
