@@ -183,7 +183,7 @@ class SessionAsking:
         `worth`: dollars that an answer saves, beyond which it is not asked; `wanted`: the user
         wants it asked, also of a model that answers one at a time; `insisted`: at any price.
         Raises `NotAsked` or `NoModel` with the reason where nothing was sent, else what
-        `hosts.asking` names.
+        `hosts.host` names.
         """
         warm = question.warm is not None
         terms = await self.terms(warm=warm)

@@ -42,7 +42,7 @@ class HostCall(Protocol):
 class HostModel:
     """Asks the host's models. While a context is assembled, questions wait: see `ReverseCalls`.
 
-    A caller that is cancelled takes its question back. Raises what `hosts.asking` names, and
+    A caller that is cancelled takes its question back. Raises what `hosts.host` names, and
     `RemoteError` where the host does not understand us.
     """
 
