@@ -16,7 +16,7 @@ from foredeck.config import Config
 from foredeck.errors import StoreDamaged
 from foredeck.store.kind import open_beside, open_store
 from foredeck.store.location import inode_of
-from foredeck.store.protocol import Token
+from foredeck.store.protocol import Token, silent
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.journal.journal import read_backlog
@@ -368,7 +368,7 @@ def test_a_damaged_copy_is_quarantined_and_rebuilt_from_xtdb(
         file.write_bytes(b"no database" * 1000)
         with pytest.raises(StoreDamaged) as caught:
             open_store(config)
-        again, text = open_beside(config, caught.value, inode_of(file))
+        again, text = open_beside(config, caught.value, inode_of(file), notify=silent)
         with closing(again):
             assert [head.token for head in again.history("a")] == tokens
         assert "copy is made from what XTDB has" in text
