@@ -39,7 +39,7 @@ class RecoverableStore:
         self._notify = notify
         self._is_given = given is not None
         # Another engine may replace a damaged file first. The inode, taken before the file is
-        # opened, tells whether the one at hand is still that which was found damaged.
+        # opened, says whether the file that is there now is still the damaged one.
         self._inode = inode_of(store_file(config))
         self.warnings: list[str] = []
         """Texts for the user about the opening."""

@@ -189,7 +189,7 @@ def _match(
         named, matched = log.longest_match(keys, tips)
         state = chat.replay(named)
     while named is not None and state.is_cut(matched):
-        # What stands for messages covers some that are not in this list: go back to before it did.
+        # What replaces messages covers some that are not in this list: go back to before it did.
         before = log.record(named)
         named = before.parent if before else None
         state = chat.replay(named)

@@ -124,8 +124,8 @@ class CallLog:
             "models": self.models,
         }
         self.checkpoint = LogCheckpoint(last.id, last.ordinal, head.token, file, state, log)
-        # Thousands of records take much memory, and hardly any is asked for again: they are let
-        # go, and read when one is.
+        # Thousands of records take much memory, and hardly any is asked for again: they are
+        # dropped, and read once more when one is.
         self._records = {last.id: last}
         self._read_all = partial(store.query, "call", {"session": last.session})
         return self.checkpoint

@@ -112,11 +112,11 @@ class Branch:
         self.ahead = False
 
     def release(self, index: int, subject: int | None = None) -> None:
-        """Let go of one message's content; with the last such message its object becomes inactive.
+        """Release one message's content; with the last such message its object becomes inactive.
 
         `subject`: the object, for a message of which the plan does not name it yet.
         """
-        # Nothing is rendered: what was let go leaves the prompt once its message is rendered again.
+        # Nothing is rendered: the content leaves the prompt once its message is rendered again.
         if subject is None:
             subject = self.plan.ops[index].subject
         self.retention.release(index)
@@ -124,7 +124,7 @@ class Branch:
             self.sets.expire(subject)
 
     def release_object(self, ordinal: int) -> None:
-        """Let go of all messages that carry an object's content: it becomes inactive."""
+        """Release an object's content in all messages that carry it: it becomes inactive."""
         live = self.retention.contents
         for index in [index for index, subject in live.items() if subject == ordinal]:
             self.retention.release(index)
