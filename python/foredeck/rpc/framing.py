@@ -115,6 +115,8 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+# A line that is too long is answered under its id, whatever stands before that.
+_LENIENT = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ASCII_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
@@ -152,8 +154,8 @@ def leading_members(prefix: bytes) -> dict[str, Any]:
     position = 1 if text.startswith("{") else len(text)
     try:
         while position < len(text):
-            name, position = _DECODER.raw_decode(text, _skip(text, position, " \t\r"))
-            value, position = _DECODER.raw_decode(text, _skip(text, position, " \t\r:"))
+            name, position = _LENIENT.raw_decode(text, _skip(text, position, " \t\r"))
+            value, position = _LENIENT.raw_decode(text, _skip(text, position, " \t\r:"))
             if not isinstance(name, str) or _skip(text, position, " \t\r") == len(text):
                 break  # what the cut may have shortened is not taken for a value
             members[name] = value
