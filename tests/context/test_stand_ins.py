@@ -121,6 +121,31 @@ def test_short_words_of_the_users_stay_and_long_ones_go(new_host: NewHost) -> No
     assert LONG not in said
 
 
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_result_in_flight_goes_out_in_full_where_what_it_repeats_leaves(
+    new_host: NewHost, observed: bool
+) -> None:
+    host = new_host()
+    noted = Noted(host)
+    pasted = lines(400, "logged")
+    ask(host, "The task.")
+    finish(host, "Understood. " * 80)
+    ask(host, pasted)
+    finish(host, "I have read it. " * 80)
+    ask(host)
+    finish(host)
+    if observed:
+        noted.observe(0, 4, "* the user pasted a log")
+    ask(host, "Look at the log itself.")
+    host.wait(COLD_S)
+    sent = use(host, "log", "bash", pasted, command="cat log")
+    assert bool(sent.decision.stand_ins) == observed
+    said = texts(sent)
+    assert (pasted in said[2]) != observed
+    assert (pasted in said[-1]) == observed
+    assert ("Unchanged: the same as" in said[-1]) != observed
+
+
 def test_what_is_pinned_stays_with_its_call(new_host: NewHost) -> None:
     host = new_host()
     noted = Noted(host)

@@ -106,8 +106,8 @@ def compact(
 
 
 def take_back(objects: Objects, compactions: Compactions, summary: str) -> None:
-    """Note that the host has the chat again for which this summary stood. What a session inherited
-    is still where it was made, so that is left as it is; and so is a summary of others."""
+    """Note that the host has the chat again that this summary covers. What a session inherited is
+    still where it was made, so that is left as it is; and so is a summary of others."""
     id = by_summary(compactions, summary)
     known = None if id is None else objects.store.get(id, CompactionDocument)
     if known is None or known.session != objects.info.id:
@@ -205,7 +205,7 @@ def summary_of(
     from foredeck.context.summary import SummaryInput, summarise
 
     earlier, names = _earlier(objects, before), names_of(objects)
-    # What foredeck itself puts away for the window never holds the newest question.
+    # What is compacted to fit the window never holds the newest question.
     questions = request.by != "window"
     given = SummaryInput(turns, names, ordinal, _files(objects), earlier, pinned, questions)
     return summarise(given, request.max_chars)

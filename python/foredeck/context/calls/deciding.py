@@ -348,8 +348,9 @@ class Rebase:
         return gained >= max(share * plan.chars_sent, LEAST_TO_END_A_TURN * CHARS_PER_TOKEN)
 
     def _end_turn(self, folds: list[Fold]) -> Decision:
-        """Rebase with leave to rewrite what precedes sealed reasoning of the turn under way. The
-        word that ends the turn follows the newest results, unless nothing there was rewritten."""
+        """Rebase where what precedes sealed reasoning of the turn under way may change, too. A
+        message that ends the turn follows the newest results, unless nothing there was rewritten.
+        """
         context, plan = self.call.context, self.call.context.plan
         bound = first_mutable(plan)
         plan.turn_ends = True

@@ -141,7 +141,7 @@ def _record_host_call(call: CallInProgress, outcome: Outcome) -> None:
 def _commit(session: Session, new: _NewCall) -> CallRecord:
     chat, workspace, info = session.chat, session.objects.workspace, session.info
     branch, plan, kept = chat.branch, chat.branch.plan, chat.branch.matched
-    # Packing and taking change what they read: long texts join `workspace.blobs`, changes count
+    # Packing and popping change what they read: long texts join `workspace.blobs`, changes count
     # as recorded. If the commit fails, the session is forgotten and replayed from the store.
     ordinal, due = chat.log.newest + 1, branch.retention.pop_candidates().to_record()
     document = CallDocument(

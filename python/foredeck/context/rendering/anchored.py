@@ -62,7 +62,7 @@ class Anchored:
 
     def fold(self, context: RenderContext, indexes: set[int]) -> None:
         """Put reference lines in place of contents. What referred to one of them is rendered so
-        that it needs nothing above it: a difference in full, the rest as a reference line."""
+        that it needs nothing above it (`render_dependents`)."""
         plan = context.plan
         held = context.names.in_view(plan, indexes) if indexes and context.digests.chars else set()
         for index in sorted(indexes):

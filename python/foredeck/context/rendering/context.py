@@ -192,7 +192,7 @@ class RenderContext:
         first cannot. The user's text stays first.
         """
         item, op = self.plan.items[index], self.plan.ops[index]
-        assert not isinstance(op, Omit)  # or nobody would read the line
+        assert not isinstance(op, Omit)  # or the line would not go out
         own = op.blocks if op.blocks is not None else keep_all(item)
         block = text_block(line)
         blocks = [*own, block] if item.kind == "user" else [block, *own]

@@ -154,7 +154,7 @@ def referring(
 
 def render_dependents(context: RenderContext, gone: Collection[int], start: int = 0) -> None:
     """Render what refers to content of these messages, which is gone, so that it needs none: a
-    difference in full, the rest as a line. Only messages from `start` on."""
+    difference and a result in flight in full, the rest as a line. Only messages from `start` on."""
     plan = context.plan
     if not any(index in plan.referred_at for index in gone):
         return

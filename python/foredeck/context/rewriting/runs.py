@@ -293,7 +293,7 @@ def _add(
     shown = args_display(arguments, context.cwd)
     shown = shown if len(shown) <= SHOWN_CHARS else shown[: SHOWN_CHARS - 1] + "…"
     called = calls.setdefault(shown, _Called())
-    # A read has the handle of its file, under which it stood.
+    # A read went out under the handle of its file.
     label = op.subject if item.tool == "read" else context.label(item.call_id) or op.subject
     if label is not None and handle(label) not in called.handles:
         called.handles.append(handle(label))
