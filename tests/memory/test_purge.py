@@ -18,7 +18,7 @@ from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.derived import load_layer
 from foredeck.derived.follower import Follower
-from foredeck.errors import StoreUnavailable
+from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.sections import day
 from foredeck.memory.trust import load_user
@@ -201,6 +201,24 @@ def test_refusals(
     assert main(["purge", *arguments]) == code
     assert said in capsys.readouterr().err
     assert everything(store) == before
+
+
+def test_a_purge_that_others_interrupt_twice_loses_nothing(
+    home: Path, store: Store, purge: Purged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Taken out, not committed again, and written to by somebody else when it is finished."""
+
+    def refused(*_arguments: object, **_more: object) -> None:
+        raise Conflict("written to meanwhile")
+
+    for where in ("_commit_again", "erase_from"):
+        with monkeypatch.context() as patched:
+            patched.setattr(purging, where, refused)
+            assert main(["purge", *(["--text", SECRET, "--yes"] if where[0] == "_" else [])]) != 0
+        assert (home / PENDING_PURGE).exists()
+    assert main(["purge"]) == 0
+    assert holds(everything(store), SECRET) == []
+    assert purge("--text", SECRET, "--yes")["documents"] == 0
 
 
 @pytest.mark.parametrize("step", ["erase", "commit"])

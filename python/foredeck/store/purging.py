@@ -284,15 +284,16 @@ def _finish(home: Path, place: ErasableStore, scanned: ScanMark | None) -> None:
         ids, blobs = first["ids"], first["blobs"]
         try:
             with closing(place.open()) as store:
-                if scanned is None:
-                    _, scanned = store.needed(blobs, ids)
+                seen = store.needed(blobs, ids)[1] if scanned is None else scanned
                 # Not by `erase`, which refuses while commits wait for the database: what an
                 # interrupted purge has committed again may still be on its way there.
                 sessions = first.get("sessions", ())  # not in files of before
-                step = ErasureStep(sessions, ids, blobs, scanned)
+                step = ErasureStep(sessions, ids, blobs, seen)
                 erase_from(place, home, store, Erasure([], [step]))
         except Conflict:
-            if place.is_one_file:  # nothing was taken out, and what is planned is out of date
+            # Nothing was taken out, and what is planned is out of date. Of an interrupted purge the
+            # file stays: what it names may be out of the store by now, and nowhere else.
+            if place.is_one_file and scanned is not None:
                 place.pending.unlink()
             raise
         # Opened anew: a store remembers what its database has.
