@@ -51,15 +51,18 @@ export function registerToolCalls(
     return undefined;
   });
   pi.on("tool_result", (event) => {
-    const { toolCallId, content: own } = event;
-    const notice = notices.get(toolCallId);
-    notices.delete(toolCallId);
-    const content = notice === undefined ? own : [...own, { type: "text" as const, text: notice }];
+    let content: ToolResultEvent["content"] | undefined;
     // Not waited for: tools take no longer for being reported. The engine serves in order of arrival,
     // so the result is stored before the next model call is assembled. If this is lost, that call's
     // list still has the result.
-    shim.safely("tool_result", () => report({ ...event, content }, shim));
-    return notice === undefined ? undefined : { content };
+    shim.safely("tool_result", () => {
+      const { toolCallId } = event;
+      const notice = notices.get(toolCallId);
+      notices.delete(toolCallId);
+      if (notice !== undefined) content = [...event.content, { type: "text", text: notice }];
+      report({ ...event, content: content ?? event.content }, shim);
+    });
+    return content && { content };
   });
   pi.on("agent_start", () => {
     shim.safely("looking for replaced tools", () => {

@@ -61,12 +61,17 @@ export function withMarker(payload: unknown, toolCallId: string | null): Fields 
 }
 
 function markers({ tools, system, messages }: Fields): number {
-  const blocks = [...[tools, system].flatMap(blocksIn), ...blocksIn(messages).flatMap(contentOf)];
+  const blocks = [...[tools, system].flatMap(objectsIn), ...objectsIn(messages).flatMap(contentOf)];
   return blocks.filter((block) => block.cache_control).length;
 }
 
 function contentOf(message: unknown): Block[] {
-  return blocksIn(recordOf(message).content);
+  return objectsIn(recordOf(message).content);
+}
+
+/** Another extension may have put anything into a request. */
+function objectsIn(content: unknown): Block[] {
+  return blocksIn(content).filter(isRecord);
 }
 
 /** What is asked of Pi's model record here. */

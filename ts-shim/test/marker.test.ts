@@ -70,3 +70,17 @@ test("only a warming request since the newest answer is found", () => {
   assert.equal(warmedAt(leaf(said, { ...warm, timestamp: "?" }, asked)), undefined);
   assert.equal(warmedAt({}), undefined);
 });
+
+test("what is no object among the blocks of a request does no harm", () => {
+  const before = request();
+  const odd = { role: "assistant", content: [null] };
+  const after = withMarker(
+    {
+      ...before,
+      tools: [null],
+      messages: [...before.messages.slice(0, 3), odd, ...before.messages.slice(3)],
+    },
+    "a",
+  ) as ReturnType<typeof request>;
+  assert.deepEqual(after.messages[2]?.content[0], result("a", { cache_control: control }));
+});

@@ -145,13 +145,14 @@ test("a notice is added to the result, once", async () => {
   assert.equal(await fire("tool_result", event), undefined);
 });
 
-test("a tool runs where the engine is slow, fails or talks nonsense", async () => {
+test("a tool runs where the engine is slow, fails, talks nonsense or is asked nonsense", async () => {
   const hasty = await withEngine("hasty");
   assert.equal(await hasty.call("write", { wait: true }), undefined);
-  const { call } = await withEngine();
+  const { call, fire } = await withEngine();
   assert.equal(await call("write", { fail: true }), undefined);
   assert.equal(await call("write", { verdict: "?" }), undefined);
   assert.equal(await call("write", { verdict: { block: 7, notice: null } }), undefined);
+  assert.equal(await fire("tool_result", null), undefined);
 });
 
 test("only tools that may write are asked about, while foredeck and its guard are on", async () => {

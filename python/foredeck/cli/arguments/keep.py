@@ -215,7 +215,7 @@ RESTORE = Command(
     """,
     example="foredeck restore ~/foredeck-monday.db",
     configure=_restore,
-    run=later("backup_command", "run_restore"),
+    run=later("restore_command"),
 )
 
 

@@ -282,7 +282,10 @@ class HitNames:
         members = self._store.query("member", named, limit=1)
         if not members:
             return hit.object
-        session = self._short.get(hit.session, hit.session)
+        # A session without a folder is not among those listed.
+        session = (
+            self._short.get(hit.session) or short_ids({*self._sessions, hit.session})[hit.session]
+        )
         return f"{session}:@{members[0].view(MemberDocument).ordinal}"
 
     @cached_property
