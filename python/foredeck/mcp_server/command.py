@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from foredeck.cli.arguments import add_config_flags, add_project_flags, asked_folder, resolve_config
+from foredeck.cli.arguments import CONFIG, PATH, PROJECT, arguments, asked_folder, resolve_config
 from foredeck.cli.registry import Command
 
 
@@ -17,14 +17,6 @@ def _run(args: Namespace) -> int:
     return 0
 
 
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--write", action="store_true", help="let clients make and change tasks of the project"
-    )
-    add_project_flags(parser)
-    add_config_flags(parser)
-
-
 COMMAND = Command(
     description=(
         "Serve search, objects, notes and tasks to any client of the Model Context Protocol,\n"
@@ -33,6 +25,12 @@ COMMAND = Command(
         "of the current folder's project, or of --project."
     ),
     example="foredeck mcp --project ~/src/app",
-    configure=_configure,
+    configure=arguments(
+        f"""
+        --write  let clients make and change tasks of the project
+        {PROJECT}{CONFIG}
+        """,
+        project=PATH,
+    ),
     run=_run,
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError, Namespace
 from urllib.parse import urlsplit
 
-from foredeck.cli.arguments import add_config_flags, positive, resolve_config
+from foredeck.cli.arguments import CONFIG, NUMBER, arguments, resolve_config
 from foredeck.cli.registry import Command
 from foredeck.ui.command import port_number
 
@@ -39,42 +39,6 @@ def _address(text: str) -> str:
     return text
 
 
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "agent",
-        metavar="COMMAND",
-        nargs="*",
-        help="the agent with its arguments, after `--`; without one the addresses are printed",
-    )
-    parser.add_argument(
-        "--port",
-        metavar="N",
-        type=port_number,
-        default=0,
-        help="the port on loopback (default: any that is free)",
-    )
-    parser.add_argument(
-        "--upstream",
-        metavar="URL",
-        type=_address,
-        help="where requests go (default: where the agent's environment says, else Anthropic's and "
-        "OpenAI's own addresses)",
-    )
-    parser.add_argument(
-        "--window",
-        metavar="TOKENS",
-        type=positive,
-        help="the model's context window, where it is not the usual one of its provider",
-    )
-    parser.add_argument(
-        "--private", action="store_true", help="keep nothing of what is said when it ends"
-    )
-    parser.add_argument(
-        "--no-tools", action="store_true", help="give the model none of foredeck's own tools"
-    )
-    add_config_flags(parser)
-
-
 COMMAND = Command(
     description=(
         "Run a coding agent with foredeck between it and its model. It speaks Anthropic's\n"
@@ -84,6 +48,21 @@ COMMAND = Command(
         "it came."
     ),
     example="foredeck proxy -- claude",
-    configure=_configure,
+    configure=arguments(
+        f"""
+        agent: [COMMAND...]  the agent with its arguments, after `--`; without one the addresses are
+            printed
+        --port N  the port on loopback (default: any that is free)
+        --upstream URL  where requests go (default: where the agent's environment says, else
+            Anthropic's and OpenAI's own addresses)
+        --window TOKENS  the model's context window, where it is not the usual one of its provider
+        --private  keep nothing of what is said when it ends
+        --no-tools  give the model none of foredeck's own tools
+        {CONFIG}
+        """,
+        port={"type": port_number, "default": 0},
+        upstream={"type": _address},
+        window=NUMBER,
+    ),
     run=_run,
 )

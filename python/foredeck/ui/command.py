@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError, Namespace
 
-from foredeck.cli.arguments import add_config_flags, resolve_config
+from foredeck.cli.arguments import CONFIG, arguments, resolve_config
 from foredeck.cli.person import check_person
 from foredeck.cli.registry import Command
 
@@ -28,30 +28,6 @@ def port_number(text: str) -> int:
     return int(text)
 
 
-def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--port",
-        metavar="N",
-        type=port_number,
-        default=None,
-        help=f"the port on loopback (default: {PORT}, or another where that is taken; 0: any)",
-    )
-    parser.add_argument(
-        "--no-open", action="store_true", help="print the address, and open no browser"
-    )
-    parser.add_argument(
-        "--edit",
-        action="store_true",
-        help="let memory be changed there: accept, refuse, pin, demote, delete",
-    )
-    parser.add_argument(
-        "--follow",
-        action="store_true",
-        help="open the session that is at work; its page renews itself at each call",
-    )
-    add_config_flags(parser)
-
-
 COMMAND = Command(
     description=(
         "Open the inspector: pages on this machine that show what is stored. There is an\n"
@@ -65,6 +41,15 @@ COMMAND = Command(
         "works with .json at its end."
     ),
     example="foredeck ui",
-    configure=_configure,
+    configure=arguments(
+        f"""
+        --port N  the port on loopback (default: {PORT}, or another where that is taken; 0: any)
+        --no-open  print the address, and open no browser
+        --edit  let memory be changed there: accept, refuse, pin, demote, delete
+        --follow  open the session that is at work; its page renews itself at each call
+        {CONFIG}
+        """,
+        port={"type": port_number},
+    ),
     run=_run,
 )

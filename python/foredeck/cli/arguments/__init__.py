@@ -1,147 +1,150 @@
 """The arguments of each command and its help: all that `--help` needs, and quick to import.
 
-Here: those that several commands share, and how they are read.
+Here: how they are written, those that several commands share, and how these are read.
 """
 
 from __future__ import annotations
 
 import re
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import (
+    SUPPRESS,
+    ArgumentParser,
+    ArgumentTypeError,
+    Namespace,
+    _MutuallyExclusiveGroup,
+)
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from foredeck.config import Resolved
 
 
-def add_json_flag(parser: ArgumentParser) -> None:
-    """`--json`: output for programs."""
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+def positive(text: str) -> int:
+    """An argument's type: a whole number from 1 on."""
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    return int(text)
 
 
-def add_config_flags(parser: ArgumentParser) -> None:
-    """`--home` and `--set`: the topmost layer of the configuration."""
-    parser.add_argument(
-        "--home", metavar="DIR", help="state folder, instead of FOREDECK_HOME or the platform's own"
-    )
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="set a configuration key for this run, overriding all other places; may be repeated",
-    )
+def arguments(text: str, **details: Mapping[str, Any]) -> Callable[[ArgumentParser], None]:
+    """What gives a parser the arguments of a text.
+
+    Each begins a line, with two spaces before what it means:
+
+        A, [A], A..., [A...]   one or more that go by their place
+        --all                  a switch
+        --at WHEN, --at [WHEN] an option with a value
+        --by a|b               an option with one of these values
+        --set K=V...           an option that may be repeated
+        | --at WHEN            one that excludes the one before
+        old: [A]               one that commands know by another name
+
+    `details`: by that name, what else `add_argument` is to be given.
+    """
+
+    def configure(parser: ArgumentParser) -> None:
+        entries: list[tuple[str, list[str]]] = []
+        for line in text.splitlines():
+            begin, gap, rest = line.strip().partition("  ")
+            if gap:
+                entries.append((begin, [rest]))
+            elif begin:
+                entries[-1][1].append(begin)
+        place: ArgumentParser | _MutuallyExclusiveGroup = parser
+        names = set()
+        for (typed, meaning), (following, _) in pairwise([*entries, ("", [])]):
+            if not typed.startswith("| "):
+                is_followed = following.startswith("| ")
+                place = parser.add_mutually_exclusive_group() if is_followed else parser
+            typed = typed.removeprefix("| ")
+            names.add(_add_argument(place, typed, " ".join(meaning), details))
+        assert details.keys() <= names, details
+
+    return configure
 
 
-def add_usual_flags(parser: ArgumentParser) -> None:
-    """Those that nearly every command takes: `--json`, `--home` and `--set`."""
-    add_json_flag(parser)
-    add_config_flags(parser)
+_TYPED = re.compile(r"(?:(\w+): )?(--\S+)? ?(\[)?(.*?)(\.\.\.)?(?(3)\])")
 
 
-def add_project_flags(parser: ArgumentParser) -> None:
-    """`--project` and `--trusted`: whether and where a project's own file is read."""
-    parser.add_argument(
-        "--project",
-        metavar="DIR",
-        type=Path,
-        default=None,
-        help="the project's folder (default: the current one)",
-    )
-    parser.add_argument(
-        "--trusted",
-        action="store_true",
-        help="read the project's .pi/foredeck.toml, as in a project that Pi trusts",
-    )
+def _add_argument(
+    place: ArgumentParser | _MutuallyExclusiveGroup,
+    typed: str,
+    meaning: str,
+    details: Mapping[str, Mapping[str, Any]],
+) -> str:
+    parts = _TYPED.fullmatch(typed)
+    assert parts is not None
+    name, option, is_optional, value, is_repeated = parts.groups()
+    name = name or re.findall(r"\w+", typed.replace("-", "_").lstrip("_"))[0].lower()
+    more = dict(details.get(name, {}), help=meaning)
+    if not value:
+        more["action"] = "store_true"
+    elif option and "|" in value:
+        more["choices"] = [more.get("type", str)(choice) for choice in value.split("|")]
+    else:
+        more.setdefault("metavar", value)
+    if is_optional:
+        more["nargs"] = "*" if is_repeated else "?"
+    elif is_repeated and option:
+        more |= {"action": "append", "default": []}
+    elif is_repeated:
+        more["nargs"] = "+"
+    if option:
+        place.add_argument(option, dest=name, **more)
+    else:
+        place.add_argument(name, **more)
+    return cast(str, name)
+
+
+# What several commands share
+
+
+JSON = """
+    --json  print JSON, for programs
+    """
+CONFIG = """
+    --home DIR  state folder, instead of FOREDECK_HOME or the platform's own
+    --set KEY=VALUE...  set a configuration key for this run, overriding all other places; may be
+        repeated
+    """
+"""The topmost layer of the configuration."""
+
+USUAL = JSON + CONFIG
+"""Those that nearly every command takes."""
+
+PROJECT = """
+    --project DIR  the project's folder (default: the current one)
+    --trusted  read the project's .pi/foredeck.toml, as in a project that Pi trusts
+    """
+"""Whether and where a project's own file is read; `project=PATH` goes with it."""
+
+SESSION_OR_FILE = (
+    "a stored session: its id, the start of one, or its name; or a session file of Pi, Claude Code "
+    "or Codex. A session that foredeck did not record is replayed"
+)
+
+NUMBER = {"type": positive}
+PATH = {"type": Path}
+
+add_json_flag = arguments(JSON)
+add_config_flags = arguments(CONFIG)
+add_usual_flags = arguments(USUAL)
 
 
 def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
     """`--json`, `--project` and those of the configuration, for a command about a project that has
     actions: they can be given before the action and after it."""
-    add_json_flag(parser)
-    parser.add_argument(
-        "--project",
-        metavar="DIR",
-        type=Path,
-        default=None,
-        help="a folder of the project (default: the current one)",
-    )
-    add_config_flags(parser)
+    project = "--project DIR  a folder of the project (default: the current one)"
+    arguments(f"{JSON}\n{project}{CONFIG}", project=PATH)(parser)
     if is_action:
         # What was given before the action must not be undone by a default behind it.
         for action in parser._actions:
             if action.dest in ("json", "project", "home", "set"):
                 action.default = SUPPRESS
-
-
-def add_object(parser: ArgumentParser, *, parts: bool = False) -> None:
-    """OBJECT and `--session`: which object a command is about (`foredeck.names`).
-    `parts`: it may be followed by which part of it, in words of their own."""
-    behind = (
-        "; after it, which part: ::FIELD (::args.command), turns A-B or message N of a chat, "
-        "chars A-B, at HASH"
-    )
-    parser.add_argument(
-        "object",
-        metavar="OBJECT",
-        nargs="+" if parts else None,
-        help="a path (absolute, relative to the current folder, or the end of one), a nickname, "
-        "an id or the start of one, a task (t-k3f9), an entry of memory (m-k3f9), or SESSION:@12"
-        + behind
-        * parts,
-    )
-    parser.add_argument(
-        "--session",
-        metavar="SESSION",
-        help="the session that handles (@12) and versions (v2) refer to",
-    )
-
-
-def add_objects(
-    parser: ArgumentParser, *, several: bool = False, is_optional: bool = False
-) -> None:
-    """OBJECT, of which there may be several or none, and `--session`."""
-    parser.add_argument(
-        "object",
-        metavar="OBJECT",
-        nargs="+" if several else "?" if is_optional else None,
-        help="a path, a note's title, a nickname, an id or the start of one, or SESSION:@12; "
-        "also in [[ ]]",
-    )
-    parser.add_argument(
-        "--session", metavar="SESSION", help="the session whose handles (@12) are meant"
-    )
-
-
-def add_selection(parser: ArgumentParser) -> None:
-    """`--type` and `--relation`: which references to follow."""
-    parser.add_argument(
-        "--type",
-        metavar="TYPE",
-        action="append",
-        default=[],
-        help="only objects of this type (`file`, `toolcall` ...); may be repeated",
-    )
-    parser.add_argument(
-        "--relation",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="only references of this relation (`mentions`, `embeds`, `parent` ...); may be "
-        "repeated",
-    )
-
-
-def add_session(parser: ArgumentParser, *, optional: bool = False) -> None:
-    """SESSION|FILE."""
-    parser.add_argument(
-        "session",
-        metavar="SESSION|FILE",
-        nargs="?" if optional else None,
-        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
-        "Claude Code or Codex. A session that foredeck did not record is replayed",
-    )
 
 
 def config_flags(args: Namespace) -> list[str]:
@@ -165,13 +168,6 @@ def resolve_config(args: Namespace) -> Resolved:
         trusted=getattr(args, "trusted", False),
         flags=config_flags(args),
     )
-
-
-def positive(text: str) -> int:
-    """An argument's type: a whole number from 1 on."""
-    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
-    return int(text)
 
 
 # Points in time, as a user types them

@@ -2,35 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-from pathlib import Path
-
-from foredeck.cli.arguments import add_usual_flags, positive
+from foredeck.cli.arguments import NUMBER, PATH, USUAL, arguments
 from foredeck.cli.registry import Command, later
-
-
-def _ingest(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="*",
-        type=Path,
-        help="files, or folders with *.jsonl and *.jsonl.gz in them at any depth (default: what "
-        "lies in ~/.pi/agent/sessions, ~/.claude/projects and ~/.codex/sessions, after asking)",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be read, and store nothing"
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="without PATH: read what is found without asking"
-    )
-    parser.add_argument(
-        "--forgotten",
-        action="store_true",
-        help="also read sessions that `foredeck forget` has erased",
-    )
-    add_usual_flags(parser)
-
 
 INGEST = Command(
     description="""
@@ -41,27 +14,20 @@ INGEST = Command(
     those that you have forgotten, are skipped.
     """,
     example="foredeck ingest ~/.claude/projects --dry-run",
-    configure=_ingest,
+    configure=arguments(
+        f"""
+        paths: [PATH...]  files, or folders with *.jsonl and *.jsonl.gz in them at any depth
+            (default: what lies in ~/.pi/agent/sessions, ~/.claude/projects and ~/.codex/sessions,
+            after asking)
+        --dry-run  say what would be read, and store nothing
+        --yes  without PATH: read what is found without asking
+        --forgotten  also read sessions that `foredeck forget` has erased
+        {USUAL}
+        """,
+        paths=PATH,
+    ),
     run=later("ingest_command"),
 )
-
-
-def _index(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "path",
-        metavar="PATH",
-        nargs="+",
-        help="a file, or a folder with all in it; git:REV:FILE for a file as of a commit, "
-        "git:BLOB, a URL, s3://BUCKET/KEY, or row:DATABASE/TABLE/KEY",
-    )
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=positive,
-        default=20_000,
-        help="refuse more files than this (default: %(default)s)",
-    )
-    add_usual_flags(parser)
 
 
 INDEX = Command(
@@ -76,15 +42,17 @@ INDEX = Command(
     `foredeck cat` the printed id.
     """,
     example="foredeck index notes/ README.md",
-    configure=_index,
+    configure=arguments(
+        f"""
+        PATH...  a file, or a folder with all in it; git:REV:FILE for a file as of a commit,
+            git:BLOB, a URL, s3://BUCKET/KEY, or row:DATABASE/TABLE/KEY
+        --limit N  refuse more files than this (default: %(default)s)
+        {USUAL}
+        """,
+        limit=NUMBER | {"default": 20_000},
+    ),
     run=later("index_command"),
 )
-
-
-def _export(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
-    parser.add_argument("file", metavar="FILE", help="the file to write, - for stdout")
-    add_usual_flags(parser)
 
 
 EXPORT = Command(
@@ -95,22 +63,15 @@ EXPORT = Command(
     summary goes to stderr.
     """,
     example="foredeck export 0199aaaa session.foredeck.jsonl",
-    configure=_export,
+    configure=arguments(
+        f"""
+        SESSION  id of a session, or the start of one
+        FILE  the file to write, - for stdout
+        {USUAL}
+        """,
+    ),
     run=later("transfer_command", "run_export"),
 )
-
-
-def _import(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "file", metavar="FILE", help="a file that `export` has written, - for stdin"
-    )
-    parser.add_argument(
-        "--as-new",
-        action="store_true",
-        help="give the session, its calls and its tool results fresh ids, beside those that are "
-        "here",
-    )
-    add_usual_flags(parser)
 
 
 IMPORT = Command(
@@ -121,19 +82,16 @@ IMPORT = Command(
     under fresh ids. The store is created if there is none.
     """,
     example="foredeck import session.foredeck.jsonl --as-new",
-    configure=_import,
+    configure=arguments(
+        f"""
+        FILE  a file that `export` has written, - for stdin
+        --as-new  give the session, its calls and its tool results fresh ids, beside those that are
+            here
+        {USUAL}
+        """,
+    ),
     run=later("transfer_command", "run_import"),
 )
-
-
-def _backup(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="the file to write")
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="read every version and every byte from the backup and from the store, and compare",
-    )
-    add_usual_flags(parser)
 
 
 BACKUP = Command(
@@ -147,57 +105,16 @@ BACKUP = Command(
     earlier backups. Indexes are left out; they are rebuilt from the store.
     """,
     example="foredeck backup ~/foredeck-monday.db",
-    configure=_backup,
+    configure=arguments(
+        f"""
+        FILE  the file to write
+        --verify  read every version and every byte from the backup and from the store, and compare
+        {USUAL}
+        """,
+        file=PATH,
+    ),
     run=later("backup_command"),
 )
-
-
-def _restore(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "what",
-        metavar="WHAT",
-        help="a file that `foredeck backup` has written; or, with --call or --undo, a session or "
-        "the start of its id",
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="with a backup: even if there is a store already; it is renamed first",
-    )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--call",
-        metavar="N",
-        type=positive,
-        help="bring files to what they were when call N was made; one more than the last call "
-        "is the newest state",
-    )
-    what.add_argument("--undo", action="store_true", help="undo the last restore")
-    parser.add_argument(
-        "--path",
-        metavar="PATH",
-        type=Path,
-        action="append",
-        help="only this file; may be repeated. Required for a session that was imported",
-    )
-    parser.add_argument(
-        "--to",
-        metavar="FOLDER",
-        type=Path,
-        help="write the files to this folder, and change no others",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show what would happen to each file, and change nothing",
-    )
-    parser.add_argument("--diff", action="store_true", help="with --dry-run: print the differences")
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="also restore files that a person or another session has changed since",
-    )
-    add_usual_flags(parser)
 
 
 RESTORE = Command(
@@ -214,15 +131,27 @@ RESTORE = Command(
     the same.
     """,
     example="foredeck restore ~/foredeck-monday.db",
-    configure=_restore,
+    configure=arguments(
+        f"""
+        WHAT  a file that `foredeck backup` has written; or, with --call or --undo, a session or the
+            start of its id
+        --force  with a backup: even if there is a store already; it is renamed first
+        --call N  bring files to what they were when call N was made; one more than the last call is
+            the newest state
+        | --undo  undo the last restore
+        --path PATH...  only this file; may be repeated. Required for a session that was imported
+        --to FOLDER  write the files to this folder, and change no others
+        --dry-run  show what would happen to each file, and change nothing
+        --diff  with --dry-run: print the differences
+        --overwrite  also restore files that a person or another session has changed since
+        {USUAL}
+        """,
+        call=NUMBER,
+        path=PATH,
+        to=PATH,
+    ),
     run=later("restore_command"),
 )
-
-
-def _migrate(parser: ArgumentParser) -> None:
-    parser.add_argument("source", metavar="FROM", help="sqlite, sqlite:PATH, xtdb or xtdb:URL")
-    parser.add_argument("target", metavar="TO", help="the same; empty, or a copy half done")
-    add_usual_flags(parser)
 
 
 MIGRATE = Command(
@@ -235,6 +164,12 @@ MIGRATE = Command(
     the end, every version and every byte is read from both stores and compared.
     """,
     example="foredeck migrate sqlite xtdb",
-    configure=_migrate,
+    configure=arguments(
+        f"""
+        source: FROM  sqlite, sqlite:PATH, xtdb or xtdb:URL
+        target: TO  the same; empty, or a copy half done
+        {USUAL}
+        """,
+    ),
     run=later("transfer_command", "run_migrate"),
 )

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-
-from foredeck.cli.arguments import (
-    add_object,
-    add_objects,
-    add_selection,
-    add_session,
-    add_usual_flags,
-    positive,
-)
+from foredeck.cli.arguments import NUMBER, SESSION_OR_FILE, USUAL, arguments, positive
 from foredeck.cli.registry import Command, later
 
-
-def _show(parser: ArgumentParser) -> None:
-    add_session(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--call",
-        metavar="N",
-        type=positive,
-        help="which model call, counted from 1 over all branches of the session (default: the "
-        "last)",
-    )
-    which.add_argument(
-        "--at",
-        metavar="WHEN",
-        help="the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the first "
-        "one whose prompt had a text or message with this hash (8 digits or more)",
-    )
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument(
-        "--sets",
-        action="store_true",
-        help="list the session's objects after the call instead, each with its version and "
-        "state: pinned, waiting (pinned, but out of view), active, inactive (in the pool), or "
-        "indexed",
-    )
-    instead.add_argument(
-        "--branches",
-        action="store_true",
-        help="list the branches of the session instead: their calls, and where each began",
-    )
-    add_usual_flags(parser)
+_ANY_OBJECT = (
+    "a path (absolute, relative to the current folder, or the end of one), a nickname, an id or "
+    "the start of one, a task (t-k3f9), an entry of memory (m-k3f9), or SESSION:@12"
+)
+_WHOSE_NAMES = "--session SESSION  the session that handles (@12) and versions (v2) refer to"
+_NOTE = (
+    "a path, a note's title, a nickname, an id or the start of one, or SESSION:@12; also in [[ ]]"
+)
+_WHOSE_HANDLES = "--session SESSION  the session whose handles (@12) are meant"
+_SELECTION = """
+        --type TYPE...  only objects of this type (`file`, `toolcall` ...); may be repeated
+        --relation NAME...  only references of this relation (`mentions`, `embeds`, `parent` ...);
+            may be repeated
+"""
+_VERSION = (
+    "a number from 1, v2 as a session counts, a store token, the start of a hash (8 digits or "
+    "more), or a time: 2026-03-01, 2026-03-01T14:00, '2h ago', yesterday"
+)
 
 
 SHOW = Command(
@@ -58,23 +36,22 @@ SHOW = Command(
     --sets {"session", "call", "index", "pool", "active", "pinned", "waiting"}.
     """,
     example="foredeck show 0199 --call 12",
-    configure=_show,
+    configure=arguments(
+        f"""
+        SESSION|FILE  {SESSION_OR_FILE}
+        --call N  which model call, counted from 1 over all branches of the session (default: the
+            last)
+        | --at WHEN  the last call before a time (2026-03-01T14:00, '2h ago', yesterday), or the
+            first one whose prompt had a text or message with this hash (8 digits or more)
+        --sets  list the session's objects after the call instead, each with its version and state:
+            pinned, waiting (pinned, but out of view), active, inactive (in the pool), or indexed
+        | --branches  list the branches of the session instead: their calls, and where each began
+        {USUAL}
+        """,
+        call=NUMBER,
+    ),
     run=later("show_command"),
 )
-
-
-def _trace(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "text", metavar="TEXT", help="a name, a path, or any other text, spelled exactly"
-    )
-    add_session(parser)
-    parser.add_argument(
-        "--call",
-        metavar="N",
-        type=positive,
-        help="follow the branch that ends with this call (default: the last)",
-    )
-    add_usual_flags(parser)
 
 
 TRACE = Command(
@@ -87,24 +64,17 @@ TRACE = Command(
     JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state", "places"}]}.
     """,
     example="foredeck trace parse_config 0199",
-    configure=_trace,
+    configure=arguments(
+        f"""
+        TEXT  a name, a path, or any other text, spelled exactly
+        SESSION|FILE  {SESSION_OR_FILE}
+        --call N  follow the branch that ends with this call (default: the last)
+        {USUAL}
+        """,
+        call=NUMBER,
+    ),
     run=later("show_command", "run_trace"),
 )
-
-
-def _blame(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="FILE[:LINE[-LINE]]",
-        help="a file as any command finds it (a path or the end of one, a nickname, an id, "
-        "SESSION:@12), and which lines of it (default: all)",
-    )
-    parser.add_argument(
-        "--prompt",
-        action="store_true",
-        help="print the exact prompt that the (first) line was written from",
-    )
-    add_usual_flags(parser)
 
 
 BLAME = Command(
@@ -117,37 +87,16 @@ BLAME = Command(
     "tool_call", "model", "commit"}]}.
     """,
     example="foredeck blame src/config.py:40-60",
-    configure=_blame,
+    configure=arguments(
+        f"""
+        FILE[:LINE[-LINE]]  a file as any command finds it (a path or the end of one, a nickname, an
+            id, SESSION:@12), and which lines of it (default: all)
+        --prompt  print the exact prompt that the (first) line was written from
+        {USUAL}
+        """,
+    ),
     run=later("blame_command"),
 )
-
-
-_VERSION = (
-    "a number from 1, v2 as a session counts, a store token, the start of a hash (8 digits or "
-    "more), or a time: 2026-03-01, 2026-03-01T14:00, '2h ago', yesterday"
-)
-
-
-def _history(parser: ArgumentParser) -> None:
-    add_object(parser)
-    parser.add_argument(
-        "old",
-        metavar="A",
-        nargs="?",
-        help=f"show what changed since this version: {_VERSION} (with --diff: the one before B)",
-    )
-    parser.add_argument(
-        "new", metavar="B", nargs="?", help="up to this version (default: the newest)"
-    )
-    parser.add_argument(
-        "--diff", action="store_true", help="show what the last change was, or that from A to B"
-    )
-    parser.add_argument(
-        "--at",
-        metavar="VERSION",
-        help="list the versions up to this one, or those with this hash; with --diff it is A",
-    )
-    add_usual_flags(parser)
 
 
 HISTORY = Command(
@@ -159,15 +108,19 @@ HISTORY = Command(
     them has no content. A version can be named in any of these ways, by a hash, or by a time.
     """,
     example="foredeck history src/main.ts 1 3",
-    configure=_history,
+    configure=arguments(
+        f"""
+        OBJECT  {_ANY_OBJECT}
+        {_WHOSE_NAMES}
+        old: [A]  show what changed since this version: {_VERSION} (with --diff: the one before B)
+        new: [B]  up to this version (default: the newest)
+        --diff  show what the last change was, or that from A to B
+        --at VERSION  list the versions up to this one, or those with this hash; with --diff it is A
+        {USUAL}
+        """,
+    ),
     run=later("history_command"),
 )
-
-
-def _cat(parser: ArgumentParser) -> None:
-    add_object(parser, parts=True)
-    add_usual_flags(parser)
-    parser.add_argument("--at", metavar="VERSION", help=f"{_VERSION} (default: the newest)")
 
 
 CAT = Command(
@@ -181,42 +134,19 @@ CAT = Command(
     exit code is 1 if the version has no content (it was deleted, or is not text).
     """,
     example="foredeck cat src/main.ts --at '2h ago'",
-    configure=_cat,
+    configure=arguments(
+        f"""
+        OBJECT...  {_ANY_OBJECT}; after it, which part: ::FIELD (::args.command), turns A-B or
+            message N of a chat, chars A-B, at HASH
+        {_WHOSE_NAMES}
+        {USUAL}
+        --at VERSION  a number from 1, v2 as a session counts, a store token, the start of a hash (8
+            digits or more), or a time: 2026-03-01, 2026-03-01T14:00, '2h ago', yesterday (default:
+            the newest)
+        """,
+    ),
     run=later("history_command", "run_cat"),
 )
-
-
-def _graph(parser: ArgumentParser) -> None:
-    add_objects(parser, is_optional=True)
-    parser.add_argument(
-        "--depth",
-        metavar="N",
-        type=positive,
-        default=1,
-        help="how many references away (default: 1)",
-    )
-    parser.add_argument("--tag", metavar="T", help="only neighbours with this tag")
-    add_selection(parser)
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=positive,
-        default=1000,
-        help="at most so many objects, the nearest first (default: %(default)s)",
-    )
-    asked = parser.add_mutually_exclusive_group()
-    asked.add_argument(
-        "--backlinks",
-        action="store_true",
-        help="list the references to the object, each with its place in the text",
-    )
-    asked.add_argument(
-        "--tags",
-        action="store_true",
-        help="list the tags of all Markdown files, with the number of files that have each",
-    )
-    asked.add_argument("--dot", action="store_true", help="print the graph in Graphviz's format")
-    add_usual_flags(parser)
 
 
 GRAPH = Command(
@@ -230,42 +160,24 @@ GRAPH = Command(
     field, start and end.
     """,
     example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
-    configure=_graph,
+    configure=arguments(
+        f"""
+        [OBJECT]  {_NOTE}
+        {_WHOSE_HANDLES}
+        --depth N  how many references away (default: 1)
+        --tag T  only neighbours with this tag
+        {_SELECTION}
+        --limit N  at most so many objects, the nearest first (default: %(default)s)
+        --backlinks  list the references to the object, each with its place in the text
+        | --tags  list the tags of all Markdown files, with the number of files that have each
+        | --dot  print the graph in Graphviz's format
+        {USUAL}
+        """,
+        depth=NUMBER | {"default": 1},
+        limit=NUMBER | {"default": 1000},
+    ),
     run=later("graph_command"),
 )
-
-
-def _depth(text: str) -> int:
-    return 0 if text == "0" else positive(text)
-
-
-def _expand(parser: ArgumentParser) -> None:
-    add_objects(parser, several=True)
-    parser.add_argument(
-        "--depth",
-        metavar="N",
-        type=_depth,
-        default=0,
-        help="also what they refer to, N references away (default: 0)",
-    )
-    parser.add_argument(
-        "--field",
-        metavar="NAME",
-        help="in place of the objects, what the references in this field of theirs lead to: "
-        "`content`, `frontmatter.parent`, `file_refs` of a tool call, `toolcall_ids` or "
-        "`turns[2]` of a chat",
-    )
-    parser.add_argument(
-        "--budget",
-        metavar="CHARS",
-        type=positive,
-        default=40_000,
-        help="characters of content at most; what does not fit whole stands with its metadata "
-        "(default: %(default)s)",
-    )
-    parser.add_argument("--metadata", action="store_true", help="print metadata only")
-    add_selection(parser)
-    add_usual_flags(parser)
 
 
 EXPAND = Command(
@@ -275,32 +187,25 @@ EXPAND = Command(
     the version of that time, verified by its hashes.
     """,
     example="foredeck expand notes/tides.md --depth 1 --budget 20000",
-    configure=_expand,
+    configure=arguments(
+        f"""
+        OBJECT...  {_NOTE}
+        {_WHOSE_HANDLES}
+        --depth N  also what they refer to, N references away (default: 0)
+        --field NAME  in place of the objects, what the references in this field of theirs lead to:
+            `content`, `frontmatter.parent`, `file_refs` of a tool call, `toolcall_ids` or
+            `turns[2]` of a chat
+        --budget CHARS  characters of content at most; what does not fit whole stands with its
+            metadata (default: %(default)s)
+        --metadata  print metadata only
+        {_SELECTION}
+        {USUAL}
+        """,
+        depth={"type": lambda text: 0 if text == "0" else positive(text), "default": 0},
+        budget=NUMBER | {"default": 40000},
+    ),
     run=later("graph_command", "run_expand"),
 )
-
-
-def _name(parser: ArgumentParser) -> None:
-    add_object(parser)
-    parser.add_argument(
-        "nickname",
-        metavar="NICKNAME",
-        nargs="?",
-        help="a name that no other object has, without spaces",
-    )
-    parser.add_argument(
-        "--short",
-        metavar="TEXT",
-        help="set a summary of one line; - reads it from standard input, an empty text removes it",
-    )
-    parser.add_argument("--long", metavar="TEXT", help="set a longer summary, in the same way")
-    parser.add_argument(
-        "--view",
-        metavar="FIELDS",
-        help="names of the fields that stand for the object, with commas between them, such as "
-        "path,short_summary; default for those of its type",
-    )
-    add_usual_flags(parser)
 
 
 NAME = Command(
@@ -312,28 +217,21 @@ NAME = Command(
     They stay when the content changes. In Pi, /foredeck name and /foredeck describe do the same.
     """,
     example="foredeck name src/main.ts entry",
-    configure=_name,
+    configure=arguments(
+        f"""
+        OBJECT  {_ANY_OBJECT}
+        {_WHOSE_NAMES}
+        [NICKNAME]  a name that no other object has, without spaces
+        --short TEXT  set a summary of one line; - reads it from standard input, an empty text
+            removes it
+        --long TEXT  set a longer summary, in the same way
+        --view FIELDS  names of the fields that stand for the object, with commas between them, such
+            as path,short_summary; default for those of its type
+        {USUAL}
+        """,
+    ),
     run=later("name_command"),
 )
-
-
-def _observations(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="a session's id or the start of it")
-    parser.add_argument(
-        "note",
-        metavar="NOTE",
-        nargs="?",
-        help="only this note: its number in the list, or its id or the start of it",
-    )
-    change = parser.add_mutually_exclusive_group()
-    change.add_argument("--edit", action="store_true", help="edit its text in $VISUAL or $EDITOR")
-    change.add_argument("--text", metavar="TEXT", help="replace its text; - reads stdin")
-    change.add_argument(
-        "--delete",
-        action="store_true",
-        help="delete it; no new note is taken of its messages",
-    )
-    add_usual_flags(parser)
 
 
 OBSERVATIONS = Command(
@@ -344,6 +242,15 @@ OBSERVATIONS = Command(
     note's text has the form that is printed: dates, and one line for each remark.
     """,
     example="foredeck observations 0197a3 3 --edit",
-    configure=_observations,
+    configure=arguments(
+        f"""
+        SESSION  a session's id or the start of it
+        [NOTE]  only this note: its number in the list, or its id or the start of it
+        --edit  edit its text in $VISUAL or $EDITOR
+        | --text TEXT  replace its text; - reads stdin
+        | --delete  delete it; no new note is taken of its messages
+        {USUAL}
+        """,
+    ),
     run=later("observations_command"),
 )

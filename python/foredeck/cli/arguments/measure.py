@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
-from pathlib import Path
+from argparse import ArgumentTypeError
 
-from foredeck.cli.arguments import add_config_flags, add_json_flag, add_usual_flags, positive
+from foredeck.cli.arguments import CONFIG, JSON, NUMBER, PATH, USUAL, arguments
 from foredeck.cli.registry import Command, later
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store import STORES
@@ -20,93 +19,6 @@ def facilities_of(text: str) -> tuple[Facility, ...]:
     return tuple(facility for facility in FACILITY_TOOLS if facility in asked)
 
 
-def _replay(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="+",
-        type=Path,
-        help="a session file of Pi (*.jsonl, any version of its format), of Claude Code or Codex, "
-        "packed (*.jsonl.gz) or not, or a folder of them",
-    )
-    parser.add_argument(
-        "--store",
-        choices=tuple(STORES),
-        default="sqlite",
-        help="keep the objects in SQLite (default), or in an XTDB node of the run's own",
-    )
-    parser.add_argument(
-        "--layout",
-        metavar="L",
-        default="anchored",
-        help="anchored (default) or pools",
-    )
-    parser.add_argument(
-        "--policy",
-        metavar="P",
-        default="adaptive",
-        help="the policy that decides which content stays (default: %(default)s; see "
-        "docs/configuration.md)",
-    )
-    parser.add_argument(
-        "--tools",
-        metavar="F,...",
-        type=facilities_of,
-        help="the groups of tools that are declared with every prompt, and paid for: "
-        f"{', '.join(FACILITY_TOOLS)}, or none (default: {','.join(DEFAULT_FACILITIES)})",
-    )
-    parser.add_argument(
-        "--ttl",
-        metavar="SECONDS",
-        type=positive,
-        default=300,
-        help="after how long the provider's cache is assumed to expire (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--cache",
-        choices=("ideal", "anthropic", "openai"),
-        default="ideal",
-        help="the prompt cache to plan for: one that keeps every prefix (default), or one by a "
-        "provider's documented rule",
-    )
-    parser.add_argument(
-        "--prices",
-        metavar="P",
-        default="anthropic",
-        help="anthropic (default: cached 0.1, written 1.25 of the input price), openai (0.1, 1), "
-        "no-cache (every token in full), or a JSON file with input, cacheRead and cacheWrite",
-    )
-    parser.add_argument(
-        "--prompts",
-        metavar="DIR",
-        type=Path,
-        help="write every assembled prompt to DIR/<file stem>/<call>.json",
-    )
-    parser.add_argument(
-        "--keep",
-        metavar="DIR",
-        type=Path,
-        help="keep each session's store in DIR/<file stem>, a state folder: `foredeck sessions "
-        "--home` reads it",
-    )
-    parser.add_argument(
-        "--window",
-        metavar="TOKENS",
-        type=positive,
-        default=200_000,
-        help="context window of the recorded models, which recordings do not contain (default: "
-        "%(default)s)",
-    )
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="set a configuration key; your own configuration is not used",
-    )
-    add_json_flag(parser)
-
-
 REPLAY = Command(
     description="""
     Run recorded sessions through foredeck, call by call, and show what a model would have been
@@ -117,7 +29,43 @@ REPLAY = Command(
     without their subagents. The exit code is 1 if a session had an error or an invalid prompt.
     """,
     example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
-    configure=_replay,
+    configure=arguments(
+        f"""
+        paths: PATH...  a session file of Pi (*.jsonl, any version of its format), of Claude Code or
+            Codex, packed (*.jsonl.gz) or not, or a folder of them
+        --store {"|".join(STORES)}  keep the objects in SQLite (default), or in an XTDB node of the
+            run's own
+        --layout L  anchored (default) or pools
+        --policy P  the policy that decides which content stays (default: %(default)s; see
+            docs/configuration.md)
+        --tools F  the groups of tools that are declared with every prompt, and paid for:
+            {", ".join(FACILITY_TOOLS)}, or none (default: {",".join(DEFAULT_FACILITIES)})
+        --ttl SECONDS  after how long the provider's cache is assumed to expire (default:
+            %(default)s)
+        --cache ideal|anthropic|openai  the prompt cache to plan for: one that keeps every prefix
+            (default), or one by a provider's documented rule
+        --prices P  anthropic (default: cached 0.1, written 1.25 of the input price), openai (0.1,
+            1), no-cache (every token in full), or a JSON file with input, cacheRead and cacheWrite
+        --prompts DIR  write every assembled prompt to DIR/<file stem>/<call>.json
+        --keep DIR  keep each session's store in DIR/<file stem>, a state folder: `foredeck sessions
+            --home` reads it
+        --window TOKENS  context window of the recorded models, which recordings do not contain
+            (default: %(default)s)
+        --set KEY=VALUE...  set a configuration key; your own configuration is not used
+        {JSON}
+        """,
+        paths=PATH,
+        store={"default": "sqlite"},
+        layout={"default": "anchored"},
+        policy={"default": "adaptive"},
+        tools={"type": facilities_of, "metavar": "F,..."},
+        ttl=NUMBER | {"default": 300},
+        cache={"default": "ideal"},
+        prices={"default": "anthropic"},
+        prompts=PATH,
+        keep=PATH,
+        window=NUMBER | {"default": 200_000},
+    ),
     run=later("replay_command"),
 )
 
@@ -130,57 +78,6 @@ def _dollars(text: str) -> float:
     if not 0 < amount < float("inf"):
         raise ArgumentTypeError(f"must be an amount in dollars above 0, not {text!r}")
     return amount
-
-
-def _eval(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "tasks",
-        metavar="TASKS",
-        nargs="?",
-        help="a task's folder, or a folder of them (default: the ten that come with foredeck)",
-    )
-    parser.add_argument(
-        "--model", metavar="M", required=True, help="the model, as `pi --model` takes it"
-    )
-    parser.add_argument(
-        "--rounds",
-        metavar="N",
-        type=positive,
-        default=1,
-        help="how often each side does each task (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--long",
-        action="store_true",
-        help="use the four long tasks that come with foredeck (80 calls and more) instead of the "
-        "ten short ones",
-    )
-    parser.add_argument(
-        "--budget",
-        metavar="DOLLARS",
-        type=_dollars,
-        help="start no more runs once this amount is spent",
-    )
-    parser.add_argument(
-        "--results",
-        metavar="FILE",
-        help="where results are kept, one line each (default: evaluations.jsonl in the state "
-        "folder)",
-    )
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="keep the temporary folders of the runs",
-    )
-    parser.add_argument(
-        "--pi", metavar="PROGRAM", help="the Pi to run (default: the one on the PATH)"
-    )
-    parser.add_argument(
-        "--extension",
-        metavar="PATH",
-        help="foredeck's extension (default: the checkout or package that this command is in)",
-    )
-    add_usual_flags(parser)
 
 
 EVAL = Command(
@@ -199,7 +96,26 @@ EVAL = Command(
     "cost_per_pass", ...}, "foredeck": ...}}, "all"}.
     """,
     example="foredeck eval --long --model anthropic/claude-haiku-4-5 --budget 5",
-    configure=_eval,
+    configure=arguments(
+        f"""
+        [TASKS]  a task's folder, or a folder of them (default: the ten that come with foredeck)
+        --model M  the model, as `pi --model` takes it
+        --rounds N  how often each side does each task (default: %(default)s)
+        --long  use the four long tasks that come with foredeck (80 calls and more) instead of the
+            ten short ones
+        --budget DOLLARS  start no more runs once this amount is spent
+        --results FILE  where results are kept, one line each (default: evaluations.jsonl in the
+            state folder)
+        --keep  keep the temporary folders of the runs
+        --pi PROGRAM  the Pi to run (default: the one on the PATH)
+        --extension PATH  foredeck's extension (default: the checkout or package that this command
+            is in)
+        {USUAL}
+        """,
+        model={"required": True},
+        rounds=NUMBER | {"default": 1},
+        budget={"type": _dollars},
+    ),
     run=later("eval_command"),
 )
 
@@ -211,6 +127,6 @@ ENGINE = Command(
     exits when its input ends.
     """,
     example='echo \'{"jsonrpc":"2.0","id":1,"method":"ping"}\' | foredeck engine',
-    configure=add_config_flags,
+    configure=arguments(CONFIG),
     run=later("engine_command"),
 )

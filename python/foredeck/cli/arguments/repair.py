@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentTypeError
 
-from foredeck.cli.arguments import add_project_flags, add_usual_flags
+from foredeck.cli.arguments import PATH, PROJECT, USUAL, arguments
 from foredeck.cli.registry import Command, later
 from foredeck.derived import LAYERS
-
-
-def _doctor(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--rebuild",
-        metavar="INDEX",
-        nargs="?",
-        const="all",
-        choices=("all", *LAYERS),
-        help="instead of checking, make an index again from the store, where it is damaged or "
-        f"doubted: {', '.join(LAYERS)} (default: all)",
-    )
-    parser.add_argument(
-        "--forget-refusals",
-        action="store_true",
-        help="try all models again that refused a prompt because of what was folded before their "
-        "signed reasoning",
-    )
-    add_usual_flags(parser)
-    add_project_flags(parser)
-
 
 DOCTOR = Command(
     description="""
@@ -37,20 +16,19 @@ DOCTOR = Command(
     update themselves; rebuilding one is always safe, and takes some time.
     """,
     example="foredeck doctor --json",
-    configure=_doctor,
+    configure=arguments(
+        f"""
+        --rebuild [INDEX]  instead of checking, make an index again from the store, where it is
+            damaged or doubted: {", ".join(LAYERS)} (default: all)
+        --forget-refusals  try all models again that refused a prompt because of what was folded
+            before their signed reasoning
+        {USUAL}{PROJECT}
+        """,
+        project=PATH,
+        rebuild={"const": "all", "choices": ("all", *LAYERS)},
+    ),
     run=later("doctor_command"),
 )
-
-
-def _config(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--completion",
-        action="store_true",
-        help="instead, print a script that completes commands and options in bash and zsh: "
-        'eval "$(foredeck config --completion)"',
-    )
-    add_usual_flags(parser)
-    add_project_flags(parser)
 
 
 CONFIG = Command(
@@ -60,18 +38,16 @@ CONFIG = Command(
     FOREDECK_*, flags. docs/configuration.md explains the keys.
     """,
     example="FOREDECK_SEED_WINDOW__TURNS=4 foredeck config",
-    configure=_config,
+    configure=arguments(
+        f"""
+        --completion  instead, print a script that completes commands and options in bash and zsh:
+            eval "$(foredeck config --completion)"
+        {USUAL}{PROJECT}
+        """,
+        project=PATH,
+    ),
     run=later("config_command"),
 )
-
-
-def _renames(parser: ArgumentParser) -> None:
-    parser.add_argument("old", metavar="OLD", nargs="?", help="a file that is gone")
-    parser.add_argument("new", metavar="NEW", nargs="?", help="what it is called now")
-    parser.add_argument(
-        "--repair", action="store_true", help="store the renames that are clear, instead of a list"
-    )
-    add_usual_flags(parser)
 
 
 RENAMES = Command(
@@ -82,38 +58,16 @@ RENAMES = Command(
     and NEW record one yourself. The file's history, links, nickname and pin follow it.
     """,
     example="foredeck renames --repair",
-    configure=_renames,
+    configure=arguments(
+        f"""
+        [OLD]  a file that is gone
+        [NEW]  what it is called now
+        --repair  store the renames that are clear, instead of a list
+        {USUAL}
+        """,
+    ),
     run=later("index_command", "run_renames"),
 )
-
-
-def _add_erasing_flags(parser: ArgumentParser, dry_run: str) -> None:
-    """Those of a command that erases: `--dry-run`, what it shows being said, `--yes` and the usual
-    ones."""
-    parser.add_argument("--dry-run", action="store_true", help=dry_run)
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    add_usual_flags(parser)
-
-
-def _purge(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        nargs="*",
-        help="an entry of memory (m-k3f9), or an object: its text in all versions, and the entries "
-        "of memory that came from it",
-    )
-    parser.add_argument(
-        "--text", metavar="PATTERN", action="append", default=[], help="remove exactly this text"
-    )
-    parser.add_argument(
-        "--regex",
-        metavar="RE",
-        action="append",
-        default=[],
-        help="remove whatever matches this Python regular expression",
-    )
-    _add_erasing_flags(parser, "show what would change, and change nothing")
 
 
 PURGE = Command(
@@ -130,14 +84,19 @@ PURGE = Command(
     `foredeck purge` finishes it.
     """,
     example="foredeck purge --text sk-live-51H8 --dry-run",
-    configure=_purge,
+    configure=arguments(
+        f"""
+        [SOURCE...]  an entry of memory (m-k3f9), or an object: its text in all versions, and the
+            entries of memory that came from it
+        --text PATTERN...  remove exactly this text
+        --regex RE...  remove whatever matches this Python regular expression
+        --dry-run  show what would change, and change nothing
+        --yes  do not ask for confirmation
+        {USUAL}
+        """,
+    ),
     run=later("purge_command"),
 )
-
-
-def _forget(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", nargs="+", help="its id, or the start of it")
-    _add_erasing_flags(parser, "show what would be deleted, and delete nothing")
 
 
 FORGET = Command(
@@ -154,7 +113,14 @@ FORGET = Command(
     sessions.
     """,
     example="foredeck forget 0199 --dry-run",
-    configure=_forget,
+    configure=arguments(
+        f"""
+        SESSION...  its id, or the start of it
+        --dry-run  show what would be deleted, and delete nothing
+        --yes  do not ask for confirmation
+        {USUAL}
+        """,
+    ),
     run=later("forget_command"),
 )
 
@@ -166,23 +132,6 @@ def _days(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 36_500:
         raise ArgumentTypeError(f"must be a number of days, not {text!r}")
     return int(text)
-
-
-def _prune(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "session",
-        metavar="SESSION",
-        nargs="*",
-        help="its id, or the start of it (default: all sessions)",
-    )
-    parser.add_argument(
-        "--days",
-        type=_days,
-        default=DAYS,
-        metavar="N",
-        help=f"only messages older than N days (default: {DAYS})",
-    )
-    _add_erasing_flags(parser, "show what would be removed, and remove nothing")
 
 
 PRUNE = Command(
@@ -198,7 +147,16 @@ PRUNE = Command(
     may bring text back. Close Pi first: if some of the text is used meanwhile, nothing is removed.
     """,
     example="foredeck prune --dry-run",
-    configure=_prune,
+    configure=arguments(
+        f"""
+        [SESSION...]  its id, or the start of it (default: all sessions)
+        --days N  only messages older than N days (default: {DAYS})
+        --dry-run  show what would be removed, and remove nothing
+        --yes  do not ask for confirmation
+        {USUAL}
+        """,
+        days={"type": _days, "default": DAYS},
+    ),
     run=later("forget_command", "run_prune"),
 )
 
@@ -211,6 +169,6 @@ VACUUM = Command(
     the other indexes are shrunk as well.
     """,
     example="foredeck vacuum",
-    configure=add_usual_flags,
+    configure=arguments(USUAL),
     run=later("forget_command", "run_vacuum"),
 )

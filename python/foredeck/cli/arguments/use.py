@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
-from pathlib import Path
+from argparse import ArgumentTypeError
 
-from foredeck.cli.arguments import EXAMPLES, add_session, add_usual_flags, parse_moment, positive
+from foredeck.cli.arguments import (
+    EXAMPLES,
+    NUMBER,
+    PATH,
+    SESSION_OR_FILE,
+    USUAL,
+    arguments,
+    parse_moment,
+)
 from foredeck.cli.registry import Command, later
 from foredeck.search import SEARCHED_TYPES
-
-
-def _sessions(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--size",
-        action="store_true",
-        help="show how much text each session uses, including what it shares with others",
-    )
-    add_usual_flags(parser)
-
 
 SESSIONS = Command(
     description="""
@@ -31,7 +28,12 @@ SESSIONS = Command(
     milliseconds since 1970.
     """,
     example="foredeck sessions",
-    configure=_sessions,
+    configure=arguments(
+        f"""
+        --size  show how much text each session uses, including what it shares with others
+        {USUAL}
+        """,
+    ),
     run=later("sessions_command"),
 )
 
@@ -44,59 +46,6 @@ def _moment(text: str) -> int:
     if moment is None:
         raise ArgumentTypeError(f"{text!r} is not a time; examples: {EXAMPLES}")
     return moment
-
-
-def _search(parser: ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", nargs="+", help="words, names, paths: any text")
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=positive,
-        default=10,
-        help="how many hits (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--scope",
-        metavar="S",
-        choices=SCOPES,
-        help="all (the default), project: sessions in the current folder's repository or its "
-        "worktrees, or in the folder, or session: that of --session",
-    )
-    parser.add_argument("--session", metavar="ID", help="only this session")
-    parser.add_argument(
-        "--project", metavar="DIR", type=Path, help="the project's folder, for --scope project"
-    )
-    parser.add_argument(
-        "--type",
-        metavar="T",
-        choices=SEARCHED_TYPES,
-        help=f"only hits of one type: {', '.join(SEARCHED_TYPES)}",
-    )
-    parser.add_argument("--tool", metavar="NAME", help="only calls of this tool")
-    parser.add_argument("--path", metavar="P", help="only hits about a file with P in its path")
-    parser.add_argument(
-        "--since", metavar="T", type=_moment, help=f"only hits since T ({EXAMPLES})"
-    )
-    parser.add_argument(
-        "--task", metavar="ID", help="only a task, and what was said and done while it was active"
-    )
-    parser.add_argument(
-        "--message-range",
-        metavar="N",
-        type=int,
-        choices=range(21),
-        default=0,
-        help="show N texts before and after each hit (0 to 20)",
-    )
-    parser.add_argument(
-        "--group",
-        metavar="BY",
-        choices=("session",),
-        help="session: first the session that answers best, by its best hits together, with three "
-        "of them each; else the best hits come first",
-    )
-    parser.add_argument("--explain", action="store_true", help="explain the rank of each hit")
-    add_usual_flags(parser)
 
 
 SEARCH = Command(
@@ -112,64 +61,35 @@ SEARCH = Command(
     from the store. Keys and tokens of the usual shapes are left out of it.
     """,
     example="foredeck search retry backoff http_client --scope project",
-    configure=_search,
+    configure=arguments(
+        f"""
+        QUERY...  words, names, paths: any text
+        --limit N  how many hits (default: %(default)s)
+        --scope S  all (the default), project: sessions in the current folder's repository or its
+            worktrees, or in the folder, or session: that of --session
+        --session ID  only this session
+        --project DIR  the project's folder, for --scope project
+        --type T  only hits of one type: {", ".join(SEARCHED_TYPES)}
+        --tool NAME  only calls of this tool
+        --path P  only hits about a file with P in its path
+        --since T  only hits since T ({EXAMPLES})
+        --task ID  only a task, and what was said and done while it was active
+        --message-range N  show N texts before and after each hit (0 to 20)
+        --group BY  session: first the session that answers best, by its best hits together, with
+            three of them each; else the best hits come first
+        --explain  explain the rank of each hit
+        {USUAL}
+        """,
+        limit=NUMBER | {"default": 10},
+        scope={"choices": SCOPES},
+        project=PATH,
+        type={"choices": SEARCHED_TYPES},
+        since={"type": _moment},
+        message_range={"type": int, "choices": range(21), "default": 0},
+        group={"choices": ("session",)},
+    ),
     run=later("search_command"),
 )
-
-
-def _cost(parser: ArgumentParser) -> None:
-    add_session(parser, optional=True)
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="all stored sessions on one page, by week and project (the default without SESSION)",
-    )
-    parser.add_argument(
-        "--histories",
-        nargs="*",
-        type=Path,
-        metavar="PATH",
-        help="--all, with the histories that Pi, Claude Code and Codex have kept (in PATH, or else "
-        "in their usual folders): what would foredeck have saved? Nothing is stored",
-    )
-    parser.add_argument("--calls", action="store_true", help="print every call of a long session")
-    parser.add_argument(
-        "--cache",
-        choices=("ideal", "anthropic", "openai"),
-        help="the prompt cache whose rule is used to find lost hits (default: the one of the "
-        "model's API; ideal for a replay)",
-    )
-    parser.add_argument(
-        "--ttl",
-        metavar="SECONDS",
-        type=positive,
-        help="after how long the cache expires (default: what is recorded for the model, or 300)",
-    )
-    parser.add_argument(
-        "--prices",
-        metavar="P",
-        default="anthropic",
-        help="for a replay: the prices that it plans by: anthropic (default), openai, no-cache, or "
-        "a JSON file; recorded sessions have their own",
-    )
-    parser.add_argument(
-        "--report",
-        action="store_true",
-        help="instead of the calls, one page to pass on: the cost, the files that the session "
-        "changed (with differences), its failed commands, what was folded and asked for again",
-    )
-    parser.add_argument(
-        "--html",
-        metavar="FILE",
-        help="write the report, with all prompts as charts and tables, to one HTML file that "
-        "fetches nothing (`-`: stdout)",
-    )
-    parser.add_argument(
-        "--full",
-        action="store_true",
-        help="report whole differences, and mask no keys, tokens and home folder",
-    )
-    add_usual_flags(parser)
 
 
 COST = Command(
@@ -189,42 +109,33 @@ COST = Command(
     `files` (path, added, removed, diff), `unversioned`, `failed`, `folded`, `asked_back`.
     """,
     example="foredeck cost 0199",
-    configure=_cost,
+    configure=arguments(
+        f"""
+        [SESSION|FILE]  {SESSION_OR_FILE}
+        --all  all stored sessions on one page, by week and project (the default without SESSION)
+        --histories [PATH...]  --all, with the histories that Pi, Claude Code and Codex have kept
+            (in PATH, or else in their usual folders): what would foredeck have saved? Nothing is
+            stored
+        --calls  print every call of a long session
+        --cache ideal|anthropic|openai  the prompt cache whose rule is used to find lost hits
+            (default: the one of the model's API; ideal for a replay)
+        --ttl SECONDS  after how long the cache expires (default: what is recorded for the model, or
+            300)
+        --prices P  for a replay: the prices that it plans by: anthropic (default), openai,
+            no-cache, or a JSON file; recorded sessions have their own
+        --report  instead of the calls, one page to pass on: the cost, the files that the session
+            changed (with differences), its failed commands, what was folded and asked for again
+        --html FILE  write the report, with all prompts as charts and tables, to one HTML file that
+            fetches nothing (`-`: stdout)
+        --full  report whole differences, and mask no keys, tokens and home folder
+        {USUAL}
+        """,
+        histories=PATH,
+        ttl=NUMBER,
+        prices={"default": "anthropic"},
+    ),
     run=later("cost_command"),
 )
-
-
-def _notes(parser: ArgumentParser) -> None:
-    parser.add_argument("title", metavar="TITLE", nargs="?", help="with --new: title and file name")
-    parser.add_argument(
-        "--new",
-        action="store_true",
-        help="make a note from a template, with title, date and tags in its frontmatter, and print "
-        "its path",
-    )
-    parser.add_argument(
-        "--folder",
-        metavar="DIR",
-        help="with --new: where to put it (default: the first of `notes.folders`)",
-    )
-    parser.add_argument(
-        "--tag",
-        metavar="T",
-        action="append",
-        help="only notes with this tag, or one within it (T/...); with --new: a tag to give, may "
-        "be repeated",
-    )
-    parser.add_argument(
-        "--orphans", action="store_true", help="only notes that no other Markdown file refers to"
-    )
-    parser.add_argument(
-        "--broken",
-        action="store_true",
-        help="instead, all references that lead nowhere, could mean several objects or name a "
-        "heading that is not there, and frontmatter that could not be read",
-    )
-    parser.add_argument("--all", action="store_true", help="also Markdown files that are not notes")
-    add_usual_flags(parser)
 
 
 NOTES = Command(
@@ -235,21 +146,23 @@ NOTES = Command(
     --new.
     """,
     example="foredeck notes --tag project --orphans",
-    configure=_notes,
+    configure=arguments(
+        f"""
+        [TITLE]  with --new: title and file name
+        --new  make a note from a template, with title, date and tags in its frontmatter, and print
+            its path
+        --folder DIR  with --new: where to put it (default: the first of `notes.folders`)
+        --tag T...  only notes with this tag, or one within it (T/...); with --new: a tag to give,
+            may be repeated
+        --orphans  only notes that no other Markdown file refers to
+        --broken  instead, all references that lead nowhere, could mean several objects or name a
+            heading that is not there, and frontmatter that could not be read
+        --all  also Markdown files that are not notes
+        {USUAL}
+        """,
+    ),
     run=later("notes_command"),
 )
-
-
-def _working(parser: ArgumentParser) -> None:
-    parser.add_argument("section", metavar="SECTION", nargs="?", help="one section of the page")
-    parser.add_argument(
-        "text", metavar="TEXT", nargs="?", help="the new text of the section; - reads stdin"
-    )
-    parser.add_argument(
-        "--session", metavar="SESSION", help="the page of this session instead of the project's"
-    )
-    parser.add_argument("--edit", action="store_true", help="open the page in $VISUAL or $EDITOR")
-    add_usual_flags(parser)
 
 
 WORKING = Command(
@@ -260,6 +173,14 @@ WORKING = Command(
     whole page in your editor.
     """,
     example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
-    configure=_working,
+    configure=arguments(
+        f"""
+        [SECTION]  one section of the page
+        [TEXT]  the new text of the section; - reads stdin
+        --session SESSION  the page of this session instead of the project's
+        --edit  open the page in $VISUAL or $EDITOR
+        {USUAL}
+        """,
+    ),
     run=later("working_command"),
 )
