@@ -7,12 +7,14 @@
  */
 
 import type {
+  CompactionEntry,
   ExtensionAPI,
   ExtensionCommandContext,
   ExtensionContext,
   SessionBeforeCompactEvent,
   SessionBeforeCompactResult,
   SessionCompactEvent,
+  SessionEntry,
 } from "@earendil-works/pi-coding-agent";
 import {
   charsOf,
@@ -24,6 +26,7 @@ import {
   recordOf,
 } from "./context/messages.ts";
 import { torn } from "./context/plan.ts";
+import type { PiModule } from "./host.ts";
 import type { Shim } from "./shim.ts";
 
 /** A compaction may write some megabytes; Pi's own takes a model call. */
@@ -132,15 +135,6 @@ function withoutImages({ content }: HostMessage): unknown {
 const STRETCH = "foredeck-compacted";
 const TAKEN_BACK = "foredeck-uncompacted";
 
-/** An entry of Pi's session, as far as it is looked at here. */
-export type Entry = { id: string; type: string; parentId?: string | null } & Fields;
-
-/** Pi's own: what messages it makes of the entries that lead to a leaf. */
-export type Project = (
-  entries: Entry[],
-  leaf: string,
-) => { entries: { sourceEntry: Entry; messages: HostMessage[] }[] };
-
 /** A stretch of chat that a summary of foredeck's replaces. `first`, `last`: its messages. */
 export interface Stretch {
   first: string;
@@ -150,44 +144,34 @@ export interface Stretch {
 }
 
 /** Compactions of a branch that have not been taken back, oldest first: Pi's, and ours. */
-export function notTakenBack(branch: readonly Entry[]): Entry[] {
-  const gone = takenBack(branch);
-  return branch.filter(
-    (entry) => (entry.type === "compaction" || stretchOf(entry) !== null) && !isUndone(entry, gone),
+export function notTakenBack(branch: readonly SessionEntry[]): SessionEntry[] {
+  const gone = undone(branch);
+  const isCompaction = (entry: SessionEntry) => entry.type === "compaction" || stretchOf(entry);
+  return branch.filter((entry) => isCompaction(entry) && !gone.has(entry.id));
+}
+
+/** Ids of what no longer counts: compactions that were taken back, and what only takes one back. */
+function undone(branch: readonly SessionEntry[]): Set<string> {
+  return new Set(
+    branch.flatMap((entry) => {
+      const back = takenBackBy(entry);
+      return typeof back === "string" ? [back, entry.id] : [];
+    }),
   );
 }
 
-/** The id of the compaction that an entry takes back; null for any other entry. */
-function takenBackBy(entry: Entry): string | null {
-  const { details, data } = entry;
+/** The id of the compaction that an entry takes back; of any other entry no string. */
+function takenBackBy(entry: SessionEntry): unknown {
   if (entry.type === "compaction") {
-    const { takes_back: back } = recordOf(recordOf(details).foredeck);
-    return typeof back === "string" ? back : null;
+    return recordOf(recordOf(entry.details).foredeck).takes_back;
   }
-  const isOurs = entry.type === "custom" && entry.customType === TAKEN_BACK && isRecord(data);
-  return isOurs && typeof data.compaction === "string" ? data.compaction : null;
+  const isOurs = entry.type === "custom" && entry.customType === TAKEN_BACK;
+  return isOurs ? recordOf(entry.data).compaction : null;
 }
 
-function takenBack(branch: readonly Entry[]): Set<string> {
-  return new Set(branch.map(takenBackBy).filter((id) => id !== null));
-}
-
-/** Whether a compaction no longer counts: it was taken back, or only takes another one back. */
-function isUndone(compaction: Entry, gone: ReadonlySet<string>): boolean {
-  return gone.has(compaction.id) || takenBackBy(compaction) !== null;
-}
-
-function stretchOf({ type, customType, data }: Entry): Stretch | null {
-  const isOurs = type === "custom" && customType === STRETCH && isRecord(data);
-  return isOurs ? (data as unknown as Stretch) : null;
-}
-
-/** The entries that a branch would have without the compactions that were taken back. */
-function withoutTakenBack(branch: readonly Entry[]): Entry[] {
-  const gone = takenBack(branch);
-  const left = branch.filter((entry) => entry.type !== "compaction" || !isUndone(entry, gone));
-  // Pi follows parents; these are copies, so its session stays as it is.
-  return left.map((entry, at) => ({ ...entry, parentId: left[at - 1]?.id ?? null }));
+function stretchOf(entry: SessionEntry): Stretch | null {
+  const isOurs = entry.type === "custom" && entry.customType === STRETCH && isRecord(entry.data);
+  return isOurs ? (entry.data as Stretch) : null;
 }
 
 /** A compaction that Pi is to make. */
@@ -198,12 +182,12 @@ export class Compactions {
   /** While Pi makes a compaction that takes another one back: that one. */
   takingBack: MadeCompaction | null = null;
   private readonly pi: Pick<ExtensionAPI, "appendEntry">;
-  /** What Pi itself makes of entries; undefined where it does not say. */
-  private readonly project: Project | undefined;
+  private readonly project: PiModule["buildSessionProjection"];
   /** By the newest compaction and what was taken back: a long session is projected once. */
   private known: { key: string; messages: HostMessage[] | null } | null = null;
 
-  constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: Project | undefined) {
+  /** @param project Pi's own; undefined where it does not export that */
+  constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: PiModule["buildSessionProjection"]) {
     this.pi = pi;
     this.project = project;
   }
@@ -214,15 +198,15 @@ export class Compactions {
   }
 
   /** Takes a compaction back, without Pi; one of Pi's own only where Pi exports its projection. */
-  takeBack(compaction: Entry): void {
+  takeBack(compaction: SessionEntry): void {
     this.pi.appendEntry(TAKEN_BACK, { compaction: compaction.id });
   }
 
   /** The messages that the session holds now, as a call would bring them. */
   current(ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
-    const source = ctx.sessionManager as { buildSessionProjection?(): { messages: unknown[] } };
+    const source: Partial<ExtensionContext["sessionManager"]> = ctx.sessionManager;
     const own = source.buildSessionProjection?.().messages ?? [];
-    return this.apply(own as HostMessage[], ctx);
+    return this.apply(own as unknown as HostMessage[], ctx);
   }
 
   /**
@@ -230,8 +214,8 @@ export class Compactions {
    * @param list the host's messages, system entries included
    */
   apply(list: HostMessage[], ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
-    const source = ctx.sessionManager as { getBranch?(): unknown[] };
-    const branch = (source.getBranch?.() ?? []) as Entry[];
+    const source: Partial<ExtensionContext["sessionManager"]> = ctx.sessionManager;
+    const branch = source.getBranch?.() ?? [];
     // Few entries say something of it, and this runs before every call.
     const marks = branch.filter(({ type }) => type === "compaction" || type === "custom");
     const changed = this.withRestored(list, branch, marks);
@@ -242,39 +226,35 @@ export class Compactions {
   }
 
   /** In place of the summary that begins Pi's list: what stood there before that compaction. */
-  private withRestored(list: HostMessage[], branch: Entry[], marks: Entry[]): HostMessage[] {
+  private withRestored(
+    list: HostMessage[],
+    branch: SessionEntry[],
+    marks: SessionEntry[],
+  ): HostMessage[] {
     const at = list.findIndex((message) => !isSystem(message));
-    if (list[at]?.role !== "compactionSummary") return list;
-    const messages = this.restoredMessages(branch, marks);
-    if (messages === null) return list;
-    // Copies: edits set a new `content` on what goes out.
-    const back = messages.map((message) => ({ ...message }));
-    return [...list.slice(0, at), ...back, ...list.slice(at + 1)];
-  }
-
-  private restoredMessages(branch: Entry[], marks: Entry[]): HostMessage[] | null {
     const newest = marks.findLast((entry) => entry.type === "compaction");
-    const gone = takenBack(marks);
-    if (!newest || !this.project || !isUndone(newest, gone)) return null;
-    const key = `${newest.id} ${[...gone].join(" ")}`;
+    const gone = undone(marks);
+    if (list[at]?.role !== "compactionSummary" || !newest || !gone.has(newest.id)) return list;
+    const key = [newest.id, ...gone].join(" ");
     if (this.known?.key !== key) {
-      this.known = { key, messages: before(newest, branch, this.project) };
+      const left = branch.filter((entry) => entry.type !== "compaction" || !gone.has(entry.id));
+      this.known = { key, messages: this.before(newest.firstKeptEntryId, left) };
     }
-    return this.known.messages;
+    // Copies: edits set a new `content` on what goes out.
+    const back = this.known.messages?.map((message) => ({ ...message }));
+    return back ? [...list.slice(0, at), ...back, ...list.slice(at + 1)] : list;
   }
-}
 
-/** The messages before the first one that a compaction keeps; null where that is not known. */
-function before(compaction: Entry, branch: Entry[], project: Project): HostMessage[] | null {
-  const entries = withoutTakenBack(branch);
-  const { id: leaf } = entries.at(-1) ?? {};
-  if (leaf === undefined) return null;
-  const projected = project(entries, leaf).entries;
-  const kept = compaction.firstKeptEntryId;
-  const end = projected.findIndex(({ sourceEntry }) => sourceEntry.id === kept);
-  if (end < 0) return null;
-  const messages = projected.slice(0, end).flatMap((entry) => entry.messages);
-  return messages.filter((message) => !isSystem(message));
+  /** The messages of a branch before this entry; null where that is not known. */
+  private before(kept: string, branch: SessionEntry[]): HostMessage[] | null {
+    // Pi follows parents; these are copies, so its session stays as it is.
+    const copies = branch.map((entry, n) => ({ ...entry, parentId: branch[n - 1]?.id ?? null }));
+    const projected = this.project?.(copies, copies.at(-1)?.id).entries ?? [];
+    const end = projected.findIndex(({ sourceEntry }) => sourceEntry.id === kept);
+    if (end < 0) return null;
+    const messages = projected.slice(0, end).flatMap((entry) => entry.messages);
+    return (messages as unknown as HostMessage[]).filter((message) => !isSystem(message));
+  }
 }
 
 /** A list with the summary of a stretch in its place; the list itself where that cannot be done. */
@@ -282,12 +262,16 @@ function withStretch(list: HostMessage[], stretch: Stretch): HostMessage[] {
   const first = list.findIndex((message) => nameOf(message) === stretch.first);
   const last = list.findLastIndex((message) => nameOf(message) === stretch.last);
   if (first < 0 || last < first) return list;
-  const covered = list.slice(first, last + 1);
-  const content = [{ type: "text", text: stretch.summary }];
-  const message = { role: "custom", customType: "foredeck", content, display: false };
-  const summary = { ...message, timestamp: stretch.time_ms };
-  const left = [...covered.filter(isSystem), summary];
-  const made = [...list.slice(0, first), ...left, ...list.slice(last + 1)];
+  const summary = {
+    ...{ role: "custom", customType: "foredeck", display: false, timestamp: stretch.time_ms },
+    content: [{ type: "text", text: stretch.summary }],
+  };
+  const made = list.toSpliced(
+    first,
+    last + 1 - first,
+    ...list.slice(first, last + 1).filter(isSystem),
+    summary,
+  );
   // A provider refuses a result without its call.
   return torn(list, made).length > 0 ? list : made;
 }
@@ -312,64 +296,60 @@ const BY_US =
 /** Takes the newest compaction back; what the user reads. Throws what prevents it. */
 export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
   if (!ctx.isIdle()) throw new Error(BUSY);
-  const branch = ctx.sessionManager.getBranch() as unknown as Entry[];
+  const branch = ctx.sessionManager.getBranch();
   const newest = notTakenBack(branch).at(-1);
   if (!newest) throw new Error(NOTHING);
-  const said = await takeBack(newest, branch, shim, ctx);
+  let said = BACK;
+  if (newest.type !== "compaction") shim.compactions.takeBack(newest);
+  else if (!(await takeBack(newest, branch, shim, ctx))) said = `${BACK} ${BY_US}`;
   // The engine keeps it in the store: what a summary replaces may be pruned, and this no more.
-  const { summary } = stretchOf(newest) ?? newest;
+  const { summary } = stretchOf(newest) ?? (newest as CompactionEntry);
   shim.event("uncompact", { summary });
   return said;
 }
 
-/** Takes one back in the way that its place allows. */
+/** Takes one of Pi's back in the way that its place allows. False where the hook has to do it. */
 async function takeBack(
-  newest: Entry,
-  branch: Entry[],
+  newest: CompactionEntry,
+  branch: SessionEntry[],
   shim: Shim,
   ctx: ExtensionCommandContext,
-): Promise<string> {
-  if (stretchOf(newest) !== null) {
-    shim.compactions.takeBack(newest);
-    return BACK;
-  }
-  if (branch.at(-1)?.id === newest.id && isPlace(branch.at(-2))) {
-    const { cancelled } = await ctx.navigateTree(newest.parentId as string);
-    if (!cancelled) return BACK;
+): Promise<boolean> {
+  if (branch.at(-1)?.id === newest.id && newest.parentId && isPlace(branch.at(-2))) {
+    const { cancelled } = await ctx.navigateTree(newest.parentId);
+    if (!cancelled) return true;
   }
   try {
     shim.compactions.takingBack = earlier(branch, newest);
     await new Promise<void>((resolve, onError) => {
       ctx.compact({ onComplete: () => resolve(), onError });
     });
-    return BACK;
+    return true;
   } catch (error) {
     shim.logError("uncompact", error);
     if (!shim.pi.buildSessionProjection) throw error;
     shim.compactions.takeBack(newest);
-    return `${BACK} ${BY_US}`;
+    return false;
   } finally {
     shim.compactions.takingBack = null;
   }
 }
 
 /** Whether going to an entry leaves it in the chat: a message of the user's goes to the editor. */
-function isPlace(entry: Entry | undefined): boolean {
+function isPlace(entry: SessionEntry | undefined): boolean {
   if (!entry || entry.type === "custom_message") return false;
-  const { role } = (entry.message ?? {}) as { role?: string };
-  return entry.type !== "message" || role !== "user";
+  return entry.type !== "message" || entry.message.role !== "user";
 }
 
 /** A compaction that keeps what was kept before another one was made. */
-function earlier(branch: Entry[], newest: Entry): MadeCompaction {
+function earlier(branch: SessionEntry[], newest: CompactionEntry): MadeCompaction {
   const previous = branch
     .slice(0, branch.indexOf(newest))
     .findLast((entry) => entry.type === "compaction");
-  const tokensBefore = Number(newest.tokensBefore) || 0;
   return {
-    summary: typeof previous?.summary === "string" ? previous.summary : NO_SUMMARY,
+    summary: previous?.summary ?? NO_SUMMARY,
     firstKeptEntryId: String(previous?.firstKeptEntryId ?? branch[0]?.id),
-    tokensBefore,
+    tokensBefore: Number(newest.tokensBefore) || 0,
     details: { foredeck: { takes_back: newest.id } },
   };
 }

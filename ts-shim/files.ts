@@ -18,6 +18,7 @@ import {
 import { open, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
+import { type Fields, recordOf } from "./context/messages.ts";
 
 type Env = Record<string, string | undefined>;
 
@@ -99,6 +100,15 @@ export async function readText(path: string): Promise<string> {
     return await file.readFile("utf8");
   } finally {
     await file.close();
+  }
+}
+
+/** The object of JSON in a regular file; an empty one where that cannot be read. */
+export async function readJson(path: string): Promise<Fields> {
+  try {
+    return recordOf(JSON.parse(await readText(path)));
+  } catch {
+    return {};
   }
 }
 

@@ -4,9 +4,7 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import type { Project } from "./compaction.ts";
 import { type Fields, recordOf } from "./context/messages.ts";
-import type { RunnerClass } from "./tool-calls.ts";
 
 const STATUS_KEY = "foredeck";
 const WIDGET_KEY = "foredeck-tasks";
@@ -137,28 +135,8 @@ const WITH_SYSTEM = "0.87.1";
 /** Both scopes that Pi was published under. Inside Pi either resolves to the running copy. */
 const HOSTS = ["@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"];
 
-/** What is used of Pi's own module. A fork may export less. */
-export interface PiModule {
-  /** Such as "1.5.2". */
-  VERSION?: string;
-  buildSessionProjection?: Project;
-  SettingsManager?: SettingsReader;
-  ExtensionRunner?: RunnerClass;
-}
-
-/** Reads Pi's settings for a folder. */
-interface SettingsReader {
-  create(
-    cwd: string,
-    agentDir: undefined,
-    options: { projectTrusted: boolean },
-  ): CompactionSettings;
-}
-
-/** How Pi compacts by itself. */
-export interface CompactionSettings {
-  getCompactionSettings(model: unknown): { enabled: boolean; reserveTokens: number };
-}
+/** Pi's own module. A fork may export less. */
+export type PiModule = Partial<typeof import("@earendil-works/pi-coding-agent")>;
 
 /** Pi's module; empty where it cannot be had. */
 export async function piModule(): Promise<PiModule> {

@@ -4,18 +4,19 @@ import type {
   ExtensionAPI,
   ExtensionContext,
   SessionStartEvent,
+  SettingsManager,
 } from "@earendil-works/pi-coding-agent";
 import { Asking, type Question } from "./asking.ts";
 import { Compactions } from "./compaction.ts";
 import { ContextHook } from "./context/hook.ts";
 import { type Fields, recordOf } from "./context/messages.ts";
 import { describe } from "./context/request.ts";
-import { Engine, type EngineHost, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
+import { Engine, type EngineInfo, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled, ProvisionError, packageVersion, provision } from "./engine/locate.ts";
 import type { EngineCommand } from "./engine/process.ts";
-import { ErrorCode, RpcError, textOf } from "./engine/wire.ts";
+import { ErrorCode, type PeerHost, RpcError, textOf } from "./engine/wire.ts";
 import { logLine, stateDir } from "./files.ts";
-import { type CompactionSettings, Host, type PiModule } from "./host.ts";
+import { Host, type PiModule } from "./host.ts";
 
 /** Milliseconds to open and to close a session. No model call waits for either. */
 const OPEN_MS = 30_000;
@@ -34,25 +35,21 @@ const SETTING_UP_WITHOUT_SCREEN =
  */
 const switches = { off: process.env.FOREDECK === "off" };
 
-/** Parameters of `session/open`. */
+/** Parameters of `session/open` (docs/protocol.md). */
 export interface SessionParams {
   session: string;
   file: string | null;
   cwd: string;
   reason: string;
   parent: string | null;
-  /** The host's file of that session, where only this is known. */
   parent_file?: string | null;
-  /** The session whose agent started this Pi, by a command or as a subagent. */
   started_by?: string | null;
-  /** Whether a new session keeps to itself what is said in it. */
   private?: boolean;
-  /** Calls that the session had when this Pi first opened it; left out that first time. */
   calls?: number;
 }
 
 /** The parts of one extension instance. */
-export class Shim implements EngineHost {
+export class Shim implements PeerHost {
   readonly host = new Host();
   readonly engine: Engine;
   /** The calls of the session that is open. */
@@ -65,7 +62,7 @@ export class Shim implements EngineHost {
   readonly state = stateDir();
   private session: SessionParams | null = null;
   private trusted = false;
-  private settings: CompactionSettings | null = null;
+  private settings: SettingsManager | null = null;
   /** When setting up the engine began; null where it was there. */
   private settingUpSince: number | null = null;
 
@@ -170,6 +167,7 @@ export class Shim implements EngineHost {
     return this.session?.cwd ?? process.cwd();
   }
 
+  /** Finds the engine, setting it up if need be. */
   async locate(options: LocateOptions): Promise<EngineCommand> {
     const installed = await locateInstalled(process.env, undefined, options.signal);
     if (installed) return installed;
@@ -188,6 +186,7 @@ export class Shim implements EngineHost {
     });
   }
 
+  /** Parameters of `initialize` beyond `protocol`. */
   async hello(): Promise<Fields> {
     return {
       shim: await packageVersion(),
@@ -198,6 +197,7 @@ export class Shim implements EngineHost {
     };
   }
 
+  /** The engine is connected. Called again after each restart. */
   onConnected(info: EngineInfo): void {
     if (this.settingUpSince !== null) {
       const seconds = Math.round((Date.now() - this.settingUpSince) / 1000);
@@ -235,6 +235,7 @@ export class Shim implements EngineHost {
     this.safely("session/history", () => this.context.sendHistory(ctx));
   }
 
+  /** The engine cannot be had, with a sentence for the user. */
   onTrouble(error: Error): void {
     const isKnown = error instanceof ProvisionError && error.known;
     this.host.status("foredeck: not running");
@@ -262,13 +263,7 @@ export class Shim implements EngineHost {
 const OWN_SESSION = "FOREDECK_SESSION";
 /** Where the id of the starting session is kept once read: Pi loads this module for each session. */
 const STARTED_BY = Symbol.for("foredeck.started_by");
-
-/** The session whose agent started this Pi process, or null. */
-function startedBy(): string | null {
-  const known = globalThis as { [STARTED_BY]?: string | null };
-  if (known[STARTED_BY] === undefined) known[STARTED_BY] = process.env[OWN_SESSION] || null;
-  return known[STARTED_BY] ?? null;
-}
+const starter = globalThis as { [STARTED_BY]?: string };
 
 /** `pi --foredeck-private`: the sessions that this Pi begins are private. */
 const PRIVATE_FLAG = "foredeck-private";
@@ -300,7 +295,7 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
 function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): SessionParams {
   const { sessionManager } = ctx;
   // Read first: the processes that this Pi starts are given its own session in the same variable.
-  const starter = startedBy();
+  starter[STARTED_BY] ??= process.env[OWN_SESSION] ?? "";
   process.env[OWN_SESSION] = sessionManager.getSessionId();
   return {
     session: sessionManager.getSessionId(),
@@ -310,6 +305,6 @@ function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): Session
     reason: event.reason ?? "startup",
     parent: null,
     parent_file: sessionManager.getHeader?.()?.parentSession ?? null,
-    started_by: starter,
+    started_by: starter[STARTED_BY] || null,
   };
 }

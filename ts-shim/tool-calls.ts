@@ -10,8 +10,14 @@ import { type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
+import type {
+  ExtensionAPI,
+  ExtensionRunner,
+  ToolCallEvent,
+  ToolResultEvent,
+} from "@earendil-works/pi-coding-agent";
 import { charsOf, type Fields } from "./context/messages.ts";
+import type { PiModule } from "./host.ts";
 import type { Shim } from "./shim.ts";
 import { AWAY, TOOL_NAMES } from "./tools.ts";
 
@@ -33,7 +39,7 @@ const MOST_RESULT_CHARS = 16 * 1024 * 1024;
 export function registerToolCalls(
   pi: ExtensionAPI,
   shim: Shim,
-  runnerClass: RunnerClass | undefined,
+  runnerClass: PiModule["ExtensionRunner"],
 ): void {
   const runners = runnerClass && remembered(runnerClass);
   /** What the engine has to say about a call that runs, by the call's id. */
@@ -173,7 +179,7 @@ async function askEngine(
   event: ToolCallEvent,
   pi: ExtensionAPI,
   shim: Shim,
-  runners: WeakMap<object, Runner> | undefined,
+  runners: Runners | undefined,
 ): Promise<{ block?: unknown; notice?: unknown }> {
   const { toolCallId: id, toolName: tool, input } = event;
   const isShowing = TOOL_NAMES.has(tool) && SHOWING.has(tool);
@@ -203,11 +209,11 @@ async function readRefusal(
   path: string,
   toolCallId: string,
   pi: ExtensionAPI,
-  runner: Runner | undefined,
+  runner: ExtensionRunner | undefined,
 ): Promise<string | undefined> {
   if (runner === undefined || replaced(pi).includes("read"))
     return `No read has shown ${path} in this chat: use read.`;
-  const read = { type: "tool_call", toolName: "read", toolCallId, input: { path } };
+  const read = { type: "tool_call", toolName: "read", toolCallId, input: { path } } as const;
   const verdict = await runner.emitToolCall(read);
   // A guard may give no reason, or an empty one: it blocks all the same.
   return verdict?.block
@@ -219,23 +225,20 @@ async function readRefusal(
  * What is asked of Pi: how other extensions decide about a read, and whose tools there are.
  */
 
-/** Pi's runner of extensions, as far as it is used: what it asks them before a tool runs. */
-export interface Runner {
-  emitToolCall(event: object): Promise<{ block?: boolean; reason?: string } | undefined>;
-}
-
-export type RunnerClass = { prototype: Runner & { [RUNNERS]?: WeakMap<object, Runner> } };
+/** Pi's runner of extensions: it asks them before a tool runs. */
+type Runners = WeakMap<object, ExtensionRunner>;
 
 /** Shared by all instances of this extension, of which Pi makes one for each session. */
 const RUNNERS = Symbol.for("foredeck:runners");
 
 /** From now on, which runner has emitted which event. */
-function remembered({ prototype }: RunnerClass): WeakMap<object, Runner> {
+function remembered(pi: { prototype: ExtensionRunner & { [RUNNERS]?: Runners } }): Runners {
+  const { prototype } = pi;
   const known = prototype[RUNNERS];
   if (known !== undefined) return known;
-  const runners = new WeakMap<object, Runner>();
+  const runners: Runners = new WeakMap();
   const { emitToolCall } = prototype;
-  prototype.emitToolCall = function (this: Runner, event: object) {
+  prototype.emitToolCall = function (event) {
     runners.set(event, this);
     return emitToolCall.call(this, event);
   };

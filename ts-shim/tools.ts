@@ -20,7 +20,7 @@ import { register, SHORTS } from "./command.ts";
 import { isRecord } from "./context/messages.ts";
 import { isImage } from "./context/plan.ts";
 import { AbortedError, ErrorCode, RpcError } from "./engine/wire.ts";
-import { makePrivate, readText, stateDir } from "./files.ts";
+import { makePrivate, readJson, readText, stateDir } from "./files.ts";
 import { visible } from "./host.ts";
 import type { Shim } from "./shim.ts";
 import definitions from "./tools.json" with { type: "json" };
@@ -225,13 +225,9 @@ export function keepFacilities(reason: string, facilities: readonly string[]): v
 
 /** What the engine has left in the state folder: tools are registered before any engine runs. */
 async function stored(stateDir: string, cwd: string): Promise<readonly string[] | undefined> {
-  try {
-    const file = join(stateDir, "switches", `${await folderKey(cwd)}.json`);
-    const { facilities } = JSON.parse(await readText(file));
-    return Array.isArray(facilities) ? facilities : undefined;
-  } catch {
-    return undefined;
-  }
+  const file = join(stateDir, "switches", `${await folderKey(cwd)}.json`);
+  const { facilities } = await readJson(file);
+  return Array.isArray(facilities) ? facilities : undefined;
 }
 
 /** Names a folder's file, whichever link leads there. */

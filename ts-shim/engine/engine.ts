@@ -4,7 +4,8 @@
  */
 
 import { type Fields, recordOf } from "../context/messages.ts";
-import { type EngineCommand, EngineProcess, type ProcessHost } from "./process.ts";
+import type { Shim } from "../shim.ts";
+import { type EngineCommand, EngineProcess } from "./process.ts";
 import { ErrorCode, GoneError, type RequestOptions, RpcError, within } from "./wire.ts";
 
 /** Both ship in one package, so each speaks this version and no other. */
@@ -51,20 +52,9 @@ export interface LocateOptions {
   insist: boolean;
 }
 
-export interface EngineHost extends ProcessHost {
-  /** Finds the engine, setting it up if need be. */
-  locate(options: LocateOptions): Promise<EngineCommand>;
-  /** Parameters of `initialize` beyond `protocol`. */
-  hello(): Promise<Fields>;
-  /** The engine is connected: open the session. Called again after each restart. */
-  onConnected(info: EngineInfo): void;
-  /** The engine cannot be had, with a sentence for the user. */
-  onTrouble(error: Error): void;
-}
-
 /** Starts the engine and keeps it running. */
 export class Engine {
-  private readonly host: EngineHost;
+  private readonly host: Shim;
   /** Changed by `enter` alone, which wakes up who waits. */
   state: EngineState = "idle";
   /** Why the engine is not ready, for a user to read; empty where it is. */
@@ -87,7 +77,7 @@ export class Engine {
   /** The last process that was started ended before it answered `initialize`. */
   private failedBefore = false;
 
-  constructor(host: EngineHost) {
+  constructor(host: Shim) {
     this.host = host;
   }
 

@@ -11,7 +11,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Fields, isRecord } from "../context/messages.ts";
-import { makePrivate, readText } from "../files.ts";
+import { makePrivate, readJson } from "../files.ts";
 import type { LocateOptions } from "./engine.ts";
 import { type EngineCommand, type RunOptions, run } from "./process.ts";
 
@@ -190,7 +190,7 @@ function parsed(line: string): Fields {
 /** The interpreter of an engine that was set up, which counts as used now; null where none was. */
 async function readSetUp(target: string): Promise<string | null> {
   const marker = join(target, "engine.json");
-  const { python } = parsed(await readText(marker).catch(() => ""));
+  const { python } = await readJson(marker);
   if (typeof python !== "string") return null;
   try {
     const now = new Date();
@@ -202,7 +202,7 @@ async function readSetUp(target: string): Promise<string | null> {
 }
 
 async function readFailure(target: string): Promise<string | null> {
-  const { time, text } = parsed(await readText(failureOf(target)).catch(() => ""));
+  const { time, text } = await readJson(failureOf(target));
   const age = Date.now() - Number(time);
   return age >= 0 && age < REMEMBERED_MS && typeof text === "string" ? text : null;
 }
@@ -224,12 +224,8 @@ export const PACKAGE_ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The version in package.json; "0.0.0" where it cannot be read. */
 export async function packageVersion(root: string = PACKAGE_ROOT): Promise<string> {
-  try {
-    const { version } = JSON.parse(await readText(join(root, "package.json")));
-    return typeof version === "string" ? version : "0.0.0";
-  } catch {
-    return "0.0.0";
-  }
+  const { version } = await readJson(join(root, "package.json"));
+  return typeof version === "string" ? version : "0.0.0";
 }
 
 /** The name of the engine that this package installs: its version, and a hash of its sources. */

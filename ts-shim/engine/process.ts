@@ -9,6 +9,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { openLog } from "../files.ts";
+import type { Shim } from "../shim.ts";
 import { GoneError, lineSplitter, Peer, type PeerHost, within } from "./wire.ts";
 
 /** How to run the engine. */
@@ -17,13 +18,6 @@ export interface EngineCommand {
   args: string[];
   /** Variables beyond those of Pi itself. */
   env?: Record<string, string>;
-}
-
-export interface ProcessHost extends PeerHost {
-  /** The folder that the engine works in. */
-  cwd(): string;
-  /** The state folder, whose log takes the engine's stderr. */
-  readonly state: string;
 }
 
 /** Bytes that may wait for an engine that does not read, before it counts as gone. */
@@ -43,11 +37,11 @@ export class EngineProcess {
   /** @param onExit called once, when the process has ended, or (`started` false) did not start */
   constructor(
     command: EngineCommand,
-    host: ProcessHost,
+    host: PeerHost & Pick<Shim, "cwd" | "state">,
     onExit: (reason: string, started: boolean) => void,
   ) {
     this.command = command;
-    this.child = start(command, host);
+    this.child = start(command, host.cwd(), host.state);
     this.peer = new Peer(host, (line) => this.write(line));
     this.exited = new Promise((resolve) => {
       const ended = (reason: string) => {
@@ -110,11 +104,11 @@ export class EngineProcess {
   }
 }
 
-function start(command: EngineCommand, host: ProcessHost): ChildProcess {
-  const log = openLog(host.state);
+function start(command: EngineCommand, cwd: string, state: string): ChildProcess {
+  const log = openLog(state);
   try {
     return spawn(command.file, command.args, {
-      cwd: host.cwd(),
+      cwd,
       env: { ...process.env, ...command.env },
       stdio: ["pipe", "pipe", log ?? "ignore"],
       windowsHide: true,
@@ -122,13 +116,6 @@ function start(command: EngineCommand, host: ProcessHost): ChildProcess {
   } finally {
     if (log !== null) closeSync(log);
   }
-}
-
-interface RunResult {
-  /** Exit code; null where the command could not be started, was ended or took too long. */
-  code: number | null;
-  /** Both outputs together, the last 64 KB. */
-  output: string;
 }
 
 export interface RunOptions {
@@ -142,8 +129,16 @@ export interface RunOptions {
 
 const OUTPUT_LIMIT = 64 * 1024;
 
-/** Runs `file args...` to completion, without a shell. Never rejects. */
-export function run(file: string, args: string[], options: RunOptions): Promise<RunResult> {
+/**
+ * Runs `file args...` to completion, without a shell. Never rejects.
+ * @returns the exit code, null where the command could not be started, was ended or took too long;
+ *   and the last 64 KB of both outputs together
+ */
+export function run(
+  file: string,
+  args: string[],
+  options: RunOptions,
+): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
     let output = "";
     const done = (code: number | null) => {
@@ -151,18 +146,23 @@ export function run(file: string, args: string[], options: RunOptions): Promise<
       options.signal?.removeEventListener("abort", end);
       resolve({ code, output });
     };
-    const child = spawnGroup(file, args, options);
+    const child = spawn(file, args, {
+      cwd: options.cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+      windowsHide: true,
+      // A process group of its own, so that killing an installer also kills what it started.
+      detached: process.platform !== "win32",
+    });
     const end = () => killTree(child);
     const timer = setTimeout(end, options.timeoutMs);
     if (options.signal?.aborted) end();
     options.signal?.addEventListener("abort", end, { once: true });
-    const onLine = (text: string) => options.onLine?.(text);
-    child.stdout?.on("data", lineSplitter(onLine, OUTPUT_LIMIT));
+    child.stdout.on("data", lineSplitter(options.onLine ?? (() => {}), OUTPUT_LIMIT));
     for (const stream of [child.stdout, child.stderr]) {
-      stream?.on("data", (chunk: Buffer) => {
+      stream.on("data", (chunk: Buffer) => {
         output = (output + chunk.toString("utf8")).slice(-OUTPUT_LIMIT);
       });
-      stream?.on("error", () => {});
+      stream.on("error", () => {});
     }
     unref(child);
     timer.unref();
@@ -170,7 +170,7 @@ export function run(file: string, args: string[], options: RunOptions): Promise<
       output += error.message;
       done(null);
     });
-    child.once("close", (code) => done(code));
+    child.once("close", done);
   });
 }
 
@@ -178,16 +178,6 @@ export function run(file: string, args: string[], options: RunOptions): Promise<
 export function unref(child: ChildProcess): void {
   child.unref();
   for (const stream of child.stdio) (stream as { unref?: () => void } | null)?.unref?.();
-}
-
-function spawnGroup(file: string, args: string[], options: RunOptions): ChildProcess {
-  return spawn(file, args, {
-    cwd: options.cwd,
-    stdio: ["ignore", "pipe", "pipe"],
-    windowsHide: true,
-    // A process group of its own, so that killing an installer also kills what it started.
-    detached: process.platform !== "win32",
-  });
 }
 
 function killTree(child: ChildProcess): void {

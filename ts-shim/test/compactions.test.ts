@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildSessionProjection } from "@earendil-works/pi-coding-agent";
-import { Compactions, type Entry, notTakenBack, type Project } from "../compaction.ts";
+import { buildSessionProjection, type SessionEntry } from "@earendil-works/pi-coding-agent";
+import { Compactions, notTakenBack } from "../compaction.ts";
 import { type HostMessage, nameOf } from "../context/messages.ts";
 import { assistant, call, result, user } from "./support/conversation.ts";
 
-const project = buildSessionProjection as unknown as Project;
-
 /** A branch of Pi's: each entry follows the one before. */
 class Branch {
-  readonly entries: Entry[] = [];
+  readonly entries: SessionEntry[] = [];
 
   add(type: string, fields: Record<string, unknown>): string {
     const id = `e${this.entries.length}`;
@@ -20,7 +18,7 @@ class Branch {
       parentId: this.entries.at(-1)?.id ?? null,
       timestamp,
       ...fields,
-    });
+    } as never);
     return id;
   }
 
@@ -39,12 +37,16 @@ class Branch {
   /** What Pi makes of it. */
   list(): HostMessage[] {
     const entries = structuredClone(this.entries);
-    return project(entries, entries.at(-1)?.id as string).entries.flatMap((e) => e.messages);
+    const projected = buildSessionProjection(entries, entries.at(-1)?.id).entries;
+    return projected.flatMap((entry) => entry.messages) as unknown as HostMessage[];
   }
 
   /** Texts and summaries of what goes on to the engine. */
   texts(): unknown[] {
-    const compactions = new Compactions({ appendEntry: () => undefined } as never, project);
+    const compactions = new Compactions(
+      { appendEntry: () => undefined } as never,
+      buildSessionProjection,
+    );
     const ctx = { sessionManager: { getBranch: () => this.entries } };
     return compactions.apply(this.list(), ctx as never).map(textOf);
   }

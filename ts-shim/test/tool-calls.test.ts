@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { type Runner, type RunnerClass, refusal, registerToolCalls } from "../tool-calls.ts";
+import type { PiModule } from "../host.ts";
+import { refusal, registerToolCalls } from "../tool-calls.ts";
 import { user } from "./support/conversation.ts";
 import { until } from "./support/harness.ts";
 import { recorder, registered } from "./support/pi.ts";
@@ -183,7 +184,7 @@ async function withRunner({ lent = true, source = "builtin" } = {}) {
     getAllTools: () => [{ name: "read", sourceInfo: { source } }],
   };
   const asked: unknown[] = [];
-  class ExtensionRunner implements Runner {
+  class ExtensionRunner {
     async emitToolCall(event: { toolName?: string; input?: Record<string, unknown> }) {
       if (event.toolName === "read") {
         asked.push(event.input);
@@ -193,7 +194,7 @@ async function withRunner({ lent = true, source = "builtin" } = {}) {
       return (await events.tool_call?.[0]?.(event)) as undefined;
     }
   }
-  const runnerClass = ExtensionRunner as unknown as RunnerClass;
+  const runnerClass = ExtensionRunner as unknown as NonNullable<PiModule["ExtensionRunner"]>;
   registerToolCalls(
     Object.assign(pi as object, tools) as never,
     harness.shim,
