@@ -12,7 +12,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.memory.keeping import Memory
-from foredeck.memory.trust import load_user
+from foredeck.memory.trust import User, load_user
 from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -63,6 +63,24 @@ def test_what_is_added_is_the_users_word(told: Told) -> None:
     )
     assert [entry["fact"] for entry in told("list")["entries"]] == ["Tests use pytest"]
     assert told("show", added["name"])["moved"] == []
+
+
+def test_what_somebody_else_kept_with_a_session_is_found_and_only_purged(
+    told: Told, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(open_sqlite(tmp_path / "home" / "foredeck.db")) as store:
+        Table(store)
+        theirs = Memory(store, User(b"s" * 32)).add(new("one is 1")).entry
+    listed = told("list", "--all")["entries"]
+    assert [(entry["id"], entry["trust"]) for entry in listed] == [(theirs.id, "derived")]
+    name = listed[0]["name"]
+    assert told("show", name)["fact"] == "one is 1"
+    assert told("audit", name)["steps"]
+    capsys.readouterr()
+    assert main(["memory", "delete", name, "--yes"]) == 2
+    assert "`foredeck purge` removes it" in capsys.readouterr().err
+    assert main(["purge", name, "--yes"]) == 0
+    assert told("list", "--all")["entries"] == []
 
 
 def test_ground_that_changes_is_shown_until_it_is_confirmed(told: Told, project: Path) -> None:

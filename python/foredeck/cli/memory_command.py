@@ -83,7 +83,7 @@ def _list(args: Namespace, desk: Desk) -> None:
 def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
     memory = desk.memory
     if args.all:
-        return memory.all()
+        return [*memory.all(), *memory.of_others()]
     if args.proposed:
         return memory.proposals()
     if args.session is not None:

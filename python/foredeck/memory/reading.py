@@ -41,6 +41,16 @@ class MemoryReader:
         where |= {} if state is None else {"state": state}
         return _newest_first(map(self.entry_of, self.store.query("memory", where)))
 
+    def of_others(self) -> list[MemoryEntry]:
+        """What others have kept with sessions that are here, such as imported ones, the newest
+        first. It stands in the prompts of these sessions, and only its owner changes it."""
+        entries = map(self.entry_of, self.store.query("memory"))
+        return _newest_first(
+            entry
+            for entry in entries
+            if entry.document.owner != self.user.id and entry.document.place != "global"
+        )
+
     def of_session(self, session: str, place: Place) -> list[MemoryEntry]:
         """What is kept with a session, the newest first; never more than the cap."""
         where: dict[str, Scalar | None] = {"session": session, "place": place, "state": "kept"}
@@ -62,9 +72,12 @@ class MemoryReader:
         return _newest_first(map(self.entry_of, self.store.query("memory", where)))
 
     def find(self, name: str) -> MemoryEntry:
-        """The entry that a name means. Raises `MemoryRefused`."""
+        """The entry that a name means, the user's own before others'. Raises `MemoryRefused`."""
         names = self._own_names()
         found = names.find(name)
+        if not found:
+            names = ShortNames(ENTRY, (entry.id for entry in self.of_others()))
+            found = names.find(name)
         if len(found) > 1:
             named = ", ".join(map(names.name, found[:_MOST_NAMED]))
             raise MemoryRefused(f"{name!r} means {len(found)} entries: {named}. Give more letters.")
