@@ -94,4 +94,14 @@ def test_flags_count_before_the_action_and_after_it(tasks: Shell) -> None:
 def test_what_is_not_there(tasks: Shell) -> None:
     assert "nothing is stored yet" in tasks("list", code=3)
     tasks("new", "One")
-    assert "Task not found: t-zzzz" in tasks("show", "t-zzzz", code=4)
+    missing = tasks("show", "t-zzzz", code=4)
+    assert "Task not found: t-zzzz. `foredeck tasks list` shows" in missing
+
+
+def test_refusals_name_what_a_person_types(tasks: Shell) -> None:
+    name = tasks.json("new", "One")["name"]
+    tasks("claim", name)
+    assert "`foredeck tasks list` shows others" in tasks("claim", name, "--as", "bob", code=2)
+    tasks("close", name, "done")
+    assert "`foredeck tasks open TASK`" in tasks("claim", name, code=2)
+    assert "say what is to be done" in tasks("new", " ", code=2)

@@ -13,7 +13,7 @@ from foredeck.cli.arguments import asked_folder, resolve_config
 from foredeck.cli.output import print_content, print_json
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.errors import CommandRefused, NoSuchTask, ToolError
+from foredeck.errors import CommandRefused, NoSuchTask, NotFound, ToolError
 from foredeck.home import user_name
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import Project, project_of
@@ -21,7 +21,7 @@ from foredeck.tasks.board import Task
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.inputs import ToolInput
 from foredeck.tasks.tools import TaskMatcher
-from foredeck.tasks.wording import any_line, as_json, as_markdown, counts_line, details
+from foredeck.tasks.wording import any_line, as_json, as_markdown, counts_line, details, for_people
 from foredeck.tasks.work import NewTask, TaskWork
 
 
@@ -30,10 +30,9 @@ def run(args: Namespace) -> int:
     try:
         with _work(args) as work:
             _ACTIONS[args.action](args, work)
-    except NoSuchTask:  # has an exit code of its own
-        raise
     except ToolError as error:
-        raise CommandRefused(str(error)) from None
+        kind = NotFound if isinstance(error, NoSuchTask) else CommandRefused
+        raise kind(for_people(str(error), "foredeck tasks")) from None
     return 0
 
 
@@ -121,9 +120,9 @@ def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False
 
 
 def _new(args: Namespace, work: TaskWork) -> None:
-    given = ToolInput("foredeck tasks new", {"title": args.title, "labels": args.label})
+    given = ToolInput("A task", {"title": args.title, "labels": args.label})
     new = NewTask(
-        title=given.title("a title"),
+        title=given.title("say what is to be done."),
         description=args.description,
         priority=args.priority,
         task_type=args.type,
@@ -156,10 +155,10 @@ def _released(work: TaskWork, args: Namespace) -> Task:
 
 
 def _edit(args: Namespace, work: TaskWork) -> None:
-    given = ToolInput("foredeck tasks edit", {"title": args.title, "labels": args.label})
+    given = ToolInput("A task", {"title": args.title, "labels": args.label})
     fields: dict[str, Any] = {}
     if args.title is not None:
-        fields["title"] = given.title("a title")
+        fields["title"] = given.title("say what is to be done.")
     if args.label:
         fields["labels"] = list(given.labels())
     for name, field in (

@@ -23,7 +23,7 @@ from foredeck.tasks.board import Board, Task
 from foredeck.tasks.claiming import Actor, holder
 from foredeck.tasks.session import SessionTasks
 from foredeck.tasks.tools import SearchMessages
-from foredeck.tasks.wording import counts_line
+from foredeck.tasks.wording import counts_line, for_people
 from foredeck.tasks.work import TaskWork
 from foredeck.working import ContextUpdates
 
@@ -116,6 +116,13 @@ def tasks_command(opened: OpenedSession, arguments: str) -> str:
         raise ToolError(f"There is no /tasks {verb}. /tasks help lists what there is.")
     if not rest:
         raise ToolError(_NEEDED[verb])
+    try:
+        return _run(tasks, verb, rest)
+    except ToolError as error:
+        raise ToolError(for_people(str(error), "/tasks")) from None
+
+
+def _run(tasks: SessionTasks, verb: str, rest: str) -> str:
     match verb:
         case "show":
             return tasks.query.run({"action": "show", "id": rest, "full": True})
@@ -125,12 +132,7 @@ def tasks_command(opened: OpenedSession, arguments: str) -> str:
             return tasks.user_mutate.run({"action": "update", "id": rest, "status": "open"})
         case "close":
             return tasks.user_mutate.run({"action": "close", **_closing(rest)})
-    try:
-        return tasks.user_mutate.run({"action": "claim", "id": rest})
-    except ToolError as error:
-        # The model's own words for it are those of its tool.
-        said = str(error).replace('update it with status "open" first', f"type /tasks open {rest}")
-        raise ToolError(said) from None
+    return tasks.user_mutate.run({"action": "claim", "id": rest})
 
 
 def tasks_of(opened: OpenedSession) -> SessionTasks:
