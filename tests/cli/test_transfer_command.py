@@ -151,3 +151,16 @@ def test_the_hashes_are_what_the_documentation_says(exported: Path, tmp_path: Pa
         command = [sys.executable, "-c", script, str(file)]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert ended.returncode == code, ended.stderr
+
+
+def test_how_to_use_a_copy_is_told(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy.db"
+    assert main(["migrate", "sqlite", f"sqlite:{copy}", "--home", str(home)]) == 0
+    assert f"`foredeck restore {copy}` makes foredeck use the copy" in capsys.readouterr().out
+    assert main(["restore", str(copy), "--home", str(tmp_path / "new")]) == 0
+    assert main(["show", SESSION, "--home", str(tmp_path / "new")]) == 0
+    back = ["migrate", f"sqlite:{copy}", "sqlite", "--home", str(tmp_path / "other")]
+    assert main(back) == 0
+    assert "FOREDECK_STORE=sqlite makes foredeck use the copy" in capsys.readouterr().out

@@ -229,6 +229,11 @@ def test_what_is_no_backup_changes_nothing(home: Path, tmp_path: Path) -> None:
         with pytest.raises((StoreUnavailable, Corrupt), match=name):
             restore(tmp_path / name, store, force=True, report=ignore)
         assert latest(store) == before
+    for name in ("text", "torn"):
+        with pytest.raises(
+            Corrupt, match=f"{name} is damaged, or no backup .* nothing was changed"
+        ):
+            restore(tmp_path / name, store, force=True, report=ignore)
         assert not [path for path in home.iterdir() if path.name.startswith((".", "foredeck.db."))]
 
 

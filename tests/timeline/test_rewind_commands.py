@@ -94,6 +94,16 @@ def test_from_the_shell(at_work: Agent, capsys: pytest.CaptureFixture[str]) -> N
     assert (at_work.cwd / "a.txt").read_text() == "one\n"
 
 
+def test_asking_for_differences_restores_nothing(
+    at_work: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["restore", at_work.session, "--call", "1", "--diff", "--home", str(at_work.home)]
+    assert main(words) == 2
+    assert "--diff needs --dry-run" in capsys.readouterr().err
+    assert (at_work.cwd / "a.txt").read_text() != "one\n"
+    assert main([*words, "--dry-run"]) == 0
+
+
 def test_into_another_folder(
     at_work: Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,8 @@ _OF_FILES = ("path", "to", "dry_run", "diff", "overwrite")
 
 def run(args: Namespace) -> int:
     """`foredeck restore`."""
+    if args.diff and not args.dry_run:
+        raise ConfigError("--diff needs --dry-run: without it the files are restored")
     if args.call is not None or args.undo:
         return _restore_files(args)
     if used := [name for name in _OF_FILES if getattr(args, name)]:

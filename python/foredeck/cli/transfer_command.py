@@ -132,8 +132,19 @@ def run_migrate(args: Namespace) -> int:
     if args.json:
         print_json(report)
     else:
-        _print_text(args, report, found)
+        _print_text(report, found)
+        print(_how_to_use(args.target, target.describe(), config))
     return 0
+
+
+def _how_to_use(address: str, target: str, config: Config) -> str:
+    """What makes foredeck use the copy. `target`: the full form of its address."""
+    name, _, where = address.partition(":")
+    if _place(name, config).describe() == target:
+        return f"FOREDECK_STORE={name} makes foredeck use the copy."
+    if name == "xtdb":
+        return f"FOREDECK_XTDB_URL={where} makes foredeck use the copy."
+    return f"`foredeck restore {where}` makes foredeck use the copy (--force keeps what is there)."
 
 
 def _place(text: str, config: Config) -> StorePlace:
@@ -157,7 +168,7 @@ def _move(original: Store, copied: Store) -> tuple[int, Totals, int]:
     return new, found.copy, count_of(original) - found.copy.transactions
 
 
-def _print_text(args: Namespace, report: dict[str, object], found: Totals) -> None:
+def _print_text(report: dict[str, object], found: Totals) -> None:
     counts = ", ".join(f"{getattr(found, name):,} {name}" for name in _COUNTS)
     print(
         f"{report['from']} -> {report['to']}: {report['new_transactions']:,} transactions were new "
@@ -167,4 +178,3 @@ def _print_text(args: Namespace, report: dict[str, object], found: Totals) -> No
     if report["later_transactions"]:
         later = report["later_transactions"]
         print(f"{later:,} were added meanwhile: run the command again to copy them as well.")
-    print(f"FOREDECK_STORE={args.target.partition(':')[0]} makes foredeck use the copy.")

@@ -54,14 +54,19 @@ def restore(source: Path, target: Path, *, force: bool, report: Report) -> Path 
     with `force` it is kept under another name, which is returned. Raises `StoreUnavailable`, and
     `Corrupt` for a damaged backup.
     """
-    with _reading(source) as backup:
-        _check_replaceable(source, target, force=force)
-        with draft_beside(target) as draft:
-            _copy(backup, draft, target, report)
-            _check_sound(draft, source, report)
-            _rename_store(draft)
-            with exclusively(target):
-                return _kept(target)
+    try:
+        with _reading(source) as backup:
+            _check_replaceable(source, target, force=force)
+            with draft_beside(target) as draft:
+                _copy(backup, draft, target, report)
+                _check_sound(draft, source, report)
+                _rename_store(draft)
+                with exclusively(target):
+                    return _kept(target)
+    except StoreDamaged as error:
+        raise Corrupt(
+            f"{source} is damaged, or no backup of foredeck: nothing was changed"
+        ) from error
 
 
 def contents_of(path: Path) -> BackupReport:
