@@ -274,7 +274,11 @@ def _by_label(store: Store, text: str) -> list[Head]:
 
 
 def _by_prefix(store: Store, text: str) -> list[Head]:
-    return with_prefix(store, (*OBJECT_TYPES, "task"), text) if len(text) >= MIN_PREFIX else []
+    return (
+        with_prefix(store, (*OBJECT_TYPES, "task", "working"), text)
+        if len(text) >= MIN_PREFIX
+        else []
+    )
 
 
 def _called(store: Store, text: str, type: str, mark: str) -> list[Head]:

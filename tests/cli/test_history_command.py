@@ -470,3 +470,12 @@ def test_a_version_before_the_object_is_told(
 ) -> None:
     first = history(capsys, home, f"chat:{SESSION}")["versions"][0]["token"]
     assert "did not exist yet" in refused(capsys, home, "cat", "toolu_d", "--at", first)
+
+
+@pytest.mark.parametrize("asked", ["chars 0-5", "chars 9-5", "chars 9000-9010"])
+def test_a_place_beyond_the_text_is_no_empty_text(
+    home: Path, capsys: pytest.CaptureFixture[str], asked: str
+) -> None:
+    assert f"it has no {asked}, but chars 1-" in refused(
+        capsys, home, "cat", f"a.txt {asked}", code=1
+    )

@@ -144,6 +144,13 @@ def test_a_heading_that_is_not_there_is_said(vault: Path, capsys: Out) -> None:
     assert "tides.md has no #Ebb" in capsys.readouterr().out
 
 
+def test_a_broken_reference_is_named_by_its_line(vault: Path, capsys: Out) -> None:
+    write("notes/sea.md", "# Sea\n\n- and [[nowhere]]")
+    asked(capsys, "index", str(vault))
+    assert main(["notes", "--broken"]) == 0
+    assert "notes/sea.md:3: [[nowhere]] is unknown" in capsys.readouterr().out
+
+
 def test_broken_and_ambiguous_references_are_said(vault: Path, capsys: Out) -> None:
     asked(capsys, "index", str(vault))
     broken = asked(capsys, "notes", "--broken")["broken"]

@@ -82,3 +82,9 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     assert main(["observations", *arguments]) == code
     assert said in capsys.readouterr().err
+
+
+def test_reading_makes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["observations", "s1", "--home", str(tmp_path / "none")]) == 3
+    assert "nothing is stored yet" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

@@ -51,7 +51,18 @@ def test_editing_keeps_what_others_wrote_meanwhile(
 
     editor.write_text("#!/bin/sh\nfalse\n")
     assert main(["working", "--edit"]) == 1
-    assert "The page is in " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{editor} ended with exit code 1. Nothing was stored; the page is in " in said
+
+
+def test_the_history_of_a_page_goes_by_the_start_of_its_id(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert project.is_dir()
+    assert main(["working", "Tech Stack", "- Language: Python"]) == 0
+    capsys.readouterr()
+    assert main(["history", "working:resource", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["versions"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,17 @@ def edited(text: str, suffix: str, what: str) -> Iterator[Edited]:
         typed = path.read_text(encoding="utf-8")
     except (OSError, subprocess.CalledProcessError, UnicodeDecodeError) as error:
         raise NotEdited(
-            f"{editor}: {error}. The {what} is in {path}; EDITOR names another."
+            f"{_why(editor, error)}. Nothing was stored; the {what} is in {path}. EDITOR names "
+            "another editor."
         ) from error
     yield Edited(typed, path)
     # Only where the block ends well: where it raises, what was typed stays in the file.
     path.unlink()
+
+
+def _why(editor: str, error: Exception) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        return f"{editor} ended with exit code {error.returncode}"
+    if isinstance(error, OSError):
+        return f"{editor}: {error.strerror or error}"
+    return "the text is not in UTF-8"

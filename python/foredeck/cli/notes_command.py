@@ -17,6 +17,7 @@ from foredeck.cli.output import print_json, table
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.lookup.reader import note_rule
+from foredeck.lookup.versions import version_text
 from foredeck.model.figures import counted
 from foredeck.notes.graph import MissingHeading, Node, Unresolved
 from foredeck.notes.parsed import Reference
@@ -158,13 +159,13 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
             }
         )
         return 0
+    place = _Places(opened)
     for item in found:
-        reference = item.reference
-        line = f"{shown(item.source)}:{reference.start}: [[{reference.whole}]]"
+        line = f"{place.of(item.source, item.reference)}: [[{item.reference.whole}]]"
         several = ", ".join(map(shown, item.candidates))
         print(f"{line} is {'ambiguous: ' + several if several else 'unknown'}")
     for lost in headings:
-        line = f"{shown(lost.source)}:{lost.reference.start}: {shown(lost.target)}"
+        line = f"{place.of(lost.source, lost.reference)}: {shown(lost.target)}"
         print(f"{line} has no #{lost.reference.heading or ''}")
     for node, said in problems:
         print("\n".join(f"{shown(node)}: {problem}" for problem in said))
@@ -175,6 +176,22 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
         f"{counted(len(problems), 'file')} with problems."
     )
     return 0
+
+
+class _Places:
+    """Where references stand, as editors take it: `FILE:LINE`."""
+
+    def __init__(self, opened: OpenGraph) -> None:
+        self._store = opened.store
+        self._texts: dict[str, str] = {}
+
+    def of(self, source: Node, reference: Reference) -> str:
+        """The place of one reference."""
+        if source.id not in self._texts:
+            head = self._store.head(source.id)
+            self._texts[source.id] = (version_text(self._store, head)[0] if head else None) or ""
+        line = self._texts[source.id].count("\n", 0, reference.start) + 1
+        return f"{shown(source)}:{line}"
 
 
 def _as_json(item: Unresolved) -> dict[str, Any]:

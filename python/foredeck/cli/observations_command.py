@@ -11,7 +11,7 @@ from foredeck.cli.arguments import resolve_config
 from foredeck.cli.files import NotEdited, edited, given_text
 from foredeck.cli.output import print_json
 from foredeck.cli.person import check_person
-from foredeck.cli.stored import made_store
+from foredeck.cli.stored import opened_store
 from foredeck.errors import CommandRefused, NotFound
 from foredeck.home import user_name
 from foredeck.model.observations import ObservingDocument
@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
     """`foredeck observations`."""
     if args.edit or args.text is not None or args.delete:
         check_person(resolve_config(args).config.home, "Changing observations")
-    with made_store(args) as store:
+    with opened_store(args) as store:
         noted = _noted(args, store)
         if args.edit or args.text is not None:
             _edit(args, store, noted)

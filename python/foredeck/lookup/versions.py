@@ -31,6 +31,8 @@ def version_text(store: Store, head: Head, part: AskedPart = WHOLE) -> tuple[str
     text, why = _content(store, head, part)
     if part.slice is None or part.slice.unit != "char" or text is None:
         return text, why
+    if not 1 <= part.slice.first <= min(part.slice.last, len(text)):
+        return None, f"it has no {part.slice}, but chars 1-{len(text)}"
     return text[part.slice.first - 1 : part.slice.last], why
 
 
