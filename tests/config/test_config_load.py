@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from foredeck.config import Config, Resolved, load_config
 from foredeck.config.keys import RESERVED, RETIRED, all_keys, environment_name, key_name, nearest
+from foredeck.config.prompt import BUILT_IN
 from foredeck.errors import ConfigError
+from foredeck_bench.docs_pages import described
 
 
 class Layers:
@@ -333,8 +335,9 @@ def test_a_flag_that_is_not_key_and_value_says_so(layers: Layers, flag: str) -> 
 def test_every_key_has_a_variable_a_type_and_a_description() -> None:
     for name, key in all_keys().items():
         assert key_name(environment_name(name)) == name
-        assert key.description.endswith("."), name
+        assert described(name).endswith("."), name
         assert key.type_text != "table", name
+    assert ", ".join(f"`{name}`" for name in BUILT_IN) in described("policy")
 
 
 @given(st.text(max_size=30))

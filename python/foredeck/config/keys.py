@@ -32,11 +32,6 @@ class Key:
     """No file may set it."""
 
     @property
-    def description(self) -> str:
-        """What the key means, in Markdown."""
-        return self.field.description or ""
-
-    @property
     def optional(self) -> bool:
         """Whether the key may be unset (null)."""
         return type(None) in get_args(self.field.annotation)

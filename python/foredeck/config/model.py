@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from foredeck.config.prompt import (
-    BUILT_IN,
     AdaptiveSection,
     CompactionSection,
     DigestsSection,
@@ -46,75 +45,45 @@ from foredeck.home import default_home
 class Config(Section):
     """Everything that can be configured. `Config()` holds the defaults."""
 
-    store: Annotated[Literal["sqlite", "xtdb"], USER_ONLY] = Field(
-        "sqlite",
-        description="Where objects are kept: `sqlite`, a file, or `xtdb`, a database that several "
-        "machines can share (`foredeck xtdb install` first).",
-    )
-    home: Annotated[Path, OUTSIDE_FILES] = Field(
-        default_factory=default_home,
-        description="State folder, for this user alone (mode 0700). The Pi extension needs it "
-        "before any file is read.",
-    )
-    layout: Literal["anchored", "pools"] = Field(
-        "anchored",
-        description="Order of the prompt. `anchored` leaves sent bytes where they are; `pools` "
-        "puts metadata before the chat and active content after it.",
-    )
-    policy: Annotated[str, AfterValidator(check_policy)] = Field(
-        "adaptive",
-        description="What decides which content stays active: "
-        f"{', '.join(f'`{name}`' for name in BUILT_IN)}, or one that another package brings "
-        "([policies.md](policies.md)).",
-    )
-    policy_options: Annotated[dict[str, Any], USER_ONLY] = Field(
-        default_factory=dict,
-        description="What a policy of another package is made with; those that come with foredeck "
-        "have sections of their own.",
-    )
-    deadline_ms: Annotated[int, USER_ONLY] = Field(
-        3000,
-        ge=50,
-        le=30_000,
-        description="Longest time that the host waits for one assembled context, in milliseconds.",
-    )
-    guard: Annotated[Literal["block", "warn", "off"], USER_ONLY] = Field(
-        "block",
-        description="What happens to a `write` or `edit` of a file that something else has changed "
-        "since the agent last saw it ([time-machine.md](time-machine.md)): `block` answers it "
-        "with the difference, `warn` adds the difference to its result, `off` does nothing.",
-    )
-    prepare_ms: Annotated[int, USER_ONLY] = Field(
-        250,
-        ge=10,
-        le=10_000,
-        description="Longest time that a tool which may write files waits for the engine before it "
-        "runs, in milliseconds. Of a command's, most may go into keeping what is there before it.",
-    )
-    opening_ms: Annotated[int, USER_ONLY] = Field(
-        300,
-        ge=0,
-        le=10_000,
-        description="Longest time that the opening of a session waits for what is worked out from "
-        "the store, in milliseconds: the [work log](worklog.md) and the graph of [notes](notes.md) "
-        "share it. What is not read by then is taken in later. A call that writes the "
-        "[head](context.md#the-head) waits as long for the notes.",
-    )
-    rewind: Annotated[bool, USER_ONLY] = Field(
-        True,
-        description="Whether what tools do to files is kept, so that it can be taken back "
-        "([time-machine.md](time-machine.md)).",
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "warning", description="What the engine writes to its log (stderr)."
-    )
-    observations: Literal["auto", "on", "off"] = Field(
-        "auto",
-        description="Whether notes on the chat are written in the background, to stand in its "
-        "place later ([observations.md](observations.md)): `auto` where the chat fills 65% of a "
-        "large window and asking a model costs less than going on with what it would stand for "
-        "(without one where none can be asked), `on` always, `off` never.",
-    )
+    store: Annotated[Literal["sqlite", "xtdb"], USER_ONLY] = "sqlite"
+    """Where objects are kept: `sqlite`, a file, or `xtdb`, a database that several machines can
+    share (`foredeck xtdb install` first)."""
+    home: Annotated[Path, OUTSIDE_FILES] = Field(default_factory=default_home)
+    """State folder, for this user alone (mode 0700). The Pi extension needs it before any file is
+    read."""
+    layout: Literal["anchored", "pools"] = "anchored"
+    """Order of the prompt. `anchored` leaves sent bytes where they are; `pools` puts metadata
+    before the chat and active content after it."""
+    policy: Annotated[str, AfterValidator(check_policy)] = "adaptive"
+    """What decides which content stays active: `adaptive`, `lean`, `careful`, `seed-window`,
+    `last-n`, `keep-all`, or one that another package brings ([policies.md](policies.md))."""
+    policy_options: Annotated[dict[str, Any], USER_ONLY] = Field(default_factory=dict)
+    """What a policy of another package is made with; those that come with foredeck have sections of
+    their own."""
+    deadline_ms: Annotated[int, USER_ONLY] = Field(3000, ge=50, le=30_000)
+    """Longest time that the host waits for one assembled context, in milliseconds."""
+    guard: Annotated[Literal["block", "warn", "off"], USER_ONLY] = "block"
+    """What happens to a `write` or `edit` of a file that something else has changed since the agent
+    last saw it ([time-machine.md](time-machine.md)): `block` answers it with the difference, `warn`
+    adds the difference to its result, `off` does nothing."""
+    prepare_ms: Annotated[int, USER_ONLY] = Field(250, ge=10, le=10_000)
+    """Longest time that a tool which may write files waits for the engine before it runs, in
+    milliseconds. Of a command's, most may go into keeping what is there before it."""
+    opening_ms: Annotated[int, USER_ONLY] = Field(300, ge=0, le=10_000)
+    """Longest time that the opening of a session waits for what is worked out from the store, in
+    milliseconds: the [work log](worklog.md) and the graph of [notes](notes.md) share it. What is
+    not read by then is taken in later. A call that writes the [head](context.md#the-head) waits as
+    long for the notes."""
+    rewind: Annotated[bool, USER_ONLY] = True
+    """Whether what tools do to files is kept, so that it can be taken back
+    ([time-machine.md](time-machine.md))."""
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    """What the engine writes to its log (stderr)."""
+    observations: Literal["auto", "on", "off"] = "auto"
+    """Whether notes on the chat are written in the background, to stand in its place later
+    ([observations.md](observations.md)): `auto` where the chat fills 65% of a large window and
+    asking a model costs less than going on with what it would stand for (without one where none can
+    be asked), `on` always, `off` never."""
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)

@@ -43,61 +43,34 @@ def absolute_path(path: Path) -> Path:
 class SqliteSection(Section):
     """`[sqlite]`: the embedded store."""
 
-    synchronous: Literal["normal", "full"] = Field(
-        "normal",
-        description="`normal` survives a killed process; a power loss may drop the last commits. "
-        "`full` waits for the disk at every commit.",
-    )
-    busy_timeout_ms: int = Field(
-        800,
-        ge=0,
-        le=10_000,
-        description="How long a commit waits for another process on the same database, in "
-        "milliseconds. Keep it well under `deadline_ms`.",
-    )
+    synchronous: Literal["normal", "full"] = "normal"
+    """`normal` survives a killed process; a power loss may drop the last commits. `full` waits for
+    the disk at every commit."""
+    busy_timeout_ms: int = Field(800, ge=0, le=10_000)
+    """How long a commit waits for another process on the same database, in milliseconds. Keep it
+    well under `deadline_ms`."""
 
 
 class XtdbSection(Section):
     """`[xtdb]`: the store on XTDB 1."""
 
-    url: str | None = Field(
-        None,
-        description="Address of a server that somebody else runs, such as "
-        "`http://127.0.0.1:3000`. Unset: foredeck runs a node of its own. The environment "
-        "variable `FOREDECK_XTDB_URL` sets this and `store`.",
-    )
-    token_file: Path | None = Field(
-        None, description="File with the bearer token that the server at `url` asks for, if any."
-    )
-    namespace: str = Field(
-        "foredeck",
-        pattern=r"^[a-z][a-z0-9_-]{0,63}$",
-        description="Name of this store among others in the same XTDB.",
-    )
-    topology: Literal["memory", "rocksdb", "postgres", "kafka"] = Field(
-        "rocksdb",
-        description="Where foredeck's own node keeps its data: on this machine (`rocksdb`), or "
-        "shared by many (`postgres`, `kafka`). `memory` forgets everything.",
-    )
-    timeout_ms: int = Field(
-        10_000,
-        ge=100,
-        le=600_000,
-        description="Longest time that one request or one commit may take, in milliseconds.",
-    )
-    journal_entries: int = Field(
-        10_000,
-        ge=1,
-        le=1_000_000,
-        description="How many transactions may wait for XTDB while it is away. Beyond that, model "
-        "calls go out without foredeck until it is back.",
-    )
-    journal_mib: int = Field(
-        256,
-        ge=1,
-        le=100_000,
-        description="The same in MiB of text.",
-    )
+    url: str | None = None
+    """Address of a server that somebody else runs, such as `http://127.0.0.1:3000`. Unset: foredeck
+    runs a node of its own. The environment variable `FOREDECK_XTDB_URL` sets this and `store`."""
+    token_file: Path | None = None
+    """File with the bearer token that the server at `url` asks for, if any."""
+    namespace: str = Field("foredeck", pattern=r"^[a-z][a-z0-9_-]{0,63}$")
+    """Name of this store among others in the same XTDB."""
+    topology: Literal["memory", "rocksdb", "postgres", "kafka"] = "rocksdb"
+    """Where foredeck's own node keeps its data: on this machine (`rocksdb`), or shared by many
+    (`postgres`, `kafka`). `memory` forgets everything."""
+    timeout_ms: int = Field(10_000, ge=100, le=600_000)
+    """Longest time that one request or one commit may take, in milliseconds."""
+    journal_entries: int = Field(10_000, ge=1, le=1_000_000)
+    """How many transactions may wait for XTDB while it is away. Beyond that, model calls go out
+    without foredeck until it is back."""
+    journal_mib: int = Field(256, ge=1, le=100_000)
+    """The same in MiB of text."""
 
     @field_validator("url")
     @classmethod
@@ -115,12 +88,8 @@ class XtdbSection(Section):
 class LimitsSection(Section):
     """`[limits]`: the size beyond which a file is handled by its metadata alone."""
 
-    max_file_bytes: int = Field(
-        2 * MIB,
-        ge=1024,
-        le=256 * MIB,
-        description="A larger file is indexed by its metadata, without content.",
-    )
+    max_file_bytes: int = Field(2 * MIB, ge=1024, le=256 * MIB)
+    """A larger file is indexed by its metadata, without content."""
 
 
 class MountSection(Section):
@@ -129,21 +98,15 @@ class MountSection(Section):
     At least one of `host_path` and `filesystem_id` is given.
     """
 
-    prefix: str = Field(
-        description="Absolute path of the folder as the agent sees it; with `filesystem_id`, the "
-        "path by which all machines know it."
-    )
-    host_path: Path | None = Field(
-        None,
-        description="The same folder on this machine, if the agent works in a container, or if "
-        "this machine has a shared folder elsewhere.",
-    )
-    filesystem_id: str | None = Field(
-        None,
-        min_length=1,
-        description="Name of the file system, the same on every machine that mounts it: its files "
-        "are then the same objects on all of them.",
-    )
+    prefix: str
+    """Absolute path of the folder as the agent sees it; with `filesystem_id`, the path by which all
+    machines know it."""
+    host_path: Path | None = None
+    """The same folder on this machine, if the agent works in a container, or if this machine has a
+    shared folder elsewhere."""
+    filesystem_id: str | None = Field(None, min_length=1)
+    """Name of the file system, the same on every machine that mounts it: its files are then the
+    same objects on all of them."""
 
     @field_validator("prefix")
     @classmethod
@@ -167,77 +130,53 @@ class MountSection(Section):
 class SourcesSection(Section):
     """`[sources]`: the outside things that objects track."""
 
-    mounts: tuple[MountSection, ...] = Field(
-        (),
-        description="Mount mappings, longest prefix first in force. A list of tables with `prefix` "
-        "and `host_path`, `filesystem_id`, or both: a folder that several machines share is named "
-        "by the same `prefix` and `filesystem_id` on each, and by `host_path` where it lies.",
-    )
-    sandboxed: bool = Field(
-        False,
-        description="The agent's tools work in a container: a path outside the mounts names a file "
-        "in there, never one of this machine. Needs `sources.filesystem_id`.",
-    )
-    filesystem_id: str | None = Field(
-        None,
-        min_length=1,
-        description="Name of the file system of all paths outside the mounts, such as the "
-        "container's id. Unset: this machine's own.",
-    )
-    device_fallback: bool = Field(
-        False,
-        description="Tell file systems apart by their device number where no mount mapping fits.",
-    )
-    watch: bool = Field(
-        True, description="Watch the folders of tracked files, to see changes as they happen."
-    )
+    mounts: tuple[MountSection, ...] = ()
+    """Mount mappings, longest prefix first in force. A list of tables with `prefix` and
+    `host_path`, `filesystem_id`, or both: a folder that several machines share is named by the same
+    `prefix` and `filesystem_id` on each, and by `host_path` where it lies."""
+    sandboxed: bool = False
+    """The agent's tools work in a container: a path outside the mounts names a file in there, never
+    one of this machine. Needs `sources.filesystem_id`."""
+    filesystem_id: str | None = Field(None, min_length=1)
+    """Name of the file system of all paths outside the mounts, such as the container's id. Unset:
+    this machine's own."""
+    device_fallback: bool = False
+    """Tell file systems apart by their device number where no mount mapping fits."""
+    watch: bool = True
+    """Watch the folders of tracked files, to see changes as they happen."""
 
 
 class NotesSection(Section):
     """`[notes]`: which Markdown files are notes."""
 
-    folders: tuple[str, ...] = Field(
-        ("notes", ".pi/notes"),
-        min_length=1,
-        description="Folders whose Markdown files are notes: relative to the top of the project, "
-        "or absolute; a project names its own alone. `kind:` in a file's frontmatter goes before "
-        "([notes.md](notes.md)).",
-    )
-    take_in: bool = Field(
-        True,
-        description="Look at the project's folders of notes when a session opens, so that what was "
-        "written, renamed or deleted in any editor is known by its title: at most 300 files, those "
-        "changed last.",
-    )
+    folders: tuple[str, ...] = Field(("notes", ".pi/notes"), min_length=1)
+    """Folders whose Markdown files are notes: relative to the top of the project, or absolute; a
+    project names its own alone. `kind:` in a file's frontmatter goes before
+    ([notes.md](notes.md))."""
+    take_in: bool = True
+    """Look at the project's folders of notes when a session opens, so that what was written,
+    renamed or deleted in any editor is known by its title: at most 300 files, those changed
+    last."""
 
 
 class AskingSection(Section):
     """`[asking]`: when a model may be asked for foredeck, beside the agent's work."""
 
-    enabled: bool = Field(
-        True,
-        description="Whether foredeck may ask a model by itself at all, in the background. What "
-        "you ask for with a command is asked all the same.",
-    )
-    model: str | None = Field(
-        None,
-        pattern=r"^[^/\s]+/\S+$",
-        description="The model to ask, as `provider/id`: a cheaper one, say. Unset: the one that "
-        "the agent works with, whose warm cache can then be read.",
-    )
-    share: float = Field(
-        0.08,
-        ge=0,
-        le=1,
-        description="Most that questions may cost, as a share of what the session has cost so far.",
-    )
-    per_hour: int = Field(20, ge=0, le=1000, description="Most questions within an hour.")
-    single_slot: bool = Field(
-        False,
-        description="Whether a model on this machine or without a price may be asked: it usually "
-        "answers one at a time, so a question pushes the agent's own prompt out of its cache.",
-    )
-    timeout_s: int = Field(120, ge=5, le=600, description="Longest wait for an answer, in seconds.")
+    enabled: bool = True
+    """Whether foredeck may ask a model by itself at all, in the background. What you ask for with a
+    command is asked all the same."""
+    model: str | None = Field(None, pattern=r"^[^/\s]+/\S+$")
+    """The model to ask, as `provider/id`: a cheaper one, say. Unset: the one that the agent works
+    with, whose warm cache can then be read."""
+    share: float = Field(0.08, ge=0, le=1)
+    """Most that questions may cost, as a share of what the session has cost so far."""
+    per_hour: int = Field(20, ge=0, le=1000)
+    """Most questions within an hour."""
+    single_slot: bool = False
+    """Whether a model on this machine or without a price may be asked: it usually answers one at a
+    time, so a question pushes the agent's own prompt out of its cache."""
+    timeout_s: int = Field(120, ge=5, le=600)
+    """Longest wait for an answer, in seconds."""
 
 
 class ToolsSection(Section):
@@ -247,26 +186,18 @@ class ToolsSection(Section):
     the provider's whole cache. What is off costs nothing.
     """
 
-    context: bool = Field(
-        True,
-        description="`activate`, `deactivate`, `pin`, `unpin`. Without them content still folds, "
-        "and the model reads again what it needs.",
-    )
-    search: bool = Field(
-        True, description="`memory-search`: what was said, done and read in any session."
-    )
-    tasks: Literal["auto", "on", "off"] = Field(
-        "auto",
-        description="`task-query`, `task-mutate`: `auto` declares them where the project holds "
-        "tasks or has a page of working memory, which the model writes with them, or after "
-        "`/tasks on`.",
-    )
+    context: bool = True
+    """`activate`, `deactivate`, `pin`, `unpin`. Without them content still folds, and the model
+    reads again what it needs."""
+    search: bool = True
+    """`memory-search`: what was said, done and read in any session."""
+    tasks: Literal["auto", "on", "off"] = "auto"
+    """`task-query`, `task-mutate`: `auto` declares them where the project holds tasks or has a page
+    of working memory, which the model writes with them, or after `/tasks on`."""
 
-    findings: Literal["auto", "on", "off"] = Field(
-        "auto",
-        description="`promote-finding`: `auto` declares it where a session of the project has had "
-        "one of `memory.data_tools`, or after `/memory findings on`.",
-    )
+    findings: Literal["auto", "on", "off"] = "auto"
+    """`promote-finding`: `auto` declares it where a session of the project has had one of
+    `memory.data_tools`, or after `/memory findings on`."""
 
     def declared(
         self, has_use_for: Callable[[Facility], bool] = lambda _facility: False
@@ -284,72 +215,51 @@ class ToolsSection(Section):
 class ObservingSection(Section):
     """`[observing]`: how sessions are observed, where `observations` is not `off`."""
 
-    scope: Literal["thread", "resource"] = Field(
-        "thread",
-        description="Whose notes a session has: its own (`thread`), or those of the project's "
-        "other sessions as well (`resource`), as a short block in its head. Then nothing is "
-        "observed before the threshold is reached, and one session of a project at a time.",
-    )
+    scope: Literal["thread", "resource"] = "thread"
+    """Whose notes a session has: its own (`thread`), or those of the project's other sessions as
+    well (`resource`), as a short block in its head. Then nothing is observed before the threshold
+    is reached, and one session of a project at a time."""
     mode: (
         Literal[
             "default", "explore", "bug_fixing", "refactoring", "testing", "debugging", "research"
         ]
         | None
-    ) = Field(
-        None,
-        description="What kind of work is observed. Unset: guessed by what the tools did, unless "
-        "you say it in a session (`/foredeck observe mode testing`).",
-    )
-    threshold: int | None = Field(
-        None,
-        ge=2000,
-        le=1_000_000,
-        description="Tokens of chat from which on observations take its place, themselves "
-        "included. Unset: that of the mode, 30,000 to 60,000.",
-    )
-    buffer_tokens: int = Field(
-        6000,
-        ge=500,
-        le=100_000,
-        description="Fewest tokens of chat that are observed at once.",
-    )
-    subagents: bool = Field(
-        False, description="Whether sessions that an agent has started are observed, too."
-    )
+    ) = None
+    """What kind of work is observed. Unset: guessed by what the tools did, unless you say it in a
+    session (`/foredeck observe mode testing`)."""
+    threshold: int | None = Field(None, ge=2000, le=1_000_000)
+    """Tokens of chat from which on observations take its place, themselves included. Unset: that of
+    the mode, 30,000 to 60,000."""
+    buffer_tokens: int = Field(6000, ge=500, le=100_000)
+    """Fewest tokens of chat that are observed at once."""
+    subagents: bool = False
+    """Whether sessions that an agent has started are observed, too."""
 
 
 class MemorySection(Section):
     """`[memory]`: what is kept of sessions, and of you beyond them ([memory.md](memory.md))."""
 
-    extract: bool = Field(
-        True,
-        description="Whether a model is asked after a turn what of it is worth remembering, within "
-        "what `[asking]` allows.",
+    extract: bool = True
+    """Whether a model is asked after a turn what of it is worth remembering, within what `[asking]`
+    allows."""
+    accept: Literal["ask", "user-stated", "off"] = "user-stated"
+    """What of that outlives its session. `user-stated` keeps whole sentences of yours and asks you
+    about all else (`/memory`); `ask` asks about everything; `off` keeps nothing."""
+    data_tools: tuple[str, ...] = (
+        "load-data",
+        "query-data",
+        "query-sql",
+        "analyze-data",
+        "duckdb",
+        "sql",
     )
-    accept: Literal["ask", "user-stated", "off"] = Field(
-        "user-stated",
-        description="What of that outlives its session. `user-stated` keeps whole sentences of "
-        "yours and asks you about all else (`/memory`); `ask` asks about everything; `off` keeps "
-        "nothing.",
-    )
-    data_tools: tuple[str, ...] = Field(
-        ("load-data", "query-data", "query-sql", "analyze-data", "duckdb", "sql"),
-        description="Tools of other extensions that bring data. After one of them has, the model "
-        "may propose findings (`tools.findings`), and `findings` among the details of their "
-        "results are proposed to you.",
-    )
-    head: bool = Field(
-        True,
-        description="What is kept of you, of the session and of its findings stands before the "
-        "chat. Nothing does where nothing is kept.",
-    )
-    rules: bool = Field(
-        True,
-        description="What `rules.md` beside your own configuration file says stands first there.",
-    )
-    expire_days: int = Field(
-        90,
-        ge=1,
-        le=10_000,
-        description="After how many days without use an entry expires that you have not stated.",
-    )
+    """Tools of other extensions that bring data. After one of them has, the model may propose
+    findings (`tools.findings`), and `findings` among the details of their results are proposed to
+    you."""
+    head: bool = True
+    """What is kept of you, of the session and of its findings stands before the chat. Nothing does
+    where nothing is kept."""
+    rules: bool = True
+    """What `rules.md` beside your own configuration file says stands first there."""
+    expire_days: int = Field(90, ge=1, le=10_000)
+    """After how many days without use an entry expires that you have not stated."""
