@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import uvicorn
@@ -53,11 +54,121 @@ from foredeck.ui.views.turns import TurnsListing, turns_page
 MOST_REPORTS = 100
 MOST_FIELDS = 10_000
 MOST_SAID = 200
-View = Callable[[Request, Reader, LocalStore], WebPage]
 
 
 class BadRequest(ForedeckError):
     """An address with a value that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an address asks for, and what its answer is read from."""
+
+    request: Request
+    reader: Reader
+    store: LocalStore
+
+    def part(self, name: str) -> Any:
+        """A part of the path, by its name in the route."""
+        return self.request.path_params[name]
+
+    def value(self, name: str) -> str | None:
+        """A query value."""
+        return self.request.query_params.get(name)
+
+    def text(self, name: str) -> str:
+        """A query value; empty where there is none."""
+        return self.request.query_params.get(name, "")
+
+    def number(self, name: str) -> int | None:
+        """A query value that is a whole number from 1 on. Raises `BadRequest`."""
+        text = self.text(name)
+        if not text:
+            return None
+        # `isdecimal` alone takes the digits of every script.
+        if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
+            raise BadRequest(f"{name} must be a whole number of at least 1, not {text!r}.")
+        return int(text)
+
+
+def _turns(asked: Asked) -> WebPage:
+    wanted = TurnsListing(asked.number("first"), asked.number("message"), asked.text("words"))
+    return turns_page(asked.store, asked.part("session"), wanted)
+
+
+def _objects(asked: Asked) -> WebPage:
+    type, page = asked.value("type"), asked.number("page") or 1
+    named = "file" if type is None else type
+    return objects_page(asked.store, named, asked.text("contains"), page, asked.value("view"))
+
+
+def _object(asked: Asked) -> WebPage:
+    with asked.reader.graph(asked.store) as (graph, _):
+        version, part = asked.number("version"), asked.text("part")
+        return object_page(asked.store, graph, asked.part("object"), version, part)
+
+
+def _graph(asked: Asked) -> WebPage:
+    depth = min(4, asked.number("depth") or 1)
+    with asked.reader.graph(asked.store) as (graph, state):
+        return graph_page(asked.store, graph, asked.part("object"), depth, state.note)
+
+
+def _notes(asked: Asked) -> WebPage:
+    with asked.reader.graph(asked.store) as (graph, state):
+        return notes_page(graph, asked.reader.config, asked.value("tag"), state.note)
+
+
+def _memory(asked: Asked) -> WebPage:
+    desk, edits = memory_desk(asked.store, asked.reader.config), asked.reader.edits
+    place, contains, tag = asked.value("place"), asked.text("contains"), asked.value("tag")
+    page = memory_page(desk, place, contains, tag, edits=edits)
+    return replace(page, data={**page.data, "said": asked.text("said")[:MOST_SAID]})
+
+
+def _memory_entry(asked: Asked) -> WebPage:
+    desk = memory_desk(asked.store, asked.reader.config)
+    return memory_entry_page(desk, asked.part("entry"), edits=asked.reader.edits)
+
+
+def _search(asked: Asked) -> WebPage:
+    query, type, session = asked.text("q").strip(), asked.value("type"), asked.value("session")
+    config = asked.reader.config
+    with asked.reader.search(asked.store) as (index, state):
+        return search_page(asked.store, index, config, query, type, session, state.note)
+
+
+_SESSION, _OBJECT = "/sessions/{session}", "/objects/{object}"
+_VIEWS: dict[str, Callable[[Asked], WebPage]] = {
+    "/overview": lambda a: overview_page(a.store, a.reader.config),
+    "/follow": lambda a: follow_page(a.store),
+    "/sessions": lambda a: sessions_page(
+        a.store, a.value("folder"), a.value("agent"), a.number("page") or 1
+    ),
+    _SESSION: lambda a: session_page(a.store, a.part("session"), a.number("first")),
+    f"{_SESSION}/calls/{{call:int}}": lambda a: prompt_page(
+        a.store, a.part("session"), a.part("call")
+    ),
+    f"{_SESSION}/calls/{{call:int}}/changes": lambda a: prompt_diff_page(
+        a.store, a.part("session"), a.part("call"), a.number("base")
+    ),
+    f"{_SESSION}/turns": _turns,
+    f"{_SESSION}/trace": lambda a: trace_page(a.store, a.part("session"), a.text("text")),
+    f"{_SESSION}/observations": lambda a: observations_page(a.store, a.part("session")),
+    "/objects": _objects,
+    _OBJECT: _object,
+    f"{_OBJECT}/changes": lambda a: object_diff_page(
+        a.store, a.part("object"), a.number("old"), a.number("new")
+    ),
+    f"{_OBJECT}/blame": lambda a: blame_page(a.store, a.part("object")),
+    f"{_OBJECT}/graph": _graph,
+    "/notes": _notes,
+    "/tasks": lambda a: tasks_page(a.store, a.reader.config, a.value("project")),
+    "/tasks/{task}": lambda a: task_page(a.store, a.part("task")),
+    "/memory": _memory,
+    "/memory/{entry}": _memory_entry,
+    "/search": _search,
+}
 
 
 def serve(
@@ -140,28 +251,6 @@ def make_app(reader: Reader) -> Starlette:
 
 
 def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
-    views = {
-        "/overview": _overview,
-        "/follow": _follow,
-        "/sessions": _sessions,
-        "/sessions/{session}": _session,
-        "/sessions/{session}/calls/{call:int}": _prompt,
-        "/sessions/{session}/calls/{call:int}/changes": _prompt_diff,
-        "/sessions/{session}/turns": _turns,
-        "/sessions/{session}/trace": _trace,
-        "/sessions/{session}/observations": _observations,
-        "/objects": _objects,
-        "/objects/{object}": _object,
-        "/objects/{object}/changes": _object_diff,
-        "/objects/{object}/blame": _blame,
-        "/objects/{object}/graph": _graph,
-        "/notes": _notes,
-        "/tasks": _tasks,
-        "/tasks/{task}": _task,
-        "/memory": _memory,
-        "/memory/{entry}": _memory_entry,
-        "/search": _search,
-    }
     routes: list[Route | Mount] = [
         Route("/", lambda _: RedirectResponse("/overview", 303)),
         Route(REPORTS, reports.take, methods=["POST"]),
@@ -169,7 +258,7 @@ def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
         Route("/memory", _changing(reader), methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    for path, view in views.items():
+    for path, view in _VIEWS.items():
         # The twin first: `{session}` would take `ID.json` for an id.
         routes += [
             Route(f"{path}.json", _answering(view, reader)),
@@ -178,7 +267,7 @@ def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
     return [*routes, Route("/{path:path}", _unknown)]
 
 
-def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
+def _answering(view: Callable[[Asked], WebPage], reader: Reader) -> Callable[[Request], Response]:
     """A view as a route."""
 
     # Not async: Starlette runs it in a thread, where it may read files.
@@ -187,9 +276,11 @@ def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
         for name, value in request.path_params.items():
             request.path_params[name] = unquote(value) if isinstance(value, str) else value
         try:
-            _check_names(request)
+            given = [*request.path_params.values(), *request.query_params.values()]
+            if any("\0" in str(value) for value in given):
+                raise BadRequest("A name holds no null character.")
             with reader.store() as store:
-                page = view(request, reader, store)
+                page = view(Asked(request, reader, store))
         except (NotFound, NoSuchEntry) as error:
             page = _refusal("Not found", str(error), 404)
         except BadRequest as error:
@@ -199,13 +290,6 @@ def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
         return respond(request, page)
 
     return answer
-
-
-def _check_names(request: Request) -> None:
-    """Raises `BadRequest` for what no name can hold."""
-    given = [*request.path_params.values(), *request.query_params.values()]
-    if any("\0" in str(value) for value in given):
-        raise BadRequest("A name holds no null character.")
 
 
 def _changing(reader: Reader) -> Callable[[Request], Awaitable[Response]]:
@@ -248,128 +332,6 @@ def _unknown(request: Request) -> Response:
 
 def _refusal(title: str, text: str, status: int) -> WebPage:
     return WebPage("refusal.html", title, {"error": text}, status=status)
-
-
-def _number(request: Request, name: str) -> int | None:
-    """A query value that is a whole number from 1 on. Raises `BadRequest`."""
-    text = request.query_params.get(name)
-    if text is None or text == "":
-        return None
-    # `isdecimal` alone takes the digits of every script.
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
-        raise BadRequest(f"{name} must be a whole number of at least 1, not {text!r}.")
-    return int(text)
-
-
-def _overview(_: Request, reader: Reader, store: LocalStore) -> WebPage:
-    return overview_page(store, reader.config)
-
-
-def _follow(_: Request, __: Reader, store: LocalStore) -> WebPage:
-    return follow_page(store)
-
-
-def _sessions(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    asked = request.query_params
-    page = _number(request, "page") or 1
-    return sessions_page(store, asked.get("folder"), asked.get("agent"), page)
-
-
-def _session(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    return session_page(store, request.path_params["session"], _number(request, "first"))
-
-
-def _turns(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    words = request.query_params.get("words", "")
-    asked = TurnsListing(_number(request, "first"), _number(request, "message"), words)
-    return turns_page(store, request.path_params["session"], asked)
-
-
-def _prompt(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    at = request.path_params
-    return prompt_page(store, at["session"], at["call"])
-
-
-def _prompt_diff(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    at = request.path_params
-    return prompt_diff_page(store, at["session"], at["call"], _number(request, "base"))
-
-
-def _trace(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    text = request.query_params.get("text", "")
-    return trace_page(store, request.path_params["session"], text)
-
-
-def _objects(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    asked = request.query_params
-    page = _number(request, "page") or 1
-    type, contains = asked.get("type", "file"), asked.get("contains", "")
-    return objects_page(store, type, contains, page, asked.get("view"))
-
-
-def _object(request: Request, reader: Reader, store: LocalStore) -> WebPage:
-    with reader.graph(store) as (graph, _):
-        name = request.path_params["object"]
-        part = request.query_params.get("part", "")
-        return object_page(store, graph, name, _number(request, "version"), part)
-
-
-def _object_diff(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    old, new = _number(request, "old"), _number(request, "new")
-    return object_diff_page(store, request.path_params["object"], old, new)
-
-
-def _blame(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    return blame_page(store, request.path_params["object"])
-
-
-def _graph(request: Request, reader: Reader, store: LocalStore) -> WebPage:
-    depth = min(4, _number(request, "depth") or 1)
-    with reader.graph(store) as (graph, state):
-        return graph_page(store, graph, request.path_params["object"], depth, state.note)
-
-
-def _notes(request: Request, reader: Reader, store: LocalStore) -> WebPage:
-    with reader.graph(store) as (graph, state):
-        return notes_page(graph, reader.config, request.query_params.get("tag"), state.note)
-
-
-def _tasks(request: Request, reader: Reader, store: LocalStore) -> WebPage:
-    return tasks_page(store, reader.config, request.query_params.get("project"))
-
-
-def _task(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    return task_page(store, request.path_params["task"])
-
-
-def _observations(request: Request, _: Reader, store: LocalStore) -> WebPage:
-    return observations_page(store, request.path_params["session"])
-
-
-def _memory(request: Request, reader: Reader, store: LocalStore) -> WebPage:
-    asked, desk = request.query_params, memory_desk(store, reader.config)
-    place, contains, tag = asked.get("place"), asked.get("contains", ""), asked.get("tag")
-    page = memory_page(desk, place, contains, tag, edits=reader.edits)
-    return replace(page, data={**page.data, "said": asked.get("said", "")[:MOST_SAID]})
-
-
-def _memory_entry(request: Request, reader: Reader, store: LocalStore) -> WebPage:
-    desk = memory_desk(store, reader.config)
-    return memory_entry_page(desk, request.path_params["entry"], edits=reader.edits)
-
-
-def _search(request: Request, reader: Reader, store: LocalStore) -> WebPage:
-    asked = request.query_params
-    with reader.search(store) as (index, state):
-        return search_page(
-            store,
-            index,
-            reader.config,
-            asked.get("q", "").strip(),
-            asked.get("type"),
-            asked.get("session"),
-            state.note,
-        )
 
 
 class _AsItWasSent:
