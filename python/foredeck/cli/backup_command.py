@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.output import Progress, print_json
+from foredeck.cli.output import Progress, answer
 from foredeck.cli.person import check_person
 from foredeck.config import ensure_home
 from foredeck.derived.layer import FOLDER
@@ -26,16 +26,13 @@ def run(args: Namespace) -> int:
         made = store_kind(config.store).back_up(
             config, target, progress.advance, verify=args.verify
         )
-    if args.json:
-        print_json(asdict(made))
-        return 0
-    print(f"{_contents(made)}. It is checked, and only you can read it.")
+    lines = [f"{_contents(made)}. It is checked, and only you can read it."]
     if made.verified is not None:
-        print(f"Compared with the store: identical; SHA-256 {made.verified}")
-    _print_hints(made)
+        lines.append(f"Compared with the store: identical; SHA-256 {made.verified}")
+    lines += made.hints
     if (key := config.home / KEY_FILE).exists():
-        print(f"Keep {key} with it: it shows which entries of memory are your own.")
-    return 0
+        lines.append(f"Keep {key} with it: it shows which entries of memory are your own.")
+    return answer(args, asdict(made), lines)
 
 
 def restore_store(args: Namespace) -> int:
@@ -48,15 +45,14 @@ def restore_store(args: Namespace) -> int:
         done = store_kind(config.store).restore(
             config, Path(args.what).expanduser().absolute(), progress.advance, force=args.force
         )
-    _discard_layers(config.home)
-    if args.json:
-        print_json(asdict(done))
-        return 0
-    print(f"{_contents(done)}. It is the store now.")
+    # What was worked out from the store that is no longer there is made again when needed.
+    for file in (config.home / FOLDER).glob("*"):
+        file.unlink()
+    lines = [f"{_contents(done)}. It is the store now."]
     if done.kept is not None:
-        print(f"The store from before is kept as {done.kept}: delete it once you do not need it.")
-    _print_hints(done)
-    return 0
+        kept = f"The store from before is kept as {done.kept}"
+        lines.append(f"{kept}: delete it once you do not need it.")
+    return answer(args, asdict(done), [*lines, *done.hints])
 
 
 def _contents(made: BackupReport) -> str:
@@ -65,19 +61,8 @@ def _contents(made: BackupReport) -> str:
     return f"{made.file}: {counts}{newest}, {short_count(made.bytes)} bytes"
 
 
-def _print_hints(made: BackupReport) -> None:
-    for hint in made.hints:
-        print(hint)
-
-
 def _check_no_purge(home: Path) -> None:
     """Raise `StoreUnavailable` where a purge is unfinished."""
     # Half of one belongs neither into a backup, nor to be finished in another store.
     if (home / PENDING_PURGE).exists():
         raise StoreUnavailable("a purge was interrupted: `foredeck purge` finishes it")
-
-
-def _discard_layers(home: Path) -> None:
-    """What was worked out from the store that is no longer there: it is made again when needed."""
-    for file in (home / FOLDER).glob("*"):
-        file.unlink()

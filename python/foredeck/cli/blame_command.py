@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.output import coloured, print_json, table
+from foredeck.cli.output import answer, coloured, table
 from foredeck.cli.show_command import run as show
 from foredeck.cli.stored import NoContent, opened_store
 from foredeck.errors import NotFound, ToolError
@@ -45,12 +45,9 @@ def run(args: Namespace) -> int:
         raise NotFound(f"{found.name} has {len(lines)} lines, no line {first}.")
     if args.prompt:
         return _show_prompt(args, found, shown[0])
-    if args.json:
-        described = [_line_json(line, commits) for line in shown]
-        print_json({"object": found.id, "path": found.path, "lines": described})
-    else:
-        print(table([*_rows(shown, commits)]))
-    return 0
+    described = [_line_json(line, commits) for line in shown]
+    value = {"object": found.id, "path": found.path, "lines": described}
+    return answer(args, value, table([*_rows(shown, commits)]))
 
 
 def _asked(text: str) -> tuple[str, int, int | None]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments import asked_folder, resolve_config
-from foredeck.cli.output import coloured, print_json, table
+from foredeck.cli.output import answer, coloured, table
 from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Resolved, project_config_file, user_config_file
 
@@ -33,28 +36,24 @@ def run(args: Namespace) -> int:
         print(_completion())
         return 0
     resolved = resolve_config(args)
-    files = _files(args)
-    if args.json:
-        left_out = list(resolved.left_out)
-        print_json({"values": _values(resolved), "files": files, "left_out": left_out})
-    else:
-        _print_text(resolved, files)
-    return 0
+    files = [
+        _file("user", user_config_file(), read=True),
+        _file("project", project_config_file(asked_folder(args)), read=args.trusted),
+    ]
+    value = {"values": _values(resolved), "files": files, "left_out": list(resolved.left_out)}
+    return answer(args, value, _lines(resolved, files))
 
 
 def _values(resolved: Resolved) -> dict[str, Any]:
     plain = resolved.config.model_dump(mode="json")
     return {
-        key: {"value": _dig(plain, key), "origin": origin.kind, "place": origin.place or None}
+        key: {
+            "value": reduce(getitem, key.split("."), plain),
+            "origin": origin.kind,
+            "place": origin.place or None,
+        }
         for key, origin in resolved.origins.items()
     }
-
-
-def _files(args: Namespace) -> list[dict[str, Any]]:
-    return [
-        _file("user", user_config_file(), read=True),
-        _file("project", project_config_file(asked_folder(args)), read=args.trusted),
-    ]
 
 
 def _file(layer: str, path: Path, *, read: bool) -> dict[str, Any]:
@@ -62,17 +61,16 @@ def _file(layer: str, path: Path, *, read: bool) -> dict[str, Any]:
     return {"layer": layer, "path": str(path), "exists": exists, "read": exists and read}
 
 
-def _print_text(resolved: Resolved, files: list[dict[str, Any]]) -> None:
-    rows = []
-    for key, entry in _values(resolved).items():
-        origin = str(resolved.origins[key])
-        rows.append((key, coloured(origin, "dim"), _shown(entry["value"])))
-    print(table(rows))
-    print()
-    for file in files:
-        print(f"{file['layer']} file: {file['path']} ({_state(file)})")
-    for text in resolved.left_out:
-        print(f"left out: {text}")
+def _lines(resolved: Resolved, files: list[dict[str, Any]]) -> Iterator[str]:
+    yield table(
+        [
+            (key, coloured(str(resolved.origins[key]), "dim"), _shown(entry["value"]))
+            for key, entry in _values(resolved).items()
+        ]
+    )
+    yield ""
+    yield from (f"{file['layer']} file: {file['path']} ({_state(file)})" for file in files)
+    yield from (f"left out: {text}" for text in resolved.left_out)
 
 
 def _state(file: dict[str, Any]) -> str:
@@ -81,12 +79,6 @@ def _state(file: dict[str, Any]) -> str:
     if file["read"]:
         return "read"
     return "not read: it applies where Pi trusts the project, and here with --trusted"
-
-
-def _dig(values: Any, key: str) -> Any:
-    for part in key.split("."):
-        values = values[part]
-    return values
 
 
 def _shown(value: Any) -> str:

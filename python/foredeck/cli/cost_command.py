@@ -17,7 +17,7 @@ from foredeck.accounting.report import ChangedFile, SessionReport, report_of
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.cost_overview import Overview, add_histories, add_stored, overview_text
 from foredeck.cli.files import STANDARD, written_file
-from foredeck.cli.output import Progress, print_json, screen_width, table
+from foredeck.cli.output import Progress, answer, print_json, screen_width, table
 from foredeck.cli.prompts import NamedSession, named_session, replay_options, with_prompts
 from foredeck.cli.stored import opened_store
 from foredeck.errors import NotFound
@@ -39,14 +39,10 @@ def run(args: Namespace) -> int:
             print_report(named, args)
             return 0
         account, asked = _account(named, args)
-    if args.json:
-        own = {} if asked is None else {"asked": asked.to_json()}
-        print_json(
-            {"session": named.name, "figure": account.figure.to_json(), **account.to_json(), **own}
-        )
-    else:
-        print(cost_text(named.name, account, asked, every_call=args.calls))
-    return 0
+    own = {} if asked is None else {"asked": asked.to_json()}
+    figure = account.figure.to_json()
+    value = {"session": named.name, "figure": figure, **account.to_json(), **own}
+    return answer(args, value, cost_text(named.name, account, asked, every_call=args.calls))
 
 
 def _overview(args: Namespace) -> int:
@@ -63,11 +59,7 @@ def _overview(args: Namespace) -> int:
             else [file for folder in usual_folders() for file in folder.files]
         )
         add_histories(overview, files, lambda text: print(text, file=sys.stderr))
-    if args.json:
-        print_json(overview.to_json())
-    else:
-        print(overview_text(overview, histories=histories))
-    return 0
+    return answer(args, overview.to_json(), overview_text(overview, histories=histories))
 
 
 def _account(named: NamedSession, args: Namespace) -> tuple[Account, AskedAccount | None]:

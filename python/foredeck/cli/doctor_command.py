@@ -15,7 +15,7 @@ from typing import Any
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.machine_checks import check_programs, check_watcher
-from foredeck.cli.output import Progress, coloured, print_json, typed
+from foredeck.cli.output import Progress, answer, coloured, typed
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config, foreign_owner, looser_than_private
 from foredeck.derived import LAYERS, load_layer
@@ -46,11 +46,8 @@ def run(args: Namespace) -> int:
             findings.append(finding)
             progress.advance(note=finding.name)
     sound = all(finding.status == "ok" for finding in findings)
-    if args.json:
-        print_json({"ok": sound, "checks": [asdict(finding) for finding in findings]})
-    else:
-        _print_text(findings)
-    return 0 if sound else 1
+    value = {"ok": sound, "checks": [asdict(finding) for finding in findings]}
+    return answer(args, value, _lines(findings), 0 if sound else 1)
 
 
 def _check(args: Namespace) -> Iterator[Finding]:
@@ -65,19 +62,17 @@ def _check(args: Namespace) -> Iterator[Finding]:
         yield from check_watcher()
 
 
-def _print_text(findings: list[Finding]) -> None:
+def _lines(findings: list[Finding]) -> Iterator[str]:
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         word, colour = _MARKS[finding.status]
         mark = coloured(word.ljust(7), colour)
         first, *more = finding.text.split("\n")
-        print(f"{mark}  {finding.name.ljust(width)}  {first}")
+        yield f"{mark}  {finding.name.ljust(width)}  {first}"
         for line in [*more, *([typed(finding.advice)] if finding.advice else [])]:
-            print(f"{'':7}  {'':{width}}  {line}")
-    found = [finding for finding in findings if finding.status != "ok"]
-    print(
-        f"\n{len(findings)} checks, {len(found)} with something to do" if found else "\nAll well."
-    )
+            yield f"{'':7}  {'':{width}}  {line}"
+    found = sum(finding.status != "ok" for finding in findings)
+    yield f"\n{len(findings)} checks, {found} with something to do" if found else "\nAll well."
 
 
 def _rebuild(args: Namespace) -> int:
@@ -100,14 +95,12 @@ def _rebuild(args: Namespace) -> int:
                         "bytes": follower.path.stat().st_size,
                     }
                 )
-    if args.json:
-        print_json({"layers": made})
-        return 0
-    for layer in made:
-        versions = counted(layer["versions"], "version")
-        size = f"{short_count(layer['bytes'])}B"
-        print(f"{layer['layer']}: {versions} looked at; {layer['file']} ({size})")
-    return 0
+    lines = [
+        f"{layer['layer']}: {counted(layer['versions'], 'version')} looked at; "
+        f"{layer['file']} ({short_count(layer['bytes'])}B)"
+        for layer in made
+    ]
+    return answer(args, {"layers": made}, lines)
 
 
 # Configuration, state folder and store
@@ -137,8 +130,7 @@ def check_state(config: Config) -> Iterator[Finding]:
     if not home.exists():
         yield _home_to_be(home)
     elif not home.is_dir():
-        advice = ELSEWHERE
-        yield problem("home", f"{home} is not a folder", advice)
+        yield problem("home", f"{home} is not a folder", ELSEWHERE)
         return
     else:
         yield _permissions(home)

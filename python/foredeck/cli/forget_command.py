@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from foredeck import pruning
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.output import Progress, print_json, typed
+from foredeck.cli.output import Progress, answer, typed
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import opened_store
 from foredeck.derived import LAYERS
@@ -24,6 +25,8 @@ from foredeck.store.forgetting import Forgetting, erasure_of, plan_forgetting
 from foredeck.store.kind import store_file
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
+
+_VACUUM = "`foredeck vacuum` gives the space back to the disk."
 
 
 def run(args: Namespace) -> int:
@@ -77,25 +80,20 @@ def _check_closed(home: Path, sessions: list[str]) -> None:
 
 def _report(args: Namespace, plans: list[Forgetting]) -> int:
     erased = not args.dry_run
-    if args.json:
-        described = [
-            {
-                "session": plan.session,
-                "erased": erased,
-                "documents": len(plan.documents),
-                "blobs": len(plan.blobs),
-                "bytes": plan.bytes,
-                "kept": plan.kept,
-            }
-            for plan in plans
-        ]
-        print_json(described[0] if len(args.session) == 1 else {"sessions": described})
-        return 0
-    for plan in plans:
-        print(_summary(plan, "erased" if erased else "would go"))
-    if erased:
-        print(typed("`foredeck vacuum` gives the space back to the disk."))
-    return 0
+    described = [
+        {
+            "session": plan.session,
+            "erased": erased,
+            "documents": len(plan.documents),
+            "blobs": len(plan.blobs),
+            "bytes": plan.bytes,
+            "kept": plan.kept,
+        }
+        for plan in plans
+    ]
+    lines = [_summary(plan, "erased" if erased else "would go") for plan in plans]
+    value = described[0] if len(args.session) == 1 else {"sessions": described}
+    return answer(args, value, [*lines, *([typed(_VACUUM)] if erased else [])])
 
 
 def _summary(plan: Forgetting, what: str) -> str:
@@ -121,17 +119,13 @@ def run_prune(args: Namespace) -> int:
                 "This cannot be undone. Prune it?",
                 nothing="nothing was pruned",
                 yes=args.yes,
-                show=lambda: _print_pruned(plans, "would lose their text"),
+                show=lambda: print("\n".join(_pruned(plans, "would lose their text"))),
             )
             erasure = pruning.erasure_of(store, plans, scanned)
             erase(config, store, erasure, lambda _: progress.advance())
-    if args.json:
-        print_json({"pruned": is_done, "sessions": [_pruned_json(plan) for plan in plans]})
-    else:
-        _print_pruned(plans, "lost their text" if is_done else "would lose their text")
-        if is_done:
-            print(typed("`foredeck vacuum` gives the space back to the disk."))
-    return 0
+    value = {"pruned": is_done, "sessions": [_pruned_json(plan) for plan in plans]}
+    lines = [*_pruned(plans, "lost their text" if is_done else "would lose their text")]
+    return answer(args, value, [*lines, *([typed(_VACUUM)] if is_done else [])])
 
 
 def _sessions_to_prune(store: Store, names: list[str]) -> list[str]:
@@ -141,24 +135,17 @@ def _sessions_to_prune(store: Store, names: list[str]) -> list[str]:
 
 
 def _pruned_json(plan: pruning.Pruning) -> dict[str, object]:
-    return {
-        "session": plan.session,
-        "messages": len(plan.messages),
-        "bytes": plan.bytes,
-        "young": plan.young,
-        "uncovered": plan.uncovered,
-        "linked": plan.linked,
-    }
+    numbers = ("bytes", "young", "uncovered", "linked")
+    counts = {name: getattr(plan, name) for name in numbers}
+    return {"session": plan.session, "messages": len(plan.messages), **counts}
 
 
-def _print_pruned(plans: list[pruning.Pruning], what: str) -> None:
+def _pruned(plans: list[pruning.Pruning], what: str) -> Iterator[str]:
     for plan in plans:
         if plan.messages:
-            removed = (
-                f"{counted(len(plan.messages), 'message')} {what} ({short_count(plan.bytes)}B)"
-            )
-            print(f"Session {plan.session}: {removed}.")
-    print(
+            messages = counted(len(plan.messages), "message")
+            yield f"Session {plan.session}: {messages} {what} ({short_count(plan.bytes)}B)."
+    yield (
         f"{counted(sum(len(plan.messages) for plan in plans), 'message')} {what}. Kept: "
         f"{sum(plan.young for plan in plans):,} too recent, "
         f"{sum(plan.uncovered for plan in plans):,} not summarized, "
@@ -177,9 +164,5 @@ def run_vacuum(args: Namespace) -> int:
         done = [(file, *store.vacuum())]
     done += [(path, *compact(path)) for path in layers if path.exists()]
     vacuumed = [{"file": str(f), "bytes_before": b, "bytes_after": a} for f, b, a in done]
-    if args.json:
-        print_json({**vacuumed[0], "layers": vacuumed[1:]})
-    else:
-        for path, before, after in done:
-            print(f"{path}: {short_count(before)}B, now {short_count(after)}B.")
-    return 0
+    lines = [f"{f}: {short_count(b)}B, now {short_count(a)}B." for f, b, a in done]
+    return answer(args, {**vacuumed[0], "layers": vacuumed[1:]}, lines)

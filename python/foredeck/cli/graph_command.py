@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.output import Progress, print_content, print_json, screen_width, table
+from foredeck.cli.output import Progress, answer, print_content, print_json, screen_width, table
 from foredeck.cli.stored import opened_store
 from foredeck.config import Config
 from foredeck.derived.follower import Follower
@@ -39,34 +39,26 @@ def _graph(args: Namespace) -> int:
     with opened_graph(args) as opened:
         id = asked_id(opened, args.object, args.session)
         found = opened.graph.neighbours(id, args.depth, selection_of(args, args.tag), args.limit)
-    if args.json:
-        nodes = [{**node.as_json(), "distance": distance} for node, distance in found.nodes]
-        edges = [edge.as_json() for edge in found.edges]
-        print_json({"nodes": nodes, "edges": edges, "complete": found.complete})
-    elif args.dot:
-        print(_dot(found))
-    else:
-        _print_graph(found)
-    return 0
+    nodes = [{**node.as_json(), "distance": distance} for node, distance in found.nodes]
+    edges = [edge.as_json() for edge in found.edges]
+    value = {"nodes": nodes, "edges": edges, "complete": found.complete}
+    return answer(args, value, _dot(found) if args.dot else _lines(found))
 
 
-def _print_graph(found: Neighbourhood) -> None:
+def _lines(found: Neighbourhood) -> Iterator[str]:
     more = "" if found.complete else "; there are more: raise --limit"
     edges = counted(len(found.edges), "reference")
-    print(f"{counted(len(found.nodes), 'object')}, {edges} between them{more}.\n")
-    _print_rows(
-        ("away", "type", "object"),
-        [
-            (str(distance), node.type, name(node.path) if node.path else one_line(node.title))
-            for node, distance in found.nodes
-        ],
-    )
+    yield f"{counted(len(found.nodes), 'object')}, {edges} between them{more}.\n"
+    rows = [
+        (str(distance), node.type, name(node.path) if node.path else one_line(node.title))
+        for node, distance in found.nodes
+    ]
+    yield from _table([("away", "type", "object"), *rows])
 
 
-def _print_rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """A table, its lines cut at the terminal's width."""
-    for line in table([head, *rows]).split("\n"):
-        print(cut(line, screen_width()))
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """The lines of a table, cut at the terminal's width."""
+    return [cut(line, screen_width()) for line in table(rows).split("\n")]
 
 
 def _dot(found: Neighbourhood) -> str:
@@ -95,16 +87,13 @@ def _backlinks(args: Namespace) -> int:
             and (not chosen.relations or edge.reference.relation in chosen.relations)
         ]
         target = opened.graph.node(id)
-    if args.json:
-        sources = {node.id: node.as_json() for _, node in edges}
-        print_json({"nodes": list(sources.values()), "edges": [e.as_json() for e, _ in edges]})
-        return 0
-    rows = [(*_place(edge), shown(node)) for edge, node in edges]
-    print(f"{counted(len(edges), 'reference')} to {shown(target) if target else id}.")
-    if rows:
-        print()
-        _print_rows(("relation", "where", "in"), rows)
-    return 0
+    sources = {node.id: node.as_json() for _, node in edges}
+    value = {"nodes": list(sources.values()), "edges": [edge.as_json() for edge, _ in edges]}
+    lines = [f"{counted(len(edges), 'reference')} to {shown(target) if target else id}."]
+    if edges:
+        rows = [(*_place(edge), shown(node)) for edge, node in edges]
+        lines += ["", *_table([("relation", "where", "in"), *rows])]
+    return answer(args, value, lines)
 
 
 def _place(edge: Edge) -> tuple[str, str]:
@@ -118,13 +107,10 @@ def _place(edge: Edge) -> tuple[str, str]:
 def _tags(args: Namespace) -> int:
     with opened_graph(args) as opened:
         found = opened.graph.tags()
-    if args.json:
-        print_json({"tags": [{"tag": name, "files": count} for name, count in found]})
-        return 0
-    if found:
-        print(table([(f"#{name}", str(count)) for name, count in found]) + "\n")
-    print(f"{counted(len(found), 'tag')}.")
-    return 0
+    value = {"tags": [{"tag": name, "files": count} for name, count in found]}
+    rows = [(f"#{name}", str(count)) for name, count in found]
+    head = [table(rows) + "\n"] if rows else []
+    return answer(args, value, [*head, f"{counted(len(found), 'tag')}."])
 
 
 def run_expand(args: Namespace) -> int:
@@ -145,22 +131,19 @@ def run_expand(args: Namespace) -> int:
     if not args.json:
         print_content(as_markdown(found))
         return 0
-    print_json(
+    objects = [
         {
-            "objects": [
-                {
-                    **item.node.as_json(),
-                    "distance": item.distance,
-                    "tags": item.tags,
-                    "version": item.token,
-                    "content": item.content,
-                    "note": item.note or None,
-                    **({"metadata": item.metadata} if args.metadata else {}),
-                }
-                for item in found
-            ]
+            **item.node.as_json(),
+            "distance": item.distance,
+            "tags": item.tags,
+            "version": item.token,
+            "content": item.content,
+            "note": item.note or None,
+            **({"metadata": item.metadata} if args.metadata else {}),
         }
-    )
+        for item in found
+    ]
+    print_json({"objects": objects})
     return 0
 
 

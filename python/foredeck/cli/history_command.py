@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from foredeck.cli.arguments import parse_moment
-from foredeck.cli.output import coloured, print_content, print_json, table
+from foredeck.cli.output import answer, coloured, print_content, print_json, table
 from foredeck.cli.session_sets import SetsAtCall, call_by_then, sets_at_call
 from foredeck.cli.stored import NoContent, opened_store
 from foredeck.cli.versions import (
@@ -51,11 +51,8 @@ def run(args: Namespace) -> int:
             for described in _stretch(store, stretch, branches, kept)
         ]
         name = nicknames(store).get(found.id)
-    if args.json:
-        print_json({**_identity(found), "nickname": name, "versions": versions})
-    else:
-        _print_history(found, versions)
-    return 0
+    value = {**_identity(found), "nickname": name, "versions": versions}
+    return answer(args, value, _history(found, versions))
 
 
 def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], bool]:
@@ -139,19 +136,19 @@ def _identity(found: Found) -> dict[str, Any]:
     }
 
 
-def _print_history(found: Found, versions: list[dict[str, Any]]) -> None:
-    print(coloured(name(found.name), "bold"))
+def _history(found: Found, versions: list[dict[str, Any]]) -> Iterator[str]:
+    yield coloured(name(found.name), "bold")
     if found.name != f"{found.head.type} {found.id}":
-        print(f"{found.head.type} {found.id}")
+        yield f"{found.head.type} {found.id}"
     if found.session is not None and found.ordinal is not None:
-        print(f"@{found.ordinal} in session {found.session}")
+        yield f"@{found.ordinal} in session {found.session}"
     several = len({v["branch"] for v in versions if v["branch"]}) > 1
     head = ("version", "session", *(["branch"] if several else []), "stored", "from", "token", "")
     for called, own in groupby(versions, lambda version: version["name"]):
-        print()
+        yield ""
         if called != found.name:
-            print(coloured(name(called), "bold"))
-        print(table([head, *(_row(version, several) for version in own)]))
+            yield coloured(name(called), "bold")
+        yield table([head, *(_row(version, several) for version in own)])
 
 
 def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.output import Progress, print_json, typed
+from foredeck.cli.output import Progress, answer, typed
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config
 from foredeck.context.state.objects import store_versions
@@ -57,24 +57,21 @@ def run(args: Namespace) -> int:
         done = index_paths(
             config, store, paths, args.limit, lambda path: progress.advance(note=path)
         )
-    if args.json:
-        print_json({**asdict(done), "pointers": [asdict(pointer) for pointer in pointers]})
-        return 0
-    for pointer in pointers:
-        known = "" if pointer.new else ", known"
-        print(f"{name(pointer.name)}: {pointer.said}{known}, {pointer.object}")
-    if not paths:
-        return 0
+    value = {**asdict(done), "pointers": [asdict(pointer) for pointer in pointers]}
+    lines = [
+        f"{name(each.name)}: {each.said}{'' if each.new else ', known'}, {each.object}"
+        for each in pointers
+    ]
+    return answer(args, value, [*lines, *(_counts(done) if paths else ())])
+
+
+def _counts(done: Indexed) -> list[str]:
     parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]
     parts += [f"{done.moved:,} of the new ones renamed"] if done.moved else []
     parts += [f"{done.unreadable:,} that could not be read"] if done.unreadable else []
-    parts += (
-        [f"{counted(done.outside, 'link')} left out that lead elsewhere"] if done.outside else []
-    )
-    print(f"{counted(done.files, 'file')}: {', '.join(parts)}.")
-    for said in done.unclear:
-        print(said)
-    return 0
+    if done.outside:
+        parts.append(f"{counted(done.outside, 'link')} left out that lead elsewhere")
+    return [f"{counted(done.files, 'file')}: {', '.join(parts)}.", *done.unclear]
 
 
 @dataclass(slots=True)
@@ -246,15 +243,13 @@ def _listed_by_git(folder: str) -> tuple[str, list[str]] | None:
 
 def _walked(folder: str) -> Iterator[str]:
     for here, folders, names in os.walk(folder):
+        # Hidden folders hold settings and caches, but `.pi` is where notes may be.
         folders[:] = sorted(
-            name for name in folders if name not in SKIPPED and not _is_hidden(name)
+            name
+            for name in folders
+            if name not in SKIPPED and (name == ".pi" or not name.startswith("."))
         )
         yield from (os.path.join(here, name) for name in sorted(names))
-
-
-def _is_hidden(name: str) -> bool:
-    """Hidden folders hold settings and caches, but `.pi` is where notes may be."""
-    return name.startswith(".") and name != ".pi"
 
 
 # Renames
@@ -276,25 +271,17 @@ def run_renames(args: Namespace) -> int:
                 if args.repair and is_clear:
                     _tie(store, lost.gone, lost.found[0])
                 found.append((lost.gone, list(lost.found), args.repair and is_clear))
-    if args.json:
-        print_json(
-            {
-                "renames": [
-                    {"from": name_of(old), "to": [name_of(new) for new in to], "tied": is_tied}
-                    for old, to, is_tied in found
-                ]
-            }
-        )
-        return 0
-    for old, to, is_tied in found:
-        print(_line(old, to, tied=is_tied))
+    renames = [
+        {"from": name_of(old), "to": [name_of(new) for new in to], "tied": is_tied}
+        for old, to, is_tied in found
+    ]
+    lines = [_line(old, to, tied=is_tied) for old, to, is_tied in found]
     if not found:
-        print("No unnoticed renames.")
+        lines.append("No unnoticed renames.")
     elif not all(is_tied for _, _, is_tied in found):
-        print(
-            typed("--repair records those with one new name, `foredeck renames OLD NEW` any two.")
-        )
-    return 0
+        hint = "--repair records those with one new name, `foredeck renames OLD NEW` any two."
+        lines.append(typed(hint))
+    return answer(args, {"renames": renames}, lines)
 
 
 def _tie(store: LocalStore, old: Head, new: Head) -> None:

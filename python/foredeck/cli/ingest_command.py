@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.output import Progress, print_json, typed
+from foredeck.cli.output import Progress, answer, typed
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import NotFound
 from foredeck.histories.ingesting import Report, ingest_files
@@ -42,11 +41,8 @@ def run(args: Namespace) -> int:
             forgotten=args.forgotten,
             advance=lambda messages: progress.advance(0, note=f"{messages} new messages"),
         )
-    if args.json:
-        print_json(report.as_fields() | {"dry_run": args.dry_run})
-    else:
-        _print_report(report, dry=args.dry_run)
-    return 0
+    value = report.as_fields() | {"dry_run": args.dry_run}
+    return answer(args, value, _lines(report, dry=args.dry_run))
 
 
 def _each(files: Iterable[Path], progress: Progress) -> Iterator[Path]:
@@ -108,42 +104,37 @@ def _store(args: Namespace) -> Iterator[Store | None]:
         yield store
 
 
-def _print_report(report: Report, *, dry: bool) -> None:
+def _lines(report: Report, *, dry: bool) -> Iterator[str]:
     would = "would be " if dry else ""
     of = ", ".join(f"{count:,} of {harness}" for harness, count in sorted(report.files.items()))
-    print(
+    yield (
         f"{counted(sum(report.files.values()), 'file')} {would}read{f' ({of})' if of else ''}, "
         f"{report.unchanged:,} with nothing new, {len(report.skipped):,} skipped"
     )
-    print(
+    yield (
         f"{counted(report.new, 'new session')}, {report.grown:,} with more in them; "
         f"{counted(report.messages, 'message')}, {counted(report.tool_calls, 'tool call')}"
     )
     if report.recorded:
-        print(f"{counted(report.recorded, 'session')} skipped: foredeck recorded them itself")
+        yield f"{counted(report.recorded, 'session')} skipped: foredeck recorded them itself"
     if report.forgotten:
-        print(
+        yield (
             f"{counted(report.forgotten, 'session')} skipped: you forgot them "
             "(--forgotten reads them again)"
         )
-    _print_counts("could not be read", report.unreadable)
-    _print_counts("have no messages in them", report.other)
+    lines = {"could not be read": report.unreadable, "have no messages in them": report.other}
+    for what, counts in lines.items():
+        if counts:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
+            yield f"{counted(counts.total(), 'line')} {what}: {reasons}"
     for path, reason in list(report.skipped.items())[:MAX_LISTED]:
-        print(f"skipped: {path} {reason}")
+        yield f"skipped: {path} {reason}"
     if len(report.skipped) > MAX_LISTED:
-        print(f"and {len(report.skipped) - MAX_LISTED:,} more; --json lists all")
+        yield f"and {len(report.skipped) - MAX_LISTED:,} more; --json lists all"
     if dry and report.new + report.grown:
-        print("\nNothing was stored (--dry-run).")
+        yield "\nNothing was stored (--dry-run)."
     elif report.new + report.grown + report.unchanged:
-        print(
-            typed(
-                "\nTry `foredeck sessions`, `foredeck search WORDS`, or `foredeck ui` to see them "
-                "in the browser."
-            )
+        yield typed(
+            "\nTry `foredeck sessions`, `foredeck search WORDS`, or `foredeck ui` to see them "
+            "in the browser."
         )
-
-
-def _print_counts(what: str, counts: Counter[str]) -> None:
-    if counts:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
-        print(f"{counted(counts.total(), 'line')} {what}: {reasons}")

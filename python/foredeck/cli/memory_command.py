@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from foredeck.cli.arguments import asked_folder, resolve_config
-from foredeck.cli.output import print_json
+from foredeck.cli.output import answer
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import ensure_home
@@ -68,16 +68,13 @@ def run(args: Namespace) -> int:
 
 def _list(args: Namespace, desk: Desk) -> None:
     entries = [e for e in _wanted(args, desk) if args.tag in (None, *e.document.tags)]
-    if args.json:
-        print_json({"entries": [desk.describe.json(entry) for entry in entries]})
-        return
-    for entry in entries:
-        print(desk.describe.line(entry))
-    waiting = len(desk.memory.proposals())
+    more = []
     if not entries:
-        print("Nothing is remembered here" + (f" with the tag {args.tag}." if args.tag else "."))
-    if waiting:
-        print(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
+        with_tag = f" with the tag {args.tag}" if args.tag else ""
+        more.append(f"Nothing is remembered here{with_tag}.")
+    if waiting := len(desk.memory.proposals()):
+        more.append(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
+    _print_entries(args, desk, entries, more)
 
 
 def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
@@ -96,30 +93,19 @@ def _show(args: Namespace, desk: Desk) -> None:
     entry = desk.memory.find(args.entry)
     _print(args, desk, entry)
     if entry.document.state == "proposed" and not args.json:
-        _print_beside(desk, entry)
+        # The prompt that a proposal came from, and the kept entries like it.
+        for proposal in proposals_of(desk.memory):
+            if proposal.entry.id == entry.id:
+                print("\n".join(proposal_lines(proposal)[1:]))
 
 
 def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
-    if args.json:
-        print_json(desk.describe.json(entry))
-    else:
-        print(desk.describe.details(entry))
-
-
-def _print_beside(desk: Desk, entry: MemoryEntry) -> None:
-    """The prompt that a proposal came from, and the kept entries like it."""
-    for proposal in proposals_of(desk.memory):
-        if proposal.entry.id == entry.id:
-            for line in proposal_lines(proposal)[1:]:
-                print(line)
+    answer(args, desk.describe.json(entry), desk.describe.details(entry))
 
 
 def _audit(args: Namespace, desk: Desk) -> None:
     steps = Audit(desk.memory).steps(desk.memory.find(args.entry))
-    if args.json:
-        print_json({"steps": steps})
-    else:
-        print(audit_text(steps))
+    answer(args, {"steps": steps}, audit_text(steps))
 
 
 # Changing
@@ -168,12 +154,12 @@ def _edit(args: Namespace, desk: Desk) -> None:
 def _accept(args: Namespace, desk: Desk) -> None:
     found = [desk.memory.find(name) for name in args.entry]
     wording = Wording(fact=args.text)
-    _all_done(args, desk, [desk.memory.accept(entry.id, wording).entry for entry in found])
+    _print_entries(args, desk, [desk.memory.accept(entry.id, wording).entry for entry in found])
 
 
 def _refuse(args: Namespace, desk: Desk) -> None:
     found = [desk.memory.find(name) for name in args.entry]
-    _all_done(args, desk, [desk.memory.refuse(entry.id).entry for entry in found])
+    _print_entries(args, desk, [desk.memory.refuse(entry.id).entry for entry in found])
 
 
 def _pin(args: Namespace, desk: Desk) -> None:
@@ -189,15 +175,11 @@ def _asked_category() -> Category:
     if not sys.stdin.isatty():
         raise CommandRefused("which category? Give --category preference or --category decision.")
     said = input("Is it a [p]reference or a [d]ecision? ").strip().lower()
-    known: dict[str, Category] = {
-        "p": "preference",
-        "preference": "preference",
-        "d": "decision",
-        "decision": "decision",
-    }
-    if said not in known:
-        raise CommandRefused("nothing was pinned")
-    return known[said]
+    if said in ("p", "preference"):
+        return "preference"
+    if said in ("d", "decision"):
+        return "decision"
+    raise CommandRefused("nothing was pinned")
 
 
 def _demote(args: Namespace, desk: Desk) -> None:
@@ -212,7 +194,12 @@ def _confirm(args: Namespace, desk: Desk) -> None:
 
 
 def _delete(args: Namespace, desk: Desk) -> None:
-    found = {entry.id: entry for name in args.entry for entry in _family(desk, name)}
+    found: dict[str, MemoryEntry] = {}
+    for name in args.entry:
+        entry = desk.memory.find(name)
+        made = desk.memory.descendants(entry.id)
+        family = [entry, *(each for each in made if each.document.state != "deleted")]
+        found |= {each.id: each for each in family}
     confirm(
         "Delete it?",
         nothing="nothing was deleted",
@@ -221,13 +208,7 @@ def _delete(args: Namespace, desk: Desk) -> None:
     )
     for id in found:
         desk.memory.delete(id)
-    _all_done(args, desk, [desk.memory.find(id) for id in found])
-
-
-def _family(desk: Desk, name: str) -> list[MemoryEntry]:
-    entry = desk.memory.find(name)
-    made = desk.memory.descendants(entry.id)
-    return [entry, *(each for each in made if each.document.state != "deleted")]
+    _print_entries(args, desk, [desk.memory.find(id) for id in found])
 
 
 def _done(args: Namespace, desk: Desk, kept: Kept) -> None:
@@ -236,12 +217,11 @@ def _done(args: Namespace, desk: Desk, kept: Kept) -> None:
         print(f"foredeck: removed to make room: {desk.describe.line(gone)}", file=sys.stderr)
 
 
-def _all_done(args: Namespace, desk: Desk, entries: list[MemoryEntry]) -> None:
-    if args.json:
-        print_json({"entries": [desk.describe.json(entry) for entry in entries]})
-        return
-    for entry in entries:
-        print(desk.describe.line(entry))
+def _print_entries(
+    args: Namespace, desk: Desk, entries: list[MemoryEntry], more: Sequence[str] = ()
+) -> None:
+    value = {"entries": [desk.describe.json(entry) for entry in entries]}
+    answer(args, value, [*map(desk.describe.line, entries), *more])
 
 
 _READING = ("list", "show", "audit")

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from foredeck.cli.files import given_text
-from foredeck.cli.output import print_json
+from foredeck.cli.output import answer
 from foredeck.cli.stored import opened_store
 from foredeck.cli.versions import find_asked
 from foredeck.context.state.descriptions import (
@@ -32,13 +32,11 @@ def run(args: Namespace) -> int:
             new |= describe_object(store, store.head(found.id) or found.head, given)
         head = store.head(found.id) or found.head
         nickname = nicknames(store).get(found.id)
-    if args.json:
-        print_json(_described(found, head, new=new) | {"nickname": nickname})
-    elif args.nickname is not None and given == Description():
-        print(f"{found.name} is called {args.nickname}{'' if new else ' already'}.")
+    if args.nickname is not None and given == Description():
+        lines = [f"{found.name} is called {args.nickname}{'' if new else ' already'}."]
     else:
-        print("\n".join(_lines(found, head, nickname)))
-    return 0
+        lines = _lines(found, head, nickname)
+    return answer(args, _described(found, head, new=new) | {"nickname": nickname}, lines)
 
 
 def _described(found: Found, head: Head, *, new: bool) -> dict[str, Any]:

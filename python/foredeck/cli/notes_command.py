@@ -7,19 +7,20 @@ import os
 import re
 import shlex
 from argparse import Namespace
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.graph_command import OpenGraph, opened_graph, shown
-from foredeck.cli.output import print_json, table
+from foredeck.cli.output import answer, table
 from foredeck.config import Config
 from foredeck.errors import CommandRefused, ForedeckError
 from foredeck.lookup.reader import note_rule
 from foredeck.lookup.versions import version_text
 from foredeck.model.figures import counted
-from foredeck.notes.graph import MissingHeading, Node, Unresolved
+from foredeck.notes.graph import Node
 from foredeck.notes.parsed import Reference
 from foredeck.sources.filesystem import is_within, open_filesystems
 from foredeck.sources.projects import checkout_of, is_outside
@@ -79,11 +80,7 @@ def _new(args: Namespace) -> int:
             made.write(text)
     except FileExistsError:
         raise NoteExists(f"{file} exists already; nothing was written.") from None
-    if args.json:
-        print_json({"path": str(file.absolute()), "title": args.title})
-    else:
-        print(file)
-    return 0
+    return answer(args, {"path": str(file.absolute()), "title": args.title}, str(file))
 
 
 def _file_name(title: str) -> str:
@@ -108,15 +105,13 @@ def run(args: Namespace) -> int:
             return _broken(args, opened)
         listed, others = _listed(args, opened)
         tags = {node.id: opened.graph.tags_of(node.id) for node, _ in listed}
-    if args.json:
-        rows = [{**n.as_json(), "note": is_note, "tags": tags[n.id]} for n, is_note in listed]
-        print_json({"notes": rows})
-        return 0
-    rows_ = [(node.title, _tags(tags[node.id]), shown(node)) for node, _ in listed]
-    if rows_:
-        print(table([("title", "tags", "file"), *rows_]))
-    print(_counted(args, len(listed), others))
-    return 0
+    notes = [{**n.as_json(), "note": is_note, "tags": tags[n.id]} for n, is_note in listed]
+    rows = [
+        (node.title, " ".join(f"#{tag}" for tag in tags[node.id]), shown(node))
+        for node, _ in listed
+    ]
+    head = [table([("title", "tags", "file"), *rows]) + "\n"] if rows else []
+    return answer(args, {"notes": notes}, [*head, _counted(args, len(listed), others)])
 
 
 def _listed(args: Namespace, opened: OpenGraph) -> tuple[list[tuple[Node, bool]], int]:
@@ -137,45 +132,51 @@ def _counted(args: Namespace, count: int, others: int) -> str:
     what = " that no other refers to" if args.orphans else ""
     with_tag = f" with #{args.tag.lstrip('#')}" if args.tag else ""
     more = f"; {counted(others, 'other Markdown file')}, with --all" if others else ""
-    gap = "\n" if count else ""
     listed = "Markdown file" if args.all else "note"
-    return f"{gap}{counted(count, listed)}{with_tag}{what}{more}."
-
-
-def _tags(tags: list[str]) -> str:
-    return " ".join(f"#{tag}" for tag in tags)
+    return f"{counted(count, listed)}{with_tag}{what}{more}."
 
 
 def _broken(args: Namespace, opened: OpenGraph) -> int:
     found = list(opened.graph.unresolved())
     headings = list(opened.graph.missing_headings())
     problems = opened.graph.problems()
-    if args.json:
-        print_json(
+    value = {
+        "broken": [
             {
-                "broken": [_as_json(item) for item in found],
-                "headings": [_heading_as_json(item) for item in headings],
-                "problems": [{**node.as_json(), "problems": said} for node, said in problems],
+                **_reference_as_json(item.source, item.reference),
+                "candidates": [node.as_json() for node in item.candidates],
             }
+            for item in found
+        ],
+        "headings": [
+            {
+                **_reference_as_json(item.source, item.reference),
+                "heading": item.reference.heading,
+                "to": item.target.id,
+            }
+            for item in headings
+        ],
+        "problems": [{**node.as_json(), "problems": said} for node, said in problems],
+    }
+
+    def lines() -> Iterator[str]:
+        place = _Places(opened)
+        for item in found:
+            line = f"{place.of(item.source, item.reference)}: [[{item.reference.whole}]]"
+            several = ", ".join(map(shown, item.candidates))
+            yield f"{line} is {'ambiguous: ' + several if several else 'unknown'}"
+        for lost in headings:
+            line = f"{place.of(lost.source, lost.reference)}: {shown(lost.target)}"
+            yield f"{line} has no #{lost.reference.heading or ''}"
+        yield from (f"{shown(node)}: {problem}" for node, said in problems for problem in said)
+        ambiguous = sum(1 for item in found if item.candidates)
+        yield (
+            f"{counted(len(found) - ambiguous, 'reference')} to something unknown, "
+            f"{ambiguous:,} ambiguous, {len(headings):,} to a missing heading, "
+            f"{counted(len(problems), 'file')} with problems."
         )
-        return 0
-    place = _Places(opened)
-    for item in found:
-        line = f"{place.of(item.source, item.reference)}: [[{item.reference.whole}]]"
-        several = ", ".join(map(shown, item.candidates))
-        print(f"{line} is {'ambiguous: ' + several if several else 'unknown'}")
-    for lost in headings:
-        line = f"{place.of(lost.source, lost.reference)}: {shown(lost.target)}"
-        print(f"{line} has no #{lost.reference.heading or ''}")
-    for node, said in problems:
-        print("\n".join(f"{shown(node)}: {problem}" for problem in said))
-    ambiguous = sum(1 for item in found if item.candidates)
-    print(
-        f"{counted(len(found) - ambiguous, 'reference')} to something unknown, "
-        f"{ambiguous:,} ambiguous, {len(headings):,} to a missing heading, "
-        f"{counted(len(problems), 'file')} with problems."
-    )
-    return 0
+
+    return answer(args, value, lines())
 
 
 class _Places:
@@ -192,21 +193,6 @@ class _Places:
             self._texts[source.id] = (version_text(self._store, head)[0] if head else None) or ""
         line = self._texts[source.id].count("\n", 0, reference.start) + 1
         return f"{shown(source)}:{line}"
-
-
-def _as_json(item: Unresolved) -> dict[str, Any]:
-    return {
-        **_reference_as_json(item.source, item.reference),
-        "candidates": [node.as_json() for node in item.candidates],
-    }
-
-
-def _heading_as_json(item: MissingHeading) -> dict[str, Any]:
-    return {
-        **_reference_as_json(item.source, item.reference),
-        "heading": item.reference.heading,
-        "to": item.target.id,
-    }
 
 
 def _reference_as_json(source: Node, reference: Reference) -> dict[str, Any]:

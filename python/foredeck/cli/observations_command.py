@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.files import NotEdited, edited, given_text
-from foredeck.cli.output import print_json
+from foredeck.cli.output import answer
 from foredeck.cli.person import check_person
 from foredeck.cli.stored import opened_store
 from foredeck.errors import CommandRefused, NotFound
@@ -88,17 +88,14 @@ def _short(one: Observation | Reflection) -> str:
 
 def _show(noted: _Noted, args: Namespace) -> None:
     shown = noted.listed if args.note is None else [_one(args, noted)]
-    if args.json:
-        print_json(_as_json(noted, shown))
-        return
-    if not shown:
-        print("No notes have been taken of this session.")
+    lines = [] if shown else ["No notes have been taken of this session."]
     for one in shown:
-        print(f"{noted.listed.index(one) + 1}. {_heading(one)}")
+        lines.append(f"{noted.listed.index(one) + 1}. {_heading(one)}")
         text = "(deleted)" if one.is_deleted else one.text
-        print("\n".join(f"   {line}" for line in text.split("\n")))
+        lines += [f"   {line}" for line in text.split("\n")]
     if args.note is None and shown:
-        print(_total(noted))
+        lines.append(_total(noted))
+    answer(args, _as_json(noted, shown), lines)
 
 
 def _heading(one: Observation | Reflection) -> str:

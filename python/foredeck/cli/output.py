@@ -13,7 +13,8 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TextIO, cast
@@ -98,6 +99,17 @@ def print_json(value: Any, stream: TextIO | None = None) -> None:
     except UnicodeEncodeError:
         text = json.dumps(value, indent=2, default=str)
     print(spelled(text) if target.isatty() else text, file=target)
+
+
+def answer(args: Namespace, value: Any, text: str | Iterable[str], code: int = 0) -> int:
+    """Print what a command has found: `value` as JSON with `--json`, else `text`, or its lines.
+    Gives the exit code."""
+    if args.json:
+        print_json(value)
+    else:
+        for line in [text] if isinstance(text, str) else text:
+            print(line)
+    return code
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from foredeck.cli.arguments import resolve_config
-from foredeck.cli.output import Progress, print_json
+from foredeck.cli.output import Progress, answer
 from foredeck.cli.person import check_person, confirm
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
@@ -310,34 +310,26 @@ def _host_files(store: LocalStore, redaction: Redaction) -> list[str]:
 
 def _report(args: Namespace, result: _Result) -> int:
     done = not args.dry_run
-    if args.json:
-        print_json(
-            {
-                "purged": done and result.is_done,
-                "documents": sum(len(purge.ids) for purge in result.purges),
-                "versions": dict(sorted(_versions(result).items())),
-                "blobs": sum(len(purge.stale) for purge in result.purges),
-                "sessions": sorted(set().union(*(purge.sessions for purge in result.purges))),
-                "left": result.left,
-                "to_do": result.to_do,
-                "host_files": result.host_files,
-            }
-        )
-        return 0 if result.is_done else 1
-    print(_summary(result, "written again" if done else "would be written again"))
+    value = {
+        "purged": done and result.is_done,
+        "documents": sum(len(purge.ids) for purge in result.purges),
+        "versions": dict(sorted(_versions(result).items())),
+        "blobs": sum(len(purge.stale) for purge in result.purges),
+        "sessions": sorted(set().union(*(purge.sessions for purge in result.purges))),
+        "left": result.left,
+        "to_do": result.to_do,
+        "host_files": result.host_files,
+    }
+    lines = [_summary(result, "written again" if done else "would be written again")]
     if result.left:
-        print("Not done. These still hold it:")
-        for place in result.left[:NAMED]:
-            print(f"  {place}")
-        if len(result.left) > NAMED:
-            print(f"  and {len(result.left) - NAMED:,} more")
-    for text in result.to_do:
-        print(f"Not done: {text}")
-    for path in result.host_files:
-        print(f"Pi's own file still holds it: {path}")
+        lines += ["Not done. These still hold it:", *(f"  {p}" for p in result.left[:NAMED])]
+    if len(result.left) > NAMED:
+        lines.append(f"  and {len(result.left) - NAMED:,} more")
+    lines += [f"Not done: {text}" for text in result.to_do]
+    lines += [f"Pi's own file still holds it: {path}" for path in result.host_files]
     if done and result.is_done:
-        print("Everything was read again: nothing in the state folder holds it any more.")
-    return 0 if result.is_done else 1
+        lines.append("Everything was read again: nothing in the state folder holds it any more.")
+    return answer(args, value, lines, 0 if result.is_done else 1)
 
 
 def _versions(result: _Result) -> Counter[str]:

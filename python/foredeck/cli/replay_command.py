@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
 from typing import Any
 
-from foredeck.cli.output import Progress, coloured, print_json, screen_width, table
+from foredeck.cli.output import Progress, answer, coloured, screen_width, table
 from foredeck.histories.recordings import find_recordings
 from foredeck.model.figures import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, Facility, definition_chars
@@ -13,6 +14,7 @@ from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 
 _NAME_WIDTH = 32
+_NO_REBASES = ("append", "host")
 
 
 def run(args: Namespace) -> int:
@@ -39,76 +41,54 @@ def run(args: Namespace) -> int:
             progress.advance(0 if calls else 1, note=note)
 
         result = replay(paths, options, keep=args.keep, advance=advance)
-    if args.json:
-        print_json(result)
-    else:
-        _print_text(result, tools)
     total = result["total"]
-    return 1 if total["errors"] or total["invalid_prompts"] else 0
+    code = 1 if total["errors"] or total["invalid_prompts"] else 0
+    return answer(args, result, _lines(result, tools), code)
 
 
-def _print_text(result: dict[str, Any], tools: tuple[Facility, ...]) -> None:
+def _lines(result: dict[str, Any], tools: tuple[Facility, ...]) -> Iterator[str]:
     sessions, total = result["sessions"], result["total"]
-    for cost in result["costs"]:
-        print(f"{cost['text']}.")
-    print(f"{_verdict(total)}\n")
+    yield from (f"{cost['text']}." for cost in result["costs"])
+    yield f"{_verdict(total)}\n"
     head = ("session", "calls", "tools", "plain", "foredeck", "share", "peak", "folded", "rebases")
     rows = [head, *map(_session_row, sessions)]
     if len(sessions) > 1:
         rows.append(_row("total", total))
-    print("\n".join(line[: screen_width()].rstrip() for line in table(rows).split("\n")))
+    yield from (line[: screen_width()].rstrip() for line in table(rows).split("\n"))
     for session in sessions:
         for trouble in _troubles(session):
-            print(coloured(f"{session['file']}: {trouble}", "red"))
-    print(
+            yield coloured(f"{session['file']}: {trouble}", "red")
+    yield (
         "\nplain, foredeck: characters of the messages, summed over all calls; peak: of the\n"
         "largest prompt, with foredeck. No model ran: this is what a model would have been\n"
         "shown, not what it would have done with it."
     )
-    print(_definitions(tools))
-
-
-def _definitions(tools: tuple[Facility, ...]) -> str:
-    each = [f"{facility} {definition_chars(facility) // 4}" for facility in tools]
-    total = definition_chars(*tools) // 4
-    which = f" ({', '.join(each)})" if each else ""
-    return f"Definitions of foredeck's tools, in every prompt: {total} tokens{which}."
+    each = ", ".join(f"{facility} {definition_chars(facility) // 4}" for facility in tools)
+    tokens = f"{definition_chars(*tools) // 4} tokens{f' ({each})' if each else ''}"
+    yield f"Definitions of foredeck's tools, in every prompt: {tokens}."
 
 
 def _row(name: str, counts: dict[str, Any], peak: str = "", folded: str = "") -> tuple[str, ...]:
+    plain, ours = counts["chars_plain"], counts["chars_foredeck"]
+    rebases = (f"{why} {n}" for why, n in counts["decisions"].items() if why not in _NO_REBASES)
     return (
         name,
         str(counts["calls"]),
         str(counts["tool_calls"]),
-        short_count(counts["chars_plain"]),
-        short_count(counts["chars_foredeck"]),
-        _share(counts),
+        short_count(plain),
+        short_count(ours),
+        f"{100 * ours / plain:.0f}%" if plain else "-",
         peak,
         folded,
-        _rebases(counts["decisions"]),
+        ", ".join(rebases) or "-",
     )
 
 
 def _session_row(session: dict[str, Any]) -> tuple[str, ...]:
-    peak, folded = short_count(session["peak_foredeck"]), str(session["collapsed"])
-    return _row(_short_name(session["file"]), session, peak, folded)
-
-
-def _short_name(name: str) -> str:
-    stem = name.removesuffix(".jsonl")
-    return stem if len(stem) <= _NAME_WIDTH else f"{stem[:18]}…{stem[-13:]}"
-
-
-def _share(counts: dict[str, Any]) -> str:
-    plain, ours = counts["chars_plain"], counts["chars_foredeck"]
-    return f"{100 * ours / plain:.0f}%" if plain else "-"
-
-
-def _rebases(decisions: dict[str, int]) -> str:
-    counts = [
-        f"{reason} {n}" for reason, n in decisions.items() if reason not in ("append", "host")
-    ]
-    return ", ".join(counts) or "-"
+    name = session["file"].removesuffix(".jsonl")
+    if len(name) > _NAME_WIDTH:
+        name = f"{name[:18]}…{name[-13:]}"
+    return _row(name, session, short_count(session["peak_foredeck"]), str(session["collapsed"]))
 
 
 def _troubles(session: dict[str, Any]) -> list[str]:

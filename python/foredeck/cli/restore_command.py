@@ -6,11 +6,10 @@ import os
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.backup_command import restore_store
-from foredeck.cli.output import print_content, print_json
+from foredeck.cli.output import answer, print_content
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ConfigError, NotFound
 from foredeck.model.documents import session_object_id
@@ -85,38 +84,28 @@ def _plan(store: Store, session: str, args: Namespace) -> RewindPlan:
 
 
 def _show(args: Namespace, store: Store, plan: RewindPlan, cwd: str) -> int:
-    if args.json:
-        print_json(
-            {
-                "files": [_described(file) for file in plan.files],
-                "uncovered": plan.uncovered,
-                "blind": plan.blind,
-            }
-        )
-    else:
-        print(preview(plan, cwd))
-        if args.diff and (text := changes(store, plan, cwd)):
-            print()
-            print_content(text + "\n")
+    files = [
+        {
+            "path": file.path,
+            "action": file.action,
+            "changed_by_others": file.foreign,
+            "changed_by_others_in_between": file.between,
+        }
+        for file in plan.files
+    ]
+    value = {"files": files, "uncovered": plan.uncovered, "blind": plan.blind}
+    answer(args, value, preview(plan, cwd))
+    if not args.json and args.diff and (text := changes(store, plan, cwd)):
+        print()
+        print_content(text + "\n")
     return 0
 
 
-def _described(file: Any) -> dict[str, Any]:
-    return {
-        "path": file.path,
-        "action": file.action,
-        "changed_by_others": file.foreign,
-        "changed_by_others_in_between": file.between,
-    }
-
-
 def _print_result(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) -> int:
-    if args.json:
-        print_json({**asdict(result), "went_on": went_on})
-    else:
-        if went_on:
-            print("Only finished a restore that was interrupted: run the command again.")
-        print(report(result, cwd))
-        if result.skipped:
-            print("--overwrite restores these as well, and keeps what is there now.")
-    return 0 if result.is_whole else 1
+    lines = [report(result, cwd)]
+    if went_on:
+        lines.insert(0, "Only finished a restore that was interrupted: run the command again.")
+    if result.skipped:
+        lines.append("--overwrite restores these as well, and keeps what is there now.")
+    value = {**asdict(result), "went_on": went_on}
+    return answer(args, value, lines, 0 if result.is_whole else 1)

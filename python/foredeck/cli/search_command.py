@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from foredeck.cli.arguments import asked_folder, resolve_config
-from foredeck.cli.output import Progress, coloured, print_json, screen_width, shows_colours, typed
+from foredeck.cli.output import Progress, answer, coloured, screen_width, shows_colours, typed
 from foredeck.cli.stored import fetch_others, opened_store
 from foredeck.config import Config
 from foredeck.context.tools.found import HitNames, Style, describe_to_people
@@ -23,7 +23,7 @@ from foredeck.lookup.sessions import titles
 from foredeck.model.figures import when
 from foredeck.model.ids import TASK, ShortNames
 from foredeck.names import find_session
-from foredeck.search.index import Filters, IndexedText, SearchIndex
+from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, SearchResult, search
 from foredeck.sources.filesystem import open_filesystems
 from foredeck.sources.projects import folders_of_project, project_of
@@ -54,11 +54,8 @@ def run(args: Namespace) -> int:
             )
             named = titles(store, [session for session, _ in found.groups() if session])
             found = replace(found, titles={**found.titles, **named})
-            if args.json:
-                print_json(_as_json(found, explain=args.explain))
-            else:
-                _print_text(found, HitNames(store, index.folders()), args)
-    return 0
+            value = _as_json(found, explain=args.explain)
+            return answer(args, value, _lines(found, HitNames(store, index.folders()), args))
 
 
 def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIndex) -> Filters:
@@ -101,12 +98,8 @@ def _task(store: LocalStore, name: str) -> str:
 
 
 def _as_json(found: SearchResult, *, explain: bool) -> dict[str, Any]:
-    more = {}
-    if explain:
-        more = {
-            "looked_for": [term.text for term in found.searched],
-            "left_out": [term.text for term in found.left_out],
-        }
+    terms = {"looked_for": found.searched, "left_out": found.left_out} if explain else {}
+    more = {name: [term.text for term in listed] for name, listed in terms.items()}
     hits = [_hit(hit, explain) for hit in found.hits]
     return {"total": found.total, **more, "titles": dict(found.titles), "hits": hits}
 
@@ -118,7 +111,7 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
         "message": entry.message,
         "object": hit.object,
         "type": entry.type,
-        "role": _role(entry),
+        "role": entry.role or None,
         "time_ms": entry.time_ms,
         "score": round(hit.rank.score, 4),
         "snippet": hit.passage.text,
@@ -145,7 +138,7 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
             {
                 "message": near.message,
                 "type": near.type,
-                "role": _role(near),
+                "role": near.role or None,
                 "time_ms": near.time_ms,
                 "text": text,
                 "before": near.id < entry.id,
@@ -155,17 +148,12 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
     return described
 
 
-def _role(entry: IndexedText) -> str | None:
-    """Who speaks; of a tool call the tool."""
-    return entry.role or None
-
-
-def _print_text(found: SearchResult, names: HitNames, args: Namespace) -> None:
+def _lines(found: SearchResult, names: HitNames, args: Namespace) -> Iterator[str]:
     if not found.hits:
-        print("Nothing found. Try fewer words, other words, or a beginning with a star (retr*).")
+        yield "Nothing found. Try fewer words, other words, or a beginning with a star (retr*)."
         return
     if args.explain and found.left_out:
-        print(f"left out as too common: {', '.join(term.text for term in found.left_out)}")
+        yield f"left out as too common: {', '.join(term.text for term in found.left_out)}"
     style = Style()
     if shows_colours(sys.stdout):
         bold, dim, yellow = (partial(coloured, colour=c) for c in ("bold", "dim", "yellow"))
@@ -174,7 +162,7 @@ def _print_text(found: SearchResult, names: HitNames, args: Namespace) -> None:
     text = describe_to_people(found, names.of, when, style, explain, screen_width())
     # Only the first line is foredeck's: commands in the texts that were found stay as they are.
     first, *hits = text.split("\n")
-    print("\n".join([typed(first), *hits]))
+    yield "\n".join([typed(first), *hits])
 
 
 def _explained(hit: SearchHit) -> Collection[str]:

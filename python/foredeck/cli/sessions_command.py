@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from foredeck.accounting.figure import CostFigure, session_figure
-from foredeck.cli.output import coloured, print_json, screen_width, table, typed
+from foredeck.cli.output import answer, coloured, screen_width, table, typed
 from foredeck.cli.stored import opened_store
 from foredeck.lookup.sessions import SessionSummary, newest_calls, summaries
 from foredeck.model.figures import counted, lasted, short_count, shortened, when
@@ -29,18 +29,14 @@ def run(args: Namespace) -> int:
         figures = {s.id: session_figure(store, s.id, newest[s.id]) for s in sessions}
         if args.json:
             objects = {s.id: len(store.query("member", {"session": s.id})) for s in sessions}
-    if args.json:
-        rows = [
-            _as_json(session)
-            | {"objects": objects[session.id], "figure": figures[session.id].to_json()}
-            for session in sessions
-        ]
-        for row, size in zip(rows, sizes, strict=False):
-            row["size_bytes"] = size
-        print_json({"sessions": rows})
-    else:
-        _print_text(sessions, sizes, figures)
-    return 0
+    rows = [
+        _as_json(session)
+        | {"objects": objects.get(session.id), "figure": figures[session.id].to_json()}
+        for session in sessions
+    ]
+    for row, size in zip(rows, sizes, strict=False):
+        row["size_bytes"] = size
+    return answer(args, {"sessions": rows}, _lines(sessions, sizes, figures))
 
 
 def _as_json(session: SessionSummary) -> dict[str, Any]:
@@ -64,23 +60,25 @@ def _as_json(session: SessionSummary) -> dict[str, Any]:
     }
 
 
-def _print_text(
+def _lines(
     sessions: list[SessionSummary], sizes: list[int], figures: Mapping[str, CostFigure]
-) -> None:
+) -> Iterator[str]:
     if not sessions:
-        print(
-            typed("No session is stored yet. `foredeck ingest` reads those that agents have kept.")
+        yield typed(
+            "No session is stored yet. `foredeck ingest` reads those that agents have kept."
         )
         return
     projects = len({session.project for session in sessions})
     of = f" of {counted(projects, 'project')}" if projects > 1 else ""
     sources = {session.harness if session.is_ingested else "" for session in sessions}
     read_in = f", read from {next(iter(sources))}" if len(sources) == 1 and any(sources) else ""
-    print(f"{counted(len(sessions), 'session')}{of}{read_in}, the latest first.\n")
+    yield f"{counted(len(sessions), 'session')}{of}{read_in}, the latest first.\n"
     heads = ("session", "last used", "took", "msgs", "tools", "project")
     columns = [heads, *map(_columns, sessions)]
     if any(figure.calls for figure in figures.values()):
-        saved = ["saved", *(_saved(figures[session.id]) for session in sessions)]
+        # Negative where a session has cost more than plain Pi.
+        shown = (figures[session.id] for session in sessions)
+        saved = ["saved", *(each.amount(each.saved) if each.calls else "" for each in shown)]
         columns = [(*row[:5], each, row[5]) for row, each in zip(columns, saved, strict=True)]
     if sizes:
         texts = ("text", *(f"{short_count(size)}B" for size in sizes))
@@ -91,11 +89,11 @@ def _print_text(
     titles = ["title", *(_title(session, shows_source=not read_in) for session in sessions)]
     for number, (line, title) in enumerate(zip(lines, titles, strict=True)):
         text = f"{line}{shortened(title, max(left, 12))}".rstrip()
-        print(text if number else coloured(text, "bold"))
-    print(typed(f"\n`foredeck cost {sessions[0].short_id}` says what a session has cost."))
+        yield text if number else coloured(text, "bold")
+    yield typed(f"\n`foredeck cost {sessions[0].short_id}` says what a session has cost.")
     if any(session.is_gone for session in sessions):
-        print(
-            typed("(gone): Pi's own file was deleted; `foredeck forget SESSION` deletes the rest.")
+        yield typed(
+            "(gone): Pi's own file was deleted; `foredeck forget SESSION` deletes the rest."
         )
 
 
@@ -108,11 +106,6 @@ def _columns(session: SessionSummary) -> tuple[str, ...]:
         str(session.tool_calls),
         shortened(session.project_name, _PROJECT),
     )
-
-
-def _saved(figure: CostFigure) -> str:
-    """What a session has saved beside plain Pi; negative where it has cost more."""
-    return figure.amount(figure.saved) if figure.calls else ""
 
 
 def _title(session: SessionSummary, *, shows_source: bool) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from foredeck.accounting.trace import Trace, rows_of, trace
 from foredeck.cli.arguments import EXAMPLES, parse_moment
-from foredeck.cli.output import Progress, coloured, print_json, table
+from foredeck.cli.output import Progress, answer, coloured, table
 from foredeck.cli.prompts import named_session, with_prompts
 from foredeck.cli.session_sets import sets_at_call
 from foredeck.context.messages.shape import UNSENT_STOPS
@@ -37,33 +37,28 @@ def run(args: Namespace) -> int:
         else:
             call = call_at(store, session, args.at)
         if args.branches:
-            _print_branches(branches, args.json)
-            return 0
+            return _branches(args, branches)
         if args.sets:
             found = sets_at_call(store, session, call)
-            print_json(found.to_json()) if args.json else print(found.to_text(), end="")
-            return 0
+            return answer(args, found.to_json(), found.to_text().removesuffix("\n"))
         prompt = prompt_at(store, session, call)
         if named.recording is not None:
             # No recording has them: what the replay was given stands in for their length alone.
             prompt = replace(prompt, system=[], tools=[])
     branch = branches.of_call(call)
-    if args.json:
-        shown = ("call", "system", "tools", "messages")
-        print_json({name: getattr(prompt, name) for name in shown})
-    else:
-        of = f", branch {branch.number}" if len(branches.all) > 1 else ""
-        _print_text(f"call {call} of {calls}{of}", session, prompt)
-    return 0
+    shown = ("call", "system", "tools", "messages")
+    of = f", branch {branch.number}" if len(branches.all) > 1 else ""
+    return answer(
+        args,
+        {name: getattr(prompt, name) for name in shown},
+        _lines(f"call {call} of {calls}{of}", session, prompt),
+    )
 
 
-def _print_branches(branches: Branches, as_json: bool) -> None:
-    if as_json:
-        described = (
-            {**asdict(branch), "current": branch is branches.current} for branch in branches.all
-        )
-        print_json({"branches": list(described)})
-        return
+def _branches(args: Namespace, branches: Branches) -> int:
+    described = [
+        {**asdict(branch), "current": branch is branches.current} for branch in branches.all
+    ]
     rows = [
         (
             str(branch.number),
@@ -74,7 +69,8 @@ def _print_branches(branches: Branches, as_json: bool) -> None:
         )
         for branch in branches.all
     ]
-    print(table([("branch", "calls", "from", "", "asked"), *rows]))
+    text = table([("branch", "calls", "from", "", "asked"), *rows])
+    return answer(args, {"branches": described}, text)
 
 
 def _ranges(calls: list[int]) -> str:
@@ -88,17 +84,17 @@ def _ranges(calls: list[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
 
 
-def _print_text(place: str, session: str, prompt: Prompt) -> None:
-    print(coloured(_title(place, session, prompt), "bold"))
+def _lines(place: str, session: str, prompt: Prompt) -> Iterator[str]:
+    yield coloured(_title(place, session, prompt), "bold")
     for message in prompt.system:
-        _print_section("system", _content(message.get("content")))
+        yield from _section("system", _content(message.get("content")))
     for tool in prompt.tools:
         text = [str(tool.get("description") or ""), _json(tool.get("parameters"))]
-        _print_section(f"tool {tool.get('name')}", text)
+        yield from _section(f"tool {tool.get('name')}", text)
     for number, message in enumerate(prompt.messages):
-        _print_section(_heading(number, message, prompt), list(_message(message)))
-    print()
-    print(coloured(_summary(prompt), "dim"))
+        yield from _section(_heading(number, message, prompt), _message(message))
+    yield ""
+    yield coloured(_summary(prompt), "dim")
 
 
 def _title(place: str, session: str, prompt: Prompt) -> str:
@@ -123,11 +119,8 @@ def _summary(prompt: Prompt) -> str:
     )
 
 
-def _print_section(heading: str, lines: list[str]) -> None:
-    print()
-    print(coloured(f"--- {heading}", "bold"))
-    for line in lines:
-        print(line)
+def _section(heading: str, lines: Iterable[str]) -> list[str]:
+    return ["", coloured(f"--- {heading}", "bold"), *lines]
 
 
 def _heading(number: int, message: dict[str, Any], prompt: Prompt) -> str:
@@ -241,21 +234,13 @@ def run_trace(args: Namespace) -> int:
         raise NotFound("there is nothing to look for: give a name, a path or any other text.")
     with named_session(args) as named, with_prompts(named, args) as (store, _):
         found = _trace(store, named.session, args)
-    if args.json:
-        print_json(found.to_json())
-    else:
-        _print_trace(found)
-    return 0
+    rows = [tuple(cell.replace("\n", " ") for cell in row) for row in rows_of(found)]
+    head = f"{found.text!r} in session {found.session}, {counted(found.calls, 'call')}"
+    lines = [head, "", table([("calls", "state", "where"), *rows])]
+    return answer(args, found.to_json(), lines)
 
 
 def _trace(store: Store, session: str, args: Namespace) -> Trace:
     last = call_id(session, checked_call(store, session, args.call))
     with Progress("reading calls") as progress:
         return trace(store, session, args.text, last, progress.advance)
-
-
-def _print_trace(found: Trace) -> None:
-    rows = [tuple(cell.replace("\n", " ") for cell in row) for row in rows_of(found)]
-    print(f"{found.text!r} in session {found.session}, {counted(found.calls, 'call')}")
-    print()
-    print(table([("calls", "state", "where"), *rows]))

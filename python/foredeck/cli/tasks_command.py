@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.arguments import asked_folder, resolve_config
-from foredeck.cli.output import print_content, print_json
+from foredeck.cli.output import answer, print_content
 from foredeck.cli.person import agent_above, check_person
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import CommandRefused, NoSuchTask, NotFound, ToolError
@@ -84,13 +84,10 @@ def _is_wanted(task: Task, args: Namespace) -> bool:
 def _print(work: TaskWork, tasks: list[Task], args: Namespace) -> None:
     now = work.now_ms()
     ready, blocked = work.board.counts(now)
-    if args.json:
-        listed = [as_json(work.board, task, now) for task in tasks]
-        print_json({"ready": ready, "blocked": blocked, "tasks": listed})
-        return
-    for task in tasks:
-        print(any_line(work.board, task, now))
-    print(counts_line(work.board, now) if work.board.all() else "No tasks.")
+    listed = [as_json(work.board, task, now) for task in tasks]
+    lines = [any_line(work.board, task, now) for task in tasks]
+    lines.append(counts_line(work.board, now) if work.board.all() else "No tasks.")
+    answer(args, {"ready": ready, "blocked": blocked, "tasks": listed}, lines)
 
 
 def _ready(args: Namespace, work: TaskWork) -> None:
@@ -106,14 +103,10 @@ def _show(args: Namespace, work: TaskWork) -> None:
 
 
 def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False) -> None:
-    description = work.description(task)
-    if args.json:
-        fields = as_json(work.board, task, work.now_ms())
-        said = work.said_for(task)
-        print_json({**fields, "description": description, "worked_on_in": said})
-    else:
-        said = work.said_for(task)
-        print(details(work.board, task, description, work.now_ms(), said=said, full=full))
+    description, said, now = work.description(task), work.said_for(task), work.now_ms()
+    fields = as_json(work.board, task, now)
+    value = {**fields, "description": description, "worked_on_in": said}
+    answer(args, value, details(work.board, task, description, now, said=said, full=full))
 
 
 # Changing

@@ -13,7 +13,7 @@ from typing import IO
 
 from foredeck.cli.arguments import resolve_config
 from foredeck.cli.files import STANDARD, file_errors, written_file
-from foredeck.cli.output import Progress, print_json
+from foredeck.cli.output import Progress, answer, print_json
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.config import Config, ensure_home
 from foredeck.errors import ConfigError, Corrupt
@@ -62,16 +62,13 @@ def run_import(args: Namespace) -> int:
         renew = renewed_word(load_user(resolve_config(args).config.home))
         lines = CountedLines(file, progress)
         summary = import_file(store, lines, as_new=args.as_new, renew=renew)
-    if args.json:
-        print_json({**asdict(summary), "file": args.file})
-    elif summary.new_documents == 0:
-        print(f"Session {summary.session} is here already, and identical.")
-    else:
-        print(
-            f"Session {summary.session}: {counted(summary.new_documents, 'version')} of "
-            f"{summary.documents:,} were new; {counted(summary.blobs, 'blob')}"
-        )
-    return 0
+    said = (
+        f"Session {summary.session}: {counted(summary.new_documents, 'version')} of "
+        f"{summary.documents:,} were new; {counted(summary.blobs, 'blob')}"
+        if summary.new_documents
+        else f"Session {summary.session} is here already, and identical."
+    )
+    return answer(args, {**asdict(summary), "file": args.file}, said)
 
 
 class CountedLines:
@@ -129,12 +126,8 @@ def run_migrate(args: Namespace) -> int:
         "later_transactions": later,
         "seconds": round(time.monotonic() - began, 1),
     }
-    if args.json:
-        print_json(report)
-    else:
-        _print_text(report, found)
-        print(_how_to_use(args.target, target.describe(), config))
-    return 0
+    use = _how_to_use(args.target, target.describe(), config)
+    return answer(args, report, [*_lines(report, found), use])
 
 
 def _how_to_use(address: str, target: str, config: Config) -> str:
@@ -168,13 +161,12 @@ def _move(original: Store, copied: Store) -> tuple[int, Totals, int]:
     return new, found.copy, count_of(original) - found.copy.transactions
 
 
-def _print_text(report: dict[str, object], found: Totals) -> None:
+def _lines(report: dict[str, object], found: Totals) -> Iterator[str]:
     counts = ", ".join(f"{getattr(found, name):,} {name}" for name in _COUNTS)
-    print(
+    yield (
         f"{report['from']} -> {report['to']}: {report['new_transactions']:,} transactions were new "
         f"({report['seconds']} s).\n"
         f"Both hold {counts}, {found.blob_bytes:,} bytes of blobs; SHA-256 {found.sha256}"
     )
-    if report["later_transactions"]:
-        later = report["later_transactions"]
-        print(f"{later:,} were added meanwhile: run the command again to copy them as well.")
+    if later := report["later_transactions"]:
+        yield f"{later:,} were added meanwhile: run the command again to copy them as well."
