@@ -370,7 +370,7 @@ class ContextUpdates:
         where = f" under {quoted(section)}" if section else ""
         kept = (
             f"Kept in working memory{where} ({len(written.text):,} of {page.max_chars:,} "
-            "characters). It stands before the chat from its next rewrite on."
+            "characters). The head shows it from its next rewrite on."
         )
         return f"{kept}\n{others}" if others else kept
 

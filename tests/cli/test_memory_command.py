@@ -173,7 +173,7 @@ def test_an_audit_leads_to_the_words(told: Told, tmp_path: Path) -> None:
         (["add", "x", "--ground", "gone.py"], "nothing to pin"),
         (["delete", "{}"], "confirm with --yes"),
         (["edit", "{}"], "nothing to change"),
-        (["demote", "{}"], "say in which it shall stand"),
+        (["demote", "{}"], "name the one that it belongs to"),
         (["accept", "{}"], "not proposed"),
         (["pin", "{}"], "which category"),
     ],

@@ -38,7 +38,7 @@ def test_all_is_listed_with_what_it_stands_for(capsys: pytest.CaptureFixture[str
     assert "names left out, by test/model" in out[0]
     assert any("(not in the sources: src/c1.py, src/made_up.py)" in line for line in out)
     assert any("turn 1, default, 3,004 tokens in" in line for line in out)
-    assert out[-1] == "27,004 tokens of chat observed; 72 names stand in no source"
+    assert out[-1] == "27,004 tokens of chat observed; 72 names are in no source"
 
 
 @pytest.mark.usefixtures("home")

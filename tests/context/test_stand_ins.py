@@ -357,7 +357,7 @@ def test_a_branch_without_it_says_where_its_turns_are(worked: tuple[Host, Noted]
     ordinal = host.state.objects.index.by_object["observation:s:1"]
     host.back(12)
     ask(host, "Another way.")
-    with pytest.raises(ToolError, match="stands for nothing in this chat"):
+    with pytest.raises(ToolError, match="replaces no part of this chat"):
         host.tool("x", "activate", id=f"@{ordinal} turns 3-4")
 
 

@@ -163,8 +163,7 @@ def test_calls_of_choice_give_way_to_a_summary_and_come_back(
     assert_stable([without, found])
     rpc.command("/foredeck why @3")
     assert notified(rpc)[-1].endswith(
-        f"It left with the chat for which the summary {handle(pi)} stands. "
-        "activate @3 brings it back."
+        f"It left with the chat that the summary {handle(pi)} replaces. activate @3 brings it back."
     )
     rpc.command("/foredeck uncompact")
     rpc.prompt("And back.")

@@ -122,7 +122,7 @@ def _heading(one: Observation | Reflection) -> str:
 def _total(noted: _Noted) -> str:
     covered = sum(one.document.covered_tokens for one in noted.observations)
     unfounded = sum(len(r.unfounded) for one in noted.observations for r in one.document.remarks)
-    marked = f"; {unfounded} names stand in no source" if unfounded else ""
+    marked = f"; {unfounded} names are in no source" if unfounded else ""
     now = noted.observing
     at_it = "" if now is None or now.work is None else f"; {now.owner} is at it"
     return f"{covered:,} tokens of chat observed{marked}{at_it}"

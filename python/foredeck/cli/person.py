@@ -47,8 +47,8 @@ def check_person(home: Path, what: str) -> None:
         )
     if engines_at_work(home) and not has_terminal():
         raise CommandRefused(
-            f"An agent is at work, and this command has no terminal that tells it from one of the "
-            f"agent's. {what} is for you only: do it in a terminal, or close Pi first."
+            f"An agent is at work, and this command has no terminal, so it could be one of "
+            f"the agent's. {what} is for you only: do it in a terminal, or close Pi first."
         )
 
 

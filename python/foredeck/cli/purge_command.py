@@ -344,6 +344,6 @@ def _summary(result: _Result, what: str) -> str:
     sessions = set().union(*(purge.sessions for purge in result.purges))
     return (
         f"{counted(documents, 'document')} and {counted(texts, 'text')} {what}: "
-        f"{counted(_versions(result).total(), 'version')} in which it stands as [purged]. Prompts "
+        f"{counted(_versions(result).total(), 'version')} that now read [purged] there. Prompts "
         f"of {counted(len(sessions), 'session')} are not byte for byte what was sent any more."
     )

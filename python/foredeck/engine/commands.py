@@ -95,7 +95,7 @@ def _text(opened: OpenedSession, name: str, arguments: str) -> str:
         case "context":
             if arguments != "head":
                 raise ToolError("/context takes no words; /foredeck why @12 is about one object.")
-            return before_the_chat(session.chat.branch) or "Nothing stands before the chat."
+            return before_the_chat(session.chat.branch) or "foredeck shows nothing before the chat."
         case "open":
             return content_for_user(session.objects, session.chat, arguments)
         case "pin" | "unpin" | "fold":

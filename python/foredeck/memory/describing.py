@@ -324,7 +324,7 @@ def _nature(entry: MemoryEntry) -> str:
     if entry.trust == "user-stated":
         whose = "your own words"
     elif document.tool_originated:
-        whose = "from a tool's output: nobody you know may have written it"
+        whose = "from a tool's output: a stranger may have written it"
     else:
         whose = "the model's wording"
     return f"{document.category}{where}; {whose}"

@@ -103,7 +103,7 @@ class SessionMemory:
 def _news(gone: Sequence[MemoryEntry]) -> str:
     unanswered = sum(entry.document.act == "unanswered" for entry in gone)
     counts = {
-        "that nobody has used for long": len(gone) - unanswered,
+        "unused for long": len(gone) - unanswered,
         "proposed and never answered": unanswered,
     }
     said = " and ".join(f"{count} {why}" for why, count in counts.items() if count)

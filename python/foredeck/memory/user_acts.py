@@ -140,7 +140,9 @@ class UserActs(Memory):
                 raise MemoryRefused("Only what is global can be demoted.")
             document.session = session or document.session
             if document.session is None:
-                raise MemoryRefused("It was learned in no session: say in which it shall stand.")
+                raise MemoryRefused(
+                    "It was learned in no session: name the one that it belongs to."
+                )
             document.place, document.category, document.act = "session", "context", "demoted"
             document.scope = "everywhere"
             self._keep_trust(document, entry.trust)

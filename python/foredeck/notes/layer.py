@@ -117,7 +117,7 @@ class NotesLayer:
     ) -> None:
         """See `Layer.take_out`."""
         del db, store, documents
-        raise HasToBeMadeAgain("The names of what goes stand in the references of others.")
+        raise HasToBeMadeAgain("References of other notes hold the names of what goes.")
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """Take in the newest versions of the documents that changed."""

@@ -127,7 +127,7 @@ def _guessed(messages: Sequence[SourceMessage]) -> tuple[Mode, str]:
         return "bug_fixing", f"{failed} calls failed and {len(written)} changed files"
     if len(files) >= _MANY_FILES:
         return "refactoring", f"{len(files)} files were changed and hardly anything failed"
-    return "default", "no kind of work stands out"
+    return "default", "no kind of work prevails"
 
 
 def is_test(path: str) -> bool:

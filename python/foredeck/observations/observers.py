@@ -135,8 +135,8 @@ class ModelObserver:
         written = self._written(remarks, parsed, model, 0)
         if written.tokens >= chunk.tokens:
             raise ObservingFailed(
-                f"The observation is longer ({written.tokens:,} tokens) than what it would stand "
-                f"for ({chunk.tokens:,})."
+                f"The observation is longer ({written.tokens:,} tokens) than the chat that it "
+                f"would replace ({chunk.tokens:,})."
             )
         return written
 

@@ -122,7 +122,7 @@ def plan_purge(
             purge.versions[record.origin] = again
     left, purge.scanned = store.needed(purge.stale, purge.ids, advance)
     if left:
-        raise PurgeRefused(f"{len(left)} texts are named where they cannot be told: not purged")
+        raise PurgeRefused(f"{len(left)} texts are still referred to by something else: not purged")
     return purge
 
 

@@ -187,7 +187,7 @@ class TaskMutate:
         if claimed.provisional:
             return (
                 f"Claimed provisionally: {name} {task.called}. The database that decides is away; "
-                "you will be told whether the claim holds when it is back."
+                "a line will say whether the claim holds when it is back."
             )
         until = until_of(task)
         said = "It is yours already" if claimed.again else "Claimed"

@@ -95,7 +95,7 @@ def details(
     if description and (full or task.level(now_ms) == 0):
         found.append(f"description:{block(description.strip())}")
     elif description:
-        found.append(f"description: {len(description)} chars, put away; show with full=true")
+        found.append(f"description: {len(description)} chars, not shown; show with full=true")
     if task.links:
         found.append(f"linked: {', '.join(map(_link_name, task.links))}")
     if said:

@@ -161,9 +161,7 @@ def _unknown(found: RewindPlan | Rewound, cwd: str) -> list[str]:
     lines = []
     if count := len(found.uncovered):
         are = "1 file cannot" if count == 1 else f"{count:,} files cannot"
-        lines.append(
-            f"{are} be brought back, since nobody saw what it was before a command changed it:"
-        )
+        lines.append(f"{are} be brought back, since a command changed it before foredeck saw it:")
         lines += [f"  {shown(path, cwd)}" for path in found.uncovered[:NAMED]]
         if count > NAMED:
             lines.append(f"  and {count - NAMED:,} more")

@@ -359,7 +359,7 @@ def look(path: str) -> PathState:
 def why_impossible(plan: FilePlan) -> str:
     """Why a path cannot be brought back."""
     if plan.present.kind == "other":
-        return "something that is not a file stands in its place"
+        return "there is something in its place that is not a file"
     if plan.target.kind == "large":
         return f"it had {plan.target.size:,} bytes then, more than is kept"
     return "what was there then is not known"

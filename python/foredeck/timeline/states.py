@@ -81,7 +81,7 @@ def put_back(path: str, state: PathState, data: bytes | None) -> None:
     if own_path(path) != path:
         raise CannotRestore("its folder is reached through a link by now")
     if os.path.isdir(path) and not os.path.islink(path):
-        raise CannotRestore("a folder stands in its place")
+        raise CannotRestore("there is a folder in its place")
     try:
         if state.kind == "missing":
             _remove(path)

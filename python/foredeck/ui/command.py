@@ -35,8 +35,8 @@ COMMAND = Command(
         "timelines of prompts; any prompt as the model saw it, and what changed in it; where a\n"
         "text was in view; objects with their versions, and who wrote which line; notes and\n"
         "references, tasks, memory, and search.\n\n"
-        "The first line printed is the address with its token; nobody can read anything without\n"
-        "the token, which is valid until Ctrl-C. The pages load nothing from elsewhere and\n"
+        "The first line printed is the address with its token. Nothing can be read without the\n"
+        "token, which is valid until Ctrl-C. The pages load nothing from elsewhere and\n"
         "change nothing, unless you start them with --edit. For programs, every address also\n"
         "works with .json at its end."
     ),

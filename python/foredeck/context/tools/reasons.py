@@ -99,7 +99,7 @@ def _gone(objects: Objects, chat: Chat, ordinal: int) -> str:
         if _was_shown(chat, ordinal, compaction["call"]):
             name = handle(objects.index.by_object[compaction["id"]])
             return (
-                f"It left with the chat for which the summary {name} stands. "
+                f"It left with the chat that the summary {name} replaces. "
                 f"activate @{ordinal} brings it back."
             )
     return f"It was never in this branch's prompt. activate @{ordinal} brings it in."

@@ -105,7 +105,7 @@ def _turns_behind(objects: Objects, chat: Chat, entry: Entry, part: Slice) -> st
     """Turns of the messages that an observation or a reflection covers, word for word."""
     if entry.object not in chat.branch.plan.observed:
         raise ToolError(
-            f"@{entry.ordinal} stands for nothing in this chat as it is now. Turns of it can be "
+            f"@{entry.ordinal} replaces no part of this chat now. Turns of it can be "
             f'had by "{chat_id(objects.info.id)} turns A-B".'
         )
     first, until = chat.branch.plan.observed[entry.object]

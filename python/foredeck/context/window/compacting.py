@@ -369,7 +369,7 @@ def compact_calls(
     question = chat.branch.plan.newest_question
     if begin <= question < end:
         raise ToolError(
-            "The newest question stands among these calls, and it must stay. "
+            "The newest question is among these calls, and it must stay. "
             + _what_there_is({call: at for call, at in answers.items() if at < question})
         )
     covered = items[begin:end]
@@ -400,8 +400,8 @@ def _answers(chat: Chat) -> dict[int, int]:
 
 def _what_there_is(answers: dict[int, int]) -> str:
     if not answers:
-        return "No call's answer can be put away yet: it takes one more call after it."
+        return "No call can be compacted yet: one more call has to follow it."
     return (
         f"The answers of calls {min(answers)} to {max(answers)} are in the chat: "
-        f"/foredeck compact --calls {min(answers)}-{max(answers)} puts them away."
+        f"/foredeck compact --calls {min(answers)}-{max(answers)} compacts them."
     )

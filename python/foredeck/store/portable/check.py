@@ -130,7 +130,7 @@ class Ownership:
 def _check_id(type: str, fields: Mapping[str, Any]) -> None:
     id, source = fields["id"], fields["source"]
     if not id.isprintable():
-        raise ValueError(f"{id!r} has characters that nobody sees")
+        raise ValueError(f"{id!r} has invisible characters")
     if (source is not None) != (type in SOURCED):
         raise ValueError(f"{id!r}: a {type} {'needs a' if source is None else 'has no'} source")
     prefix = id.partition(":")[0]

@@ -99,7 +99,7 @@ def _pin_decision(desk: MemoryDesk, id: str) -> None:
     project = desk.acts.find(id).document.project
     if project is None:
         raise MemoryRefused(
-            "Nothing tells in which project that was decided: pin it there, with "
+            "In which project that was decided is not known: pin it there, with "
             "`foredeck memory pin`."
         )
     desk.acts.pin(id, "decision", project)

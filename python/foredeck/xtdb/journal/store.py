@@ -277,8 +277,8 @@ class JournaledStore:
         for ids in self._missing.pages_of_ids():
             if not self._fetcher.fetch(ids):
                 raise StoreUnavailable(
-                    "XTDB is away, and other machines have written what is only there: whether "
-                    "they need the same texts cannot be told"
+                    "XTDB cannot be reached, and other machines have written to it: whether they "
+                    "need the same texts is not known here"
                 )
             advance()
         return self._copy.needed(digests, gone, advance, self.blobs)

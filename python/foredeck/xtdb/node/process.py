@@ -58,7 +58,7 @@ def start(
     while True:
         with folder.lock(fcntl.LOCK_EX) as descriptor:
             if is_cancelled():
-                raise StoreUnavailable("nobody needs the node any more")
+                raise StoreUnavailable("the start of the node was cancelled")
             if descriptor is not None:
                 process, written = _spawn(folder, runtime, topology, port, until_eof, descriptor)
                 folder.write_state(process.pid, topology)
