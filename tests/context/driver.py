@@ -354,9 +354,10 @@ class Host(SimulatedHost):
         )
 
     def _record(self, plan: SlotPlan, call: int | None) -> Sent:
-        record = None
+        record, shown = None, None
         if call is not None:
-            record = self.shown(call).record if self._checked else self.state.chat.branch_record
+            shown = self.shown(call) if self._checked else None
+            record = shown.record if shown else self.state.chat.branch_record
         sent = Sent(
             messages=list(self.messages),
             prompt=plan.apply(self.messages),
@@ -364,7 +365,7 @@ class Host(SimulatedHost):
             call=call,
             record=record or CallRecord({}),
         )
-        if self._checked and call is not None:
-            check(self, sent)
+        if shown is not None:
+            check(self, sent, shown)
         self.past.sent.append(sent)
         return sent

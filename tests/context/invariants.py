@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from context.sent import Sent, as_bytes, as_values, common, message_text
 from foredeck.context.calls.call import rendering_of
 from foredeck.context.messages.items import value_chars
 from foredeck.context.messages.shape import Message, find_faults, to_item
 from foredeck.context.policies.uses import Uses
+from foredeck.context.rendering import context as rendering
 from foredeck.context.rendering.context import PromptNames
 from foredeck.context.rewriting.folding import FoldFinder
 from foredeck.context.state.gauge import Gauge
+from foredeck.lookup.prompts import Prompt
+from foredeck.model.names import identifiers
 
 if TYPE_CHECKING:
     from context.driver import Host
@@ -26,13 +31,24 @@ PUT_AWAY = ", summed up without a model."
 STANDS_IN = "), not the user's words. activate "
 
 
-def check(host: Host, sent: Sent) -> None:
-    """Every rule that needs no knowledge of the case at hand."""
+_identifiers = lru_cache(10_000)(identifiers)
+"""The texts of a session are looked through at each of its calls."""
+
+
+class _NotStored:
+    """Takes the place of a store where only the figures of a message are wanted."""
+
+    def store(self, _message: Message, _blobs: dict[str, bytes]) -> str:
+        return ""
+
+
+def check(host: Host, sent: Sent, shown: Prompt) -> None:
+    """Every rule that needs no knowledge of the case at hand; `shown`: the call as stored."""
     faults = find_faults(sent.prompt)
     assert not faults, faults
     _own_blocks_have_text(sent)
     _users_text_stands(sent)
-    _store_shows_what_was_sent(host, sent)
+    _store_shows_what_was_sent(host, sent, shown)
     _figures_are_true(host, sent)
     _handles_stay(host)
     _sets_are_within_each_other(host)
@@ -58,7 +74,8 @@ def _what_is_kept_is_true(host: Host) -> None:
     assembler.uses.follow(plan)
     wanted = assembler.uses.foldable.keys()
     assert assembler.finders.folds.find(context, wanted) == FoldFinder().find(context, wanted)
-    assert context.names.in_view(plan, ()) == PromptNames().in_view(plan, ())
+    with patch.object(rendering, "identifiers", _identifiers):
+        assert context.names.in_view(plan, ()) == PromptNames().in_view(plan, ())
     if assembler.policy.use_rule is not None:
         fresh = Uses(host.state.info.cwd, assembler.policy.use_rule)
         fresh.follow(plan)
@@ -100,9 +117,7 @@ def _texts(message: Message) -> list[str]:
     return [b["text"] for b in content or () if b.get("type") == "text" and b.get("text")]
 
 
-def _store_shows_what_was_sent(host: Host, sent: Sent) -> None:
-    assert sent.call is not None
-    shown = host.shown(sent.call)
+def _store_shows_what_was_sent(host: Host, sent: Sent, shown: Prompt) -> None:
     assert as_values(shown.messages) == as_values(sent.prompt)
     assert (shown.system, shown.tools) == (host.system, host.tools)
 
@@ -115,7 +130,7 @@ def _figures_are_true(host: Host, sent: Sent) -> None:
 
 
 def _chars(messages: list[Message]) -> int:
-    return sum(to_item(message, None, {}).chars for message in messages)
+    return sum(to_item(message, None, {}, _NotStored()).chars for message in messages)
 
 
 def _handles_stay(host: Host) -> None:
@@ -147,10 +162,10 @@ def _sent_bytes_stand(host: Host, sent: Sent) -> None:
     changed_from = sent.decision.changed_from
     limit = longest if changed_from is None else min(longest, changed_from)
     candidates = [old for old, count in zip(earlier, shared, strict=True) if count == longest]
-    new = list(map(as_bytes, sent.parts[:limit]))
+    new = sent.parts_as_bytes[:limit]
     if any(old.call is None and find_faults(old.prompt) for old in candidates):
         return
-    assert any(list(map(as_bytes, old.parts[:limit])) == new for old in candidates), _difference(
+    assert any(old.parts_as_bytes[:limit] == new for old in candidates), _difference(
         candidates[-1], sent, limit
     )
 

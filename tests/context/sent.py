@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from foredeck.context.messages.shape import Message, identifying_fields
 from foredeck.hosts.outgoing import SlotPlan, rewritten
@@ -12,7 +13,7 @@ from foredeck.model.call_values import CallStats, Decision
 from foredeck.model.calls import CallRecord
 
 
-@dataclass(slots=True)
+@dataclass
 class Sent:
     """One prompt. `parts[i]`: what went out for message `i`; the last entry, what came after."""
 
@@ -34,6 +35,11 @@ class Sent:
         """The engine's figures for this call."""
         return self.record.stats
 
+    @cached_property
+    def parts_as_bytes(self) -> list[str]:
+        """The parts as they were when this was first asked for."""
+        return list(map(as_bytes, self.parts))
+
     def text(self, index: int) -> str:
         """All text of what went out for message `index`."""
         return "\n".join(message_text(message) for message in self.parts[index])
@@ -51,10 +57,12 @@ def common(one: Sequence[Message], other: Sequence[Message]) -> int:
     """How many messages two lists share from the beginning."""
     pairs = zip(one, other, strict=False)
     shorter = min(len(one), len(other))
-    return next(
-        (i for i, (a, b) in enumerate(pairs) if identifying_fields(a) != identifying_fields(b)),
-        shorter,
-    )
+    return next((i for i, (a, b) in enumerate(pairs) if not is_same(a, b)), shorter)
+
+
+def is_same(one: Message, other: Message) -> bool:
+    """Whether two messages cannot be told apart; most that are compared are one."""
+    return one is other or identifying_fields(one) == identifying_fields(other)
 
 
 def as_bytes(messages: Sequence[Message]) -> str:
