@@ -87,6 +87,20 @@ def test_there_and_back_with_equal_exports(
     assert exported(tmp_path / "after") == before
 
 
+def test_what_was_purged_or_forgotten_in_xtdb_stays_behind(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = run_json(capsys, "migrate", "sqlite", "xtdb")
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    run_json(capsys, "purge", "--text", "Successfully wrote", "--yes")
+    back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'purged.db'}")
+    assert back["versions"] == there["versions"]
+    run_json(capsys, "forget", SESSION, "--yes")
+    back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'forgotten.db'}")
+    assert 0 < back["versions"] < there["versions"]
+    assert home.is_dir()
+
+
 def test_a_copy_is_seen_where_xtdb_was_in_use_before(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

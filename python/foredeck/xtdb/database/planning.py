@@ -184,7 +184,9 @@ class CommitPlanner:
         before = self._clock or Clock(new_store(), 0, 0, origin.token, 0)
         revised = replace(before, revision=before.revision + 1)
         if known is not None:
-            return CommitPlan(replace(known, changes=known.changes + changes), self._clock, revised)
+            # What was erased and comes again, as after a purge, is named there already.
+            named = tuple(dict.fromkeys(known.changes + changes))
+            return CommitPlan(replace(known, changes=named), self._clock, revised)
         seq = before.seq + 1
         clock = replace(
             revised, seq=seq, time_ms=max(before.time_ms, origin.time_ms), token=origin.token

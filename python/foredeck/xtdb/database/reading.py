@@ -222,7 +222,20 @@ class XtdbReader:
     def records(self, after: Token | None, limit: int) -> list[Record]:
         """See `Store.records`."""
         seq = 0 if after is None else self._known_transaction(after)[0].seq
-        return [Record(t.origin, t.changes) for t in self._sequence(seq, seq + limit)]
+        found = self._sequence(seq, seq + limit)
+        there = self._there({id for transaction in found for id, _ in transaction.changes})
+        # A transaction still names what was erased since; older ones name twice what came again.
+        return [
+            Record(t.origin, tuple(dict.fromkeys(c for c in t.changes if c[0] in there)))
+            for t in found
+        ]
+
+    def _there(self, ids: Iterable[str]) -> set[str]:
+        """Those of these documents that have a version."""
+        eids = {self.names.document(id): id for id in ids}
+        query = f"{{:find [?e] :in [[?e ...]] :where [[?e {self._key('token')} _]]}}"
+        chunks = (self.client.query(query, chunk) for chunk in portions(eids, CHUNK))
+        return {eids[eid] for rows in chunks for (eid,) in rows}
 
     def versions_of(self, record: Record) -> dict[str, StoredVersion]:
         """The versions that a transaction brought, by the documents' ids."""
