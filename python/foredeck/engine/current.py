@@ -211,7 +211,8 @@ class CurrentSession:
         self._background.detach()
         opened, self.opened = self.opened, None
         if opened is not None:
-            opened.guard.forget()
+            if opened.guard is not None:
+                opened.guard.forget()
             opened.watch.stop()
 
     def close(self, id: str | None = None) -> None:

@@ -27,7 +27,7 @@ from foredeck.engine.watching import NoWatch, SessionWatch
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.protocol import CommandResult, SessionOpenResult, ToolCallResult
 from foredeck.model.messages import text_in
-from foredeck.timeline.guard import NoGuard, ToolGuard
+from foredeck.timeline.guard import ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class OpenedSession:
         facilities: Facilities,
         watch: SessionWatch | NoWatch,
         switches: Switches | None,
-        guard: ToolGuard | NoGuard,
+        guard: ToolGuard | None,
         keeper: ChangeKeeper | None,
     ) -> None:
         self.config = opening.config
@@ -110,6 +110,7 @@ class OpenedSession:
         self.switches = switches
         """What the project's next session declares; None in a replay, which has no next."""
         self.guard = guard
+        """None in a replay."""
         self.keeper = keeper
         """Keeps what tools change; None where nothing is kept."""
         self._assembler: Assembler | None = None
@@ -151,7 +152,8 @@ class OpenedSession:
 
     def end_tools(self) -> None:
         """A prompt is being assembled: no tool runs."""
-        self.guard.forget()
+        if self.guard is not None:
+            self.guard.forget()
         if self.keeper is not None:
             self.keeper.forget()
 

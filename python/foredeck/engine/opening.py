@@ -36,7 +36,7 @@ from foredeck.sources.disk import open_source
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.snapshots import FileSource
 from foredeck.store.protocol import Store
-from foredeck.timeline.guard import NoGuard, ToolGuard
+from foredeck.timeline.guard import ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 from foredeck.timeline.locks import PathLocks
 
@@ -133,9 +133,9 @@ class SessionOpener:
             ),
         )
 
-    def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | NoGuard:
+    def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | None:
         if not session.info.is_live:
-            return NoGuard()
+            return None
         return ToolGuard(
             session.objects,
             session.chat,
@@ -150,7 +150,7 @@ class SessionOpener:
         session: Session,
         filesystems: FilesystemMap,
         reconcile: Reconcile,
-        guard: ToolGuard | NoGuard,
+        guard: ToolGuard | None,
     ) -> SessionWatch | NoWatch:
         if self._host.call_soon is None or not self._config.sources.watch:
             return NoWatch()
@@ -162,7 +162,7 @@ class SessionOpener:
             call_soon=self._host.call_soon,
             reconcile=reconcile,
             notify=self._host.notify,
-            saw_held=guard.saw,
+            saw_held=None if guard is None else guard.saw,
         )
 
 

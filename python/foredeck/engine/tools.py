@@ -59,17 +59,17 @@ def prepare_tool(opened: OpenedSession, params: ToolPrepareParams) -> ToolPrepar
     if params.tool in FACILITY_TOOLS["context"]:
         shown = _context_tools(opened).reads(params.tool, params.input)
         return {} if shown is None else {"reads": shown}
-    verdict = opened.guard.prepare(params.id, params.tool, params.input)
-    if verdict.block is None and opened.keeper is not None:
-        known = opened.guard.known_files
-        opened.keeper.begin(params.id, params.tool, params.input, known)
+    guard, answer = opened.guard, ToolPrepareResult()
+    if guard is not None:
+        verdict = guard.prepare(params.id, params.tool, params.input)
+        if verdict.block is not None:
+            answer["block"] = verdict.block
+        if verdict.notice is not None:
+            answer["notice"] = verdict.notice
+        if verdict.block is None and opened.keeper is not None:
+            opened.keeper.begin(params.id, params.tool, params.input, guard.known_files)
     if params.tool not in WRITERS:
         opened.watch.hold_all(params.id)
-    answer: ToolPrepareResult = {}
-    if verdict.block is not None:
-        answer["block"] = verdict.block
-    if verdict.notice is not None:
-        answer["notice"] = verdict.notice
     return answer
 
 
@@ -83,7 +83,8 @@ def observe_tool(opened: OpenedSession, params: ToolObservedParams) -> None:
     """A tool has run: keep its result and look at the files it touched."""
     if opened.keeper is not None:
         opened.keeper.end(params.id)
-    changed = opened.guard.changed_by(params.id, params.tool)
+    guard = opened.guard
+    changed = [] if guard is None else guard.changed_by(params.id, params.tool)
     event = to_tool_event(params, opened.session.info.cwd, changed)
     blocks, output = to_blocks(params), full_output(event.details)
     found = store_early_result(
@@ -96,7 +97,8 @@ def observe_tool(opened: OpenedSession, params: ToolObservedParams) -> None:
         output,
         to_nesting(params),
     )
-    opened.guard.observed(params.id, event, found)
+    if guard is not None:
+        guard.observed(params.id, event, found)
     if opened.keeper is not None:
         # After the result: what a command names of files that only now are stored must not
         # join the session.

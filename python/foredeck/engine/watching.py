@@ -62,7 +62,7 @@ class SessionWatch:
         call_soon: CallSoon,
         reconcile: Reconcile,
         notify: Callable[[str, str], None],
-        saw_held: Callable[[Iterable[str]], None] = lambda _paths: None,
+        saw_held: Callable[[Iterable[str]], None] | None = None,
     ) -> None:
         """`saw_held`: called with files that change while a tool writes to them."""
         self._objects = objects
@@ -151,7 +151,7 @@ class SessionWatch:
         held = paths if None in self._held.values() else self._held_among(paths)
         # Looked at when the tool has ended: by then its result has made them known.
         self._waiting |= held
-        if held:
+        if held and self._saw_held is not None:
             self._saw_held(sorted(held))
         if paths - held:
             self._reconcile(sorted(paths - held))

@@ -29,7 +29,6 @@ from foredeck.sources.recorded import (
     whole_text,
 )
 from foredeck.sources.renames import (
-    FileNumber,
     Inspected,
     came_later,
     deferred,
@@ -177,7 +176,8 @@ class DiskSource:
                     beyond = self._filesystems.locate_local(place.local)
                     if not self._project.leads_out(place, beyond):
                         untracked.setdefault(beyond.object_id, beyond)
-        if any(m.snapshot.state == CHANGING and _is_gone(m.location) for m in met.values()):
+        changing = [m.location.local for m in met.values() if m.snapshot.state == CHANGING]
+        if any(local is not None and not os.path.exists(local) for local in changing):
             # It may have been renamed to another of these, so they are taken in together.
             return [deferred(m) for m in met.values()]
         others = [s for s in untracked.values() if s.object_id not in met]
@@ -364,34 +364,22 @@ class DiskSource:
         hashes = {str(m.known.file.source_hash) for m in gone}
         arrived = self._arrivals(met, untracked, hashes, by)
         for old in tie_renames(met, gone, arrived):
-            last = self._last.get(old.location.local or "")
-            if last is None or last.fingerprint is None:
-                tie_renames(met, [old], self._search_bytes(old, met, pending, by))
-            else:
-                tie_renames(met, [old], self._search(last.fingerprint[:2], old, met, pending, by))
+            tie_renames(met, [old], self._search(old, met, pending, by))
 
     def _search(
-        self,
-        number: FileNumber,
-        old: Inspected,
-        met: Mapping[str, Inspected],
-        pending: Pending,
-        by: _Origin,
-    ) -> list[Inspected]:
-        """The file that no event or tool call has named, but that has the inode of this one."""
-        near, within = os.path.dirname(old.location.local or ""), self._filesystems.cwd
-        paths = search_renamed({number}, [near], self._filesystems.real(within))
-        return self._arrived_at(paths.values(), met, pending, by)
-
-    def _search_bytes(
         self, old: Inspected, met: Mapping[str, Inspected], pending: Pending, by: _Origin
     ) -> list[Inspected]:
-        """Files with the bytes of one that went unnoticed, so that its inode is not
-        known: those that the store does not know, and those that it got to know since."""
+        """The file that no event or tool call has named, but that has the inode of this one. Where
+        that is not known, files with its bytes: those that the store does not know, and those that
+        it got to know since."""
+        local = old.location.local or ""
+        near, within = os.path.dirname(local), self._filesystems.real(self._filesystems.cwd)
+        last = self._last.get(local)
+        if last is not None and last.fingerprint is not None:
+            found_at = search_renamed(last.fingerprint[:2], near, within)
+            return self._arrived_at([found_at] if found_at else [], met, pending, by)
         size, hash = old.known.fields.get("size"), str(old.known.file.source_hash)
-        near, within = os.path.dirname(old.location.local or ""), self._filesystems.cwd
-        paths = search_sizes({size}, [near], self._filesystems.real(within)) if size else []
-        paths = paths[: self._limits.discovered_paths]
+        paths = search_sizes(size, near, within)[: self._limits.discovered_paths] if size else []
         found = [m for m in self._arrived_at(paths, met, pending, by) if new_hash(m) == hash]
         for head in self._store.query("file", {"source_hash": hash}):
             known = Known(head, head.fields)
@@ -414,25 +402,20 @@ class DiskSource:
         """The files at some paths that are new, or have changed."""
         places = [self._filesystems.locate_local(path) for path in paths]
         known = lookup(self._store, (place.object_id for place in places), pending)
-        found = []
-        for place in places:
-            if place.object_id in met:
-                continue
-            before = known[place.object_id]
-            as_known = unchanged(place, "mentioned", before)
-            arrived = self._arrive(Inspected(place, before, as_known), by)
-            if arrived is not None:
-                found.append(arrived)
-        return found
+        new = (place for place in places if place.object_id not in met)
+        return self._arrived(((place, "mentioned", known[place.object_id]) for place in new), by)
 
-    def _arrive(self, met: Inspected, by: _Origin) -> Inspected | None:
-        """A file with its new version; None where it has none."""
-        place, known = met.location, met.known
-        if place.local is None:
-            return None
-        seen = self._look(place.local, known)
-        snapshot = self._seen(place, met.snapshot.role, known, seen, by)
-        return None if snapshot.document is None else Inspected(place, known, snapshot)
+    def _arrived(
+        self, places: Iterable[tuple[Location, Role, Known]], by: _Origin
+    ) -> list[Inspected]:
+        """Those files that get a new version, with it."""
+        found = []
+        for place, role, known in places:
+            if place.local is not None:
+                snapshot = self._seen(place, role, known, self._look(place.local, known), by)
+                if snapshot.document is not None:
+                    found.append(Inspected(place, known, snapshot))
+        return found
 
     def _arrivals(
         self,
@@ -442,26 +425,20 @@ class DiskSource:
         by: _Origin,
     ) -> list[Inspected]:
         """Files that have come to hold bytes with one of these hashes since the last look."""
-        arrived = [m for m in met.values() if new_hash(m) in hashes]
-        bare = [m for m in met.values() if m.snapshot.state == "listed"]
-        bare += [
-            Inspected(s, Known(), unchanged(s, "mentioned", Known(), "missing")) for s in untracked
+        bare = [
+            (m.location, m.snapshot.role, m.known)
+            for m in met.values()
+            if m.snapshot.state == "listed"
         ]
-        for candidate in bare[: self._limits.discovered_paths]:
-            new = self._arrive(candidate, by)
-            if new is not None and new_hash(new) in hashes:
-                arrived.append(new)
-        return arrived
+        bare += [(place, "mentioned", Known()) for place in untracked]
+        new = self._arrived(bare[: self._limits.discovered_paths], by)
+        return [m for m in [*met.values(), *new] if new_hash(m) in hashes]
 
 
 def _author(event: ToolEvent) -> _Origin:
     if event.tool in ("write", "edit"):
         return (event.tool, "agent")
     return (event.tool, "tool") if event.tool in ("bash", "exec", "powershell") else _FOUND
-
-
-def _is_gone(place: Location) -> bool:
-    return place.local is not None and not os.path.exists(place.local)
 
 
 def _source_hash(snapshot: FileSnapshot) -> str | None:

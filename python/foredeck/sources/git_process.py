@@ -291,10 +291,9 @@ def _start(
             )
         except (OSError, ValueError) as error:
             errors.close()
-            missing = "git" if os.path.isdir(folder) else folder
+            text = f"git cannot be run in {folder}: {error}."
             if isinstance(error, FileNotFoundError):
+                missing = "git" if os.path.isdir(folder) else folder
                 text = f"{missing} is not there, so nothing of git's can be read."
-            else:
-                text = f"git cannot be run in {folder}: {error}."
             raise GitUnusable(text) from error
     return RunningGit(folder, process, errors)

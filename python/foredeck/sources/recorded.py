@@ -80,11 +80,8 @@ class RecordedSource:
         del unasked  # nothing is read
         location = self._filesystems.locate(path, cwd, follow=False)
         known = lookup(self._store, [location.object_id], pending)[location.object_id]
-        return (
-            _name_only(location, role, known)
-            if role == "listed"
-            else unchanged(location, role, known)
-        )
+        sighted = _name_only if role == "listed" else unchanged
+        return sighted(location, role, known)
 
     def after_tool(
         self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING

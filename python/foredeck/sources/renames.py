@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -198,42 +198,34 @@ def unclear_rename(path: str, candidates: Sequence[str]) -> str:
     )
 
 
-def search_renamed(
-    numbers: Set[FileNumber], near: Iterable[str], within: str
-) -> dict[FileNumber, str]:
-    """The paths that have these inodes now.
+def search_renamed(number: FileNumber, near: str, within: str) -> str | None:
+    """The path that has this inode now.
 
-    Looks into the folders `near` first, then at everything below `within`, breadth first, until
-    all are found or `SEARCHED_ENTRIES` were seen. Links are not followed.
+    Looks into the folder `near` first, then at everything below `within`, breadth first, until it
+    is found or `SEARCHED_ENTRIES` were seen. Links are not followed.
     """
-    found: dict[FileNumber, str] = {}
-    for number, path in _walked(near, within):
-        if number in numbers:
-            found.setdefault(number, path)
-            if len(found) == len(numbers):
-                break
-    return found
+    return next((path for found, path in _walked(near, within) if found == number), None)
 
 
-def search_sizes(sizes: Set[int], near: Iterable[str], within: str) -> list[str]:
-    """Paths of files that have one of these sizes, from the same places."""
+def search_sizes(size: int, near: str, within: str) -> list[str]:
+    """Paths of files that have this size, from the same places."""
     found = []
     for _, path in _walked(near, within):
         with suppress(OSError, ValueError):  # gone since it was listed
-            if os.lstat(path).st_size in sizes:
+            if os.lstat(path).st_size == size:
                 found.append(path)
     return list(dict.fromkeys(found))
 
 
-def _walked(near: Iterable[str], within: str) -> Iterator[tuple[FileNumber, str]]:
-    left = SEARCHED_ENTRIES
-    first, deeper = deque(dict.fromkeys(near)), deque([within])
-    while left > 0 and (first or deeper):
-        is_near = bool(first)
-        files, folders = _entries(first.popleft() if is_near else deeper.popleft(), left)
+def _walked(near: str, within: str) -> Iterator[tuple[FileNumber, str]]:
+    files, folders = _entries(near, SEARCHED_ENTRIES)
+    left = SEARCHED_ENTRIES - len(files) - len(folders)
+    yield from files
+    deeper = deque([within])
+    while left > 0 and deeper:
+        files, folders = _entries(deeper.popleft(), left)
         left -= len(files) + len(folders)
-        if not is_near:
-            deeper.extend(folders)
+        deeper.extend(folders)
         yield from files
 
 

@@ -288,25 +288,22 @@ class FileTracker:
             known = known or self._file(destination) is not None
         elif kind == "deleted" and path == folder.path:
             folder.lost = True
-            self._attach_soon(folder.path)
+            self._wake(folders=[folder.path])
         if known:
-            self._mark_dirty({path, destination} - {""})
+            self._wake({path, destination} - {""})
         elif kind in ("created", "moved"):
             self._arrivals.append(destination or path)
 
-    def _mark_dirty(self, paths: Iterable[str]) -> None:
+    def _wake(self, dirty: Iterable[str] = (), folders: Iterable[str] = ()) -> None:
+        """Have these paths reported, and these folders attached."""
         with self._changed:
-            self._dirty.update(paths)
+            self._dirty.update(dirty)
+            self._unattached.update(folders)
             self._changed.notify()
 
     def _overflow(self) -> None:
         with self._changed:
             self._flooded = True
-            self._changed.notify()
-
-    def _attach_soon(self, folder: str) -> None:
-        with self._changed:
-            self._unattached.add(folder)
             self._changed.notify()
 
     # The tracker's own thread.
@@ -351,11 +348,11 @@ class FileTracker:
         for folder in folders:
             place = _place(folder.path)
             if place != folder.place and folder.mode != "new":
-                self._attach_soon(folder.path)
+                self._wake(folders=[folder.path])
             if folder.mode == "polled" or everything:
                 with self._changed:
                     files = list(folder.files.values())
-                self._mark_dirty(f.path for f in files if fingerprint_at(f.path) != f.stamp)
+                self._wake([f.path for f in files if fingerprint_at(f.path) != f.stamp])
 
     def _attach_folders(self) -> None:
         """Watch the folders that have come up, and stop watching those that are gone."""

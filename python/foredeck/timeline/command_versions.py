@@ -17,7 +17,7 @@ from itertools import islice
 
 from foredeck.context.state.chat import Chat
 from foredeck.errors import Conflict
-from foredeck.model.documents import FileDocument, Generator, chat_id
+from foredeck.model.documents import FileDocument, chat_id
 from foredeck.model.records import FileChangeDocument, PathChange, PathState
 from foredeck.model.sources import path_of
 from foredeck.sources.filesystem import FilesystemMap, Location, is_within
@@ -97,8 +97,7 @@ class CommandVersions:
         if self._chat.private or not changes:
             return Chosen()
         left: Counter[str] = Counter()
-        digests = {s.digest for c in changes for s in (c.before, c.after) if s.digest}
-        data = {**self._chat.store.blobs(digests - blobs.keys()), **blobs}
+        data = {**self._chat.store.blobs(_digests(changes) - blobs.keys()), **blobs}
         wanted: dict[str, PathChange] = {}
         for change in changes:
             why = _why_not(change, data)
@@ -158,27 +157,18 @@ class CommandVersions:
         # What is stored here joins no session's index, and so no prompt.
         known = self._known(places)
         portion = [due for due in portion if not _is_newer(known[due.change.path], due)]
-        digests = {s.digest for d in portion for s in (d.change.before, d.change.after) if s.digest}
-        blobs = self._chat.store.blobs(digests)
-        made = [
-            _version(places[due.change.path], before, due.change.before, blobs, "system")
-            for due in portion
-            if _is_unknown(before := known[due.change.path], due.change, due.change.before)
-        ]
-        self._commit(made, known.values())
+        changes = [due.change for due in portion]
+        blobs = self._chat.store.blobs(_digests(changes))
+        self._commit(_versions(places, known, [(c, c.before) for c in changes], blobs), known)
         # In two transactions: one holds a single version of each object.
         known = self._known(places)
-        made = [
-            _version(places[due.change.path], before, due.change.after, blobs, "tool")
-            for due in portion
-            if _is_unknown(before := known[due.change.path], due.change, due.change.after)
-        ]
-        _link_moves(made, [due.change for due in portion])
+        made = _versions(places, known, [(c, c.after) for c in changes], blobs)
+        _link_moves(made, changes)
         if portion and self._is_own(portion[0].tool_call):
             named = {"tool_call": portion[0].tool_call}
             for document in made:
                 document.provenance = document.provenance.model_copy(update=named)
-        self._commit(made, known.values())
+        self._commit(made, known)
 
     def _is_own(self, tool_call: str) -> bool:
         """Whether no call of another session has this id: some providers give out one again."""
@@ -190,8 +180,9 @@ class CommandVersions:
         known = lookup(self._chat.store, ids, NOTHING_PENDING)
         return {path: known[place.object_id] for path, place in places.items()}
 
-    def _commit(self, made: Sequence[FileDocument], known: Iterable[Known]) -> None:
-        tokens = {each.head.id: each.head.token for each in known if each.head is not None}
+    def _commit(self, made: Sequence[FileDocument], known: Mapping[str, Known]) -> None:
+        heads = [each.head for each in known.values() if each.head is not None]
+        tokens = {head.id: head.token for head in heads}
         if made:
             expect = {document.id: tokens.get(document.id) for document in made}
             self._chat.store.commit(Batch([document.seal() for document in made], {}, expect))
@@ -225,25 +216,35 @@ def _is_unknown(known: Known, change: PathChange, state: PathState) -> bool:
     return not known.exists or digest not in (state.digest, change.after.digest)
 
 
-def _version(
-    place: Location,
-    known: Known,
-    state: PathState,
+def _versions(
+    places: Mapping[str, Location],
+    known: Mapping[str, Known],
+    states: Iterable[tuple[PathChange, PathState]],
     blobs: Mapping[str, bytes],
-    generator: Generator,
-) -> FileDocument:
-    origin = ("bash", generator) if generator == "tool" else ("disk", generator)
-    data = None if state.kind == "missing" else blobs[state.digest or ""]
-    return file_version(
-        place,
-        known.fields,
-        state="deleted" if data is None else "text",
-        content=None if data is None else decode(data),
-        source_hash=state.digest,
-        size=state.size,
-        by=origin,
-        captured=not known.exists or is_unread(known.fields),
-    )
+) -> list[FileDocument]:
+    """Versions of those states, from before or after a command, that are not known."""
+    made = []
+    for change, state in states:
+        last = known[change.path]
+        if not _is_unknown(last, change, state):
+            continue
+        data = None if state.kind == "missing" else blobs[state.digest or ""]
+        document = file_version(
+            places[change.path],
+            last.fields,
+            state="deleted" if data is None else "text",
+            content=None if data is None else decode(data),
+            source_hash=state.digest,
+            size=state.size,
+            by=("bash", "tool") if state is change.after else ("disk", "system"),
+            captured=not last.exists or is_unread(last.fields),
+        )
+        made.append(document)
+    return made
+
+
+def _digests(changes: Iterable[PathChange]) -> set[str]:
+    return {s.digest for c in changes for s in (c.before, c.after) if s.digest}
 
 
 def _link_moves(files: Sequence[FileDocument], changes: Sequence[PathChange]) -> None:

@@ -61,33 +61,6 @@ class Verdict:
     notice: str | None = None
 
 
-class NoGuard:
-    """In place of a `ToolGuard` where nothing is guarded."""
-
-    def prepare(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Verdict:
-        """See `ToolGuard`."""
-        del call_id, tool, arguments
-        return Verdict()
-
-    def changed_by(self, call_id: str, tool: str) -> list[str]:
-        """See `ToolGuard`."""
-        del call_id, tool
-        return []
-
-    def known_files(self) -> list[str]:
-        """See `ToolGuard`."""
-        return []
-
-    def observed(self, call_id: str, event: ToolEvent, snapshots: list[FileSnapshot]) -> None:
-        """See `ToolGuard`."""
-
-    def saw(self, paths: Iterable[str]) -> None:
-        """See `ToolGuard`."""
-
-    def forget(self) -> None:
-        """See `ToolGuard`."""
-
-
 class ToolGuard:
     """Checks the tool calls of one session. All of it runs on the engine's thread."""
 
@@ -114,21 +87,22 @@ class ToolGuard:
 
     def prepare(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Verdict:
         """A tool is about to run, which may write files."""
-        path = path_argument(arguments)
         if self._mode == "off":
             return Verdict()
-        if tool not in WRITERS:
-            self._look_at_changes()
-            self._windows.begin(call_id)
-            return Verdict()
-        return Verdict() if path is None else self._prepare_write(call_id, tool, path, arguments)
+        if tool in WRITERS:
+            path = path_argument(arguments)
+            return (
+                Verdict() if path is None else self._prepare_write(call_id, tool, path, arguments)
+            )
+        self._look_at_changes()
+        self._windows.begin(call_id)
+        return Verdict()
 
     def _look_at_changes(self) -> None:
         """Look at what has changed so far, so that it does not count as the command's doing."""
         suspects = self._windows.suspects()
-        if not suspects:
-            return
-        look_now_at(self._objects, self._inbox, suspects)
+        if suspects:
+            look_now_at(self._objects, self._inbox, suspects)
         for local in suspects:
             self._windows.note_look(local)
             object_id = self._filesystems.locate_local(local).object_id
@@ -142,7 +116,8 @@ class ToolGuard:
         if place.local is None:
             return Verdict()
         if not self._locks.acquire(place.object_id, call_id):
-            return Verdict(block=busy_text(path, tool))
+            busy = f"Nothing was written: another session is writing {path} at this moment. "
+            return Verdict(block=f"{busy}Make the same {tool} again.")
         # Before the look, which stores what others have made of the file as the newest version.
         self._knowledge.recall(place.object_id)
         snapshot = look_now(self._objects, self._inbox, path)
@@ -152,18 +127,19 @@ class ToolGuard:
         if verdict.block is not None:
             self._locks.release(call_id)
         elif now is not None:
-            self._note_write(call_id, snapshot.object_id, now, (tool, arguments))
+            alone = not self._share(place.object_id)
+            text = self._knowledge.text_of(place.object_id, now)
+            makes = result_of(tool, arguments, text) if alone else None
+            self._writes[call_id] = PendingWrite(place.object_id, now, text, alone, makes)
         return verdict
 
-    def _note_write(
-        self, call_id: str, object_id: str, now: KnownState, call: tuple[str, Mapping[str, Any]]
-    ) -> None:
+    def _share(self, object_id: str) -> bool:
+        """Another call of the answer writes the file: what those under way will find in it is not
+        known. Whether there are any."""
         others = [write for write in self._writes.values() if write.object_id == object_id]
         for write in others:
             write.alone = False
-        text = self._knowledge.text_of(object_id, now)
-        makes = result_of(*call, text) if not others else None
-        self._writes[call_id] = PendingWrite(object_id, now, text, not others, makes)
+        return bool(others)
 
     def _judge(
         self, snapshot: FileSnapshot, now: KnownState, tool: str, arguments: Mapping[str, Any]
@@ -171,23 +147,22 @@ class ToolGuard:
         id, known = snapshot.object_id, self._knowledge.of(snapshot.object_id)
         if known is None or known.source_hash == now.source_hash or self._is_shown(id, now):
             return Verdict()
-        if self._is_writing(id, now):
-            return Verdict()
-        if tool == "edit" and now.source_hash is None:
-            return Verdict()  # The tool itself says that there is no file.
+        if self._is_writing(id, now) or (tool == "edit" and now.source_hash is None):
+            return Verdict()  # of a file that is not there, the tool itself says so
         old = self._knowledge.text_of(id, known)
         new = self._knowledge.text_of(id, now)
         self._knowledge.stale.add(id)
-        name, what = self._name(snapshot), _what_happened(known, now)
-        diff = None if old is None or new is None else difference(old, new)
-        clear = diff is not None and tool == "edit" and _is_clear(old, new, arguments)
+        name = self._name(snapshot)
+        what = "was changed" if known.source_hash else "was made anew"
+        what = what if now.source_hash else "was deleted"
+        diff, clear = None, False
+        if old is not None and new is not None:
+            diff = difference(old, new)
+            clear = tool == "edit" and is_disjoint(old, new, edits_of(arguments))
         if clear or self._mode == "warn":
-            notice = passed_without_diff(name, what)
-            return Verdict(notice=notice if diff is None else passed_text(name, diff))
+            return Verdict(notice=passed_text(name, diff, what))
         self._shown[id] = now
-        if diff is None:
-            return Verdict(block=stale_without_diff(name, tool, what))
-        return Verdict(block=stale_text(name, tool, diff))
+        return Verdict(block=stale_text(name, tool, what, diff))
 
     def _is_writing(self, object_id: str, now: KnownState) -> bool:
         """Whether a call of the same answer is writing the file, and has begun to."""
@@ -262,9 +237,7 @@ class ToolGuard:
         """The agent knows what its own call makes of the file, whoever has saved it since."""
         id, made = snapshot.object_id, state_after(event, write)
         # Calls of one answer run side by side: the others find what this one has made.
-        for other in self._writes.values():
-            if other.object_id == id:
-                other.alone = False
+        self._share(id)
         ordinal = self._objects.index.by_object.get(id)
         if made is None or made.source_hash == found.source_hash:
             self._knowledge.learn(id, found)
@@ -283,16 +256,14 @@ class ToolGuard:
         id, whole = snapshot.object_id, whole_text(event)
         text = self._knowledge.text_of(id, found)
         shown = parse_read_range(event.input, event.text)
-        if text is None or shown is None or _shows(text, shown):
-            return self._knowledge.learn(id, found)
-        if self._windows.is_unchanged(local) or not _is_recent(local):
-            # Nobody has written to it meanwhile: an extension shows files in a way of its own.
-            return self._knowledge.learn(id, found)
-        if whole is not None:
-            return self._knowledge.learn(id, state_of_text(whole))
-        if self._knowledge.of(id) is None:
+        is_found = text is None or shown is None or _shows(text, shown)
+        # Or nobody has written to it meanwhile: an extension shows files in a way of its own.
+        if is_found or self._windows.is_unchanged(local) or not _is_recent(local):
+            self._knowledge.learn(id, found)
+        elif whole is not None:
+            self._knowledge.learn(id, state_of_text(whole))
+        elif self._knowledge.of(id) is None:
             self._knowledge.learn(id, KnownState(UNKNOWN_HASH))
-        return None
 
     def _is_own(self, event: ToolEvent, snapshot: FileSnapshot, local: str) -> bool:
         """Whether the tool has made the file what it is, from what the agent knew."""
@@ -307,11 +278,10 @@ class ToolGuard:
         if snapshot.document is not None or snapshot.head is None:
             return False
         author = (snapshot.head.fields.get("provenance") or {}).get("generator")
-        if author not in ("agent", "tool"):
-            return False
         # A session that ours has started works for it.
-        return not self._objects.store.query(
-            "session", {"started_by": self._objects.info.id}, limit=1
+        ours = {"started_by": self._objects.info.id}
+        return author in ("agent", "tool") and not self._objects.store.query(
+            "session", ours, limit=1
         )
 
     def _shows_whole(self, event: ToolEvent, snapshot: FileSnapshot, state: KnownState) -> bool:
@@ -331,16 +301,6 @@ class ToolGuard:
         self._writes.clear()
         self._windows.forget()
         self._locks.release_all()
-
-
-def _is_clear(old: str | None, new: str | None, arguments: Mapping[str, Any]) -> bool:
-    return old is not None and new is not None and is_disjoint(old, new, edits_of(arguments))
-
-
-def _what_happened(known: KnownState, now: KnownState) -> str:
-    if now.source_hash is None:
-        return "was deleted"
-    return "was made anew" if known.source_hash is None else "was changed"
 
 
 def _shows(text: str, shown: ReadRange) -> bool:
@@ -376,12 +336,9 @@ class PendingWrite:
 
 def state_after(event: ToolEvent, write: PendingWrite | None) -> KnownState | None:
     """What a call must have left in its file; None where that is not certain."""
-    if event.tool == "write":
-        text = whole_text(event)
-    elif write is not None and write.alone:
+    text = whole_text(event) if event.tool == "write" else None
+    if event.tool != "write" and write is not None and write.alone:
         text = result_of(event.tool, event.input, write.text)
-    else:
-        text = None
     return None if text is None else state_of_text(text)
 
 
@@ -393,37 +350,23 @@ def result_of(tool: str, arguments: Mapping[str, Any], before: str | None) -> st
     return None if before is None else apply_edits(before, edits_of(arguments))
 
 
-def stale_text(name: str, tool: str, diff: str) -> str:
-    """Why a write or edit did not run; `name`: handle and path of the file."""
-    return (
-        f"Nothing was written: {name} was changed by something else since you last saw it. "
-        f"The difference since:\n{block(diff)}\n"
-        f"Go on from this. The same {tool} again goes through."
-    )
+def stale_text(name: str, tool: str, what: str, diff: str | None) -> str:
+    """Why a write or edit did not run; `name`: handle and path of the file; `what` has happened to
+    it, where there is no difference to show."""
+    if diff is None:
+        said = f"{name} {what} since you last saw it, and not by you. "
+    else:
+        said = (
+            f"{name} was changed by something else since you last saw it. "
+            f"The difference since:\n{block(diff)}\nGo on from this. "
+        )
+    return f"Nothing was written: {said}The same {tool} again goes through."
 
 
-def stale_without_diff(name: str, tool: str, what: str) -> str:
-    """As `stale_text`, where there is no difference to show; `what` has happened to the file."""
-    return (
-        f"Nothing was written: {name} {what} since you last saw it, and not by you. "
-        f"The same {tool} again goes through."
-    )
-
-
-def passed_text(name: str, diff: str) -> str:
-    """Added to the result of an edit that is clear of a change by others."""
+def passed_text(name: str, diff: str | None, what: str = "") -> str:
+    """Added to the result of an edit that is clear of a change by others, or with
+    `guard = "warn"`; `what` has happened to the file, where there is no difference to show."""
+    if diff is None:
+        return f"[foredeck] {name} {what} since you last saw it, and not by you."
     changed = f"[foredeck] Something else also changed {name} since you last saw it:"
     return f"{changed}\n{block(diff)}"
-
-
-def passed_without_diff(name: str, what: str) -> str:
-    """Added to a result with `guard = "warn"`, where there is no difference to show."""
-    return f"[foredeck] {name} {what} since you last saw it, and not by you."
-
-
-def busy_text(name: str, tool: str) -> str:
-    """Another session's write of the same file has not ended yet."""
-    return (
-        f"Nothing was written: another session is writing {name} at this moment. "
-        f"Make the same {tool} again."
-    )

@@ -9,7 +9,7 @@ from foredeck.context.state.objects import SessionInfo
 from foredeck.errors import Missing, ToolError
 from foredeck.model.calls import CallRecord
 from foredeck.model.quoting import name
-from foredeck.model.records import FileChangeDocument, PathState
+from foredeck.model.records import FileChangeDocument, PathChange, PathState
 from foredeck.sources.looking import decode
 from foredeck.store.protocol import Store
 from foredeck.timeline import rewinding
@@ -19,7 +19,6 @@ from foredeck.timeline.rewinding import (
     CannotRewind,
     FilePlan,
     RewindPlan,
-    RewindStep,
     Rewound,
     why_impossible,
 )
@@ -203,9 +202,9 @@ def report(result: Rewound, cwd: str) -> str:
     return "\n".join([*lines, *_unknown(result, cwd)])
 
 
-def where_it_stands(steps: list[RewindStep]) -> str:
+def where_it_stands(steps: list[PathChange]) -> str:
     """Of a rewinding that was interrupted."""
-    done = sum(capture(step.path).state == step.target for step in steps)
+    done = sum(capture(step.path).state == step.after for step in steps)
     return f"A rewinding was interrupted: {done} of {len(steps)} files are brought back."
 
 

@@ -121,15 +121,6 @@ class RewindPlan:
     blind: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RewindStep:
-    """One path of a journal."""
-
-    path: str
-    before: PathState
-    target: PathState
-
-
 def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
     """What rewinding to a call does; one after the newest means the newest state of all.
 
@@ -158,7 +149,7 @@ def plan_for_undo(store: Store, session: str) -> RewindPlan:
         raise CannotRewind(f"Session {session} has not been rewound.")
     plans = []
     for event in sorted(_events(store, rewound[-1:]), key=lambda event: event.path):
-        present, target = look(event.path), _harmless(event.before, event)
+        present, target = capture(event.path).state, _harmless(event.before, event)
         foreign = present != event.after
         plans.append(FilePlan(event.path, present, target, foreign, imported=event.imported))
     return RewindPlan(plans)
@@ -200,7 +191,7 @@ def apply(
         elif file.needs_consent and not overwrite:
             result.skipped.append(file.path)
         elif file.action != "none":
-            steps.append(RewindStep(file.path, file.present, file.target))
+            steps.append(_step(file.path, file.present, file.target))
     if steps:
         # The states before are stored first, so that a rewinding can be taken back.
         kept = _keep(store, session, steps)
@@ -215,23 +206,20 @@ def apply(
     return result
 
 
-def interrupted(home: Path, session: str) -> list[RewindStep] | None:
+def interrupted(home: Path, session: str) -> list[PathChange] | None:
     """The steps of a rewinding that did not end; None where there is none."""
     try:
         stored = json.loads(read_text(_journal(home, session), MOST_JOURNAL_BYTES))
     except (FileNotFoundError, ValueError):
         return None
-    return [
-        RewindStep(
-            step["path"],
-            PathState.model_validate(step["before"]),
-            PathState.model_validate(step["target"]),
-        )
-        for step in stored
-    ]
+    return [_step(step["path"], step["before"], step["target"]) for step in stored]
 
 
-def go_on(store: Store, home: Path, session: str, steps: Sequence[RewindStep]) -> Rewound:
+def _step(path: str, before: Any, target: Any) -> PathChange:
+    return PathChange.model_validate({"path": path, "before": before, "after": target})
+
+
+def go_on(store: Store, home: Path, session: str, steps: Sequence[PathChange]) -> Rewound:
     """Finish a rewinding that was interrupted. What was done is left as it is."""
     result = Rewound()
     _do(store, steps, result, lambda _path: None)
@@ -255,10 +243,10 @@ def copy_to(store: Store, plans: RewindPlan, root: str, folder: Path) -> Rewound
             result.failed[plan.path] = LEADS_OUT
         elif not plan.target.can_be_restored:
             result.failed[plan.path] = why_impossible(plan)
-        elif look(place) not in (MISSING, plan.target):
+        elif capture(place).state not in (MISSING, plan.target):
             result.failed[plan.path] = f"{place} is there already, and differs"
         else:
-            _bring_back(store, RewindStep(place, MISSING, plan.target), result)
+            _bring_back(store, _step(place, MISSING, plan.target), result)
     return result
 
 
@@ -320,7 +308,7 @@ def _plan(path: str, events: Sequence[_Event], earlier: Collection[str]) -> File
     said = events[max(last, 0)]
     target = _harmless(said.after if last >= 0 else said.before, said)
     later = events[last:] if last >= 0 else events
-    present, left = look(path), events[-1].after
+    present, left = capture(path).state, events[-1].after
     return FilePlan(
         path,
         present,
@@ -351,11 +339,6 @@ def _has_gap(events: Sequence[_Event]) -> bool:
     return False
 
 
-def look(path: str) -> PathState:
-    """What is at a path now."""
-    return capture(path).state
-
-
 def why_impossible(plan: FilePlan) -> str:
     """Why a path cannot be brought back."""
     if plan.present.kind == "other":
@@ -373,7 +356,7 @@ def _stays_in(plan: FilePlan, place: str, folder: str) -> bool:
     return all(os.path.commonpath([folder, each]) == folder for each in places)
 
 
-def _keep(store: Store, session: str, steps: Sequence[RewindStep]) -> set[str]:
+def _keep(store: Store, session: str, steps: Sequence[PathChange]) -> set[str]:
     """Store the states before as a change. Returns the paths that are still as planned."""
     blobs: dict[str, bytes] = {}
     changes = []
@@ -382,7 +365,7 @@ def _keep(store: Store, session: str, steps: Sequence[RewindStep]) -> set[str]:
         if found.state == step.before:
             if found.data is not None and found.state.digest is not None:
                 blobs[found.state.digest] = found.data
-            changes.append(PathChange(path=step.path, before=step.before, after=step.target))
+            changes.append(step)
     ordinal = next_ordinal(store, session)
     document = FileChangeDocument(
         id=change_id(session, ordinal),
@@ -396,13 +379,13 @@ def _keep(store: Store, session: str, steps: Sequence[RewindStep]) -> set[str]:
 
 
 def _do(
-    store: Store, steps: Sequence[RewindStep], result: Rewound, advance: Callable[[str], None]
+    store: Store, steps: Sequence[PathChange], result: Rewound, advance: Callable[[str], None]
 ) -> None:
     for step in steps:
         advance(step.path)
-        present = look(step.path)
+        present = capture(step.path).state
         # The same after an interruption: what is there already stays, what others have changed too.
-        if present == step.target:
+        if present == step.after:
             result.done.append(step.path)
         elif present != step.before:
             result.failed[step.path] = CHANGED_NOW
@@ -410,10 +393,10 @@ def _do(
             _bring_back(store, step, result)
 
 
-def _bring_back(store: Store, step: RewindStep, result: Rewound) -> None:
+def _bring_back(store: Store, step: PathChange, result: Rewound) -> None:
     try:
-        digest = step.target.digest
-        put_back(step.path, step.target, None if digest is None else store.blob(digest))
+        digest = step.after.digest
+        put_back(step.path, step.after, None if digest is None else store.blob(digest))
         result.done.append(step.path)
     except ForedeckError as error:
         result.failed[step.path] = str(error)
@@ -423,16 +406,10 @@ def _journal(home: Path, session: str) -> Path:
     return home / _FOLDER / f"{sha256_hex(session.encode())[:32]}.json"
 
 
-def _write_journal(home: Path, session: str, steps: Sequence[RewindStep]) -> None:
+def _write_journal(home: Path, session: str, steps: Sequence[PathChange]) -> None:
     path = _journal(home, session)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    body: list[dict[str, Any]] = [
-        {
-            "path": step.path,
-            "before": step.before.model_dump(),
-            "target": step.target.model_dump(),
-        }
-        for step in steps
-    ]
+    dumped = (step.model_dump() for step in steps)
+    body = [{"path": d["path"], "before": d["before"], "target": d["after"]} for d in dumped]
     with private_draft(path) as file:
         file.write(json.dumps(body).encode())
